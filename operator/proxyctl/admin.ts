@@ -2,12 +2,10 @@ import { Agent, request, type ClientRequest } from 'node:http'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { existsSync } from 'node:fs'
-import { openPodPort } from '../kube/port-forward.ts'
-import { connect, type KubeConnection } from '../kube/connection.ts'
+import type { KubeConnection } from '../kube/connection.ts'
 import { safeName } from '#api/names.ts'
 import { sha256Hex } from '../deploy/hash.ts'
 import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
-import { checkGateway, findGateway } from './gateways.ts'
 import { UsageError } from './output.ts'
 import type { Invocation } from './types.ts'
 
@@ -34,22 +32,28 @@ export interface Admin {
  *
  * @param route `<namespace>/<name>`
  */
-export async function openAdmin({ options, env }: Pick<Invocation, 'options' | 'env'>, route?: string): Promise<Admin> {
+export async function openAdmin({ options, env, output }: Pick<Invocation, 'options' | 'env' | 'output'>, route?: string): Promise<Admin> {
+  return output.wait('searching for the data plane', findAdmin({ options, env }, route))
+}
+
+async function findAdmin({ options, env }: Pick<Invocation, 'options' | 'env'>, route: string | undefined): Promise<Admin> {
   const { admin, gateway, namespace } = options
   if (admin !== undefined && gateway !== undefined) throw new UsageError('--admin and --gateway name two data planes: give one of them')
   if (admin !== undefined) return adminAt(admin)
   const kubeconfig = kubeconfigOf({ options, env })
   if (gateway !== undefined) return adminOfGateway(gateway, kubeconfig)
   if (kubeconfig === undefined) return adminAt(`127.0.0.1:${ADMIN_PORT}`)
-  const found = await withCluster(kubeconfig, (connection) => findGateway(connection, { namespace, route })).catch((error: unknown) => {
-    // A kubeconfig that was not named may be left from another cluster.
-    if (isUnreachable(error) && options.kubeconfig === undefined && (env['KUBECONFIG'] ?? '') === '') return undefined
-    throw explainUnreachable(error, kubeconfig)
-  })
+  const found = await withCluster(kubeconfig, async (connection) => (await import('./gateways.ts')).findGateway(connection, { namespace, route })).catch(
+    (error: unknown) => {
+      if (isUnnamedAndUnreachable(error, { options, env })) return undefined
+      throw explainUnreachable(error, kubeconfig)
+    },
+  )
   return found === undefined ? adminAt(`127.0.0.1:${ADMIN_PORT}`) : adminOfGateway(found, kubeconfig)
 }
 
 async function withCluster<T>(kubeconfig: string | undefined, ask: (connection: KubeConnection) => Promise<T>): Promise<T> {
+  const { connect } = await import('../kube/connection.ts')
   const connection = connect({ kubeconfig, userAgent: 'proxyctl' })
   try {
     return await ask(connection)
@@ -83,6 +87,7 @@ async function adminOfGateway(gateway: string, kubeconfig: string | undefined): 
   return {
     name: `pod ${namespace}/${pod}`,
     async ask(method, path, { onSent, signal } = {}) {
+      const { openPodPort } = await import('../kube/port-forward.ts')
       const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
       const agent = new Agent({ keepAlive: false })
       agent.createConnection = () => stream
@@ -100,12 +105,17 @@ async function findPod(connection: KubeConnection, namespace: string, gateway: s
   const running = items.filter(({ status }) => status?.phase === 'Running').map(({ metadata }) => metadata.name)
   const [first] = running.sort()
   if (first !== undefined) return first
+  const { checkGateway } = await import('./gateways.ts')
   await checkGateway(connection, namespace, gateway)
   throw new Error(`Gateway ${namespace}/${gateway} has no running pod; proxyctl status names the cause`)
 }
 
 const isUnreachable = (error: unknown): error is Error =>
   error instanceof Error && /\b(?:ECONN[A-Z]+|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|E(?:HOST|NET)UNREACH)\b/.test(error.message)
+
+/** Whether the API server of a kubeconfig that the user did not name does not respond: the file may be left from another cluster. */
+export const isUnnamedAndUnreachable = (error: unknown, { options, env }: Pick<Invocation, 'options' | 'env'>): error is Error =>
+  isUnreachable(error) && options.kubeconfig === undefined && (env['KUBECONFIG'] ?? '') === ''
 
 /** Hints for an API server that does not respond. */
 export function explainUnreachable(error: unknown, kubeconfig: string | undefined): unknown {

@@ -1,26 +1,25 @@
 import { readFile, stat } from 'node:fs/promises'
 import { REDACTED } from '#api/names.ts'
 import { adminAt, askJson, openAdmin } from './admin.ts'
-import { readManifests } from './manifests.ts'
 import { UsageError, type Output } from './output.ts'
 import type { Command, Invocation } from './types.ts'
 
 /** Kind of message -> key -> message, as `/config_dump` shows them: secrets redacted. */
 type Dump = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
-/** `config dump` and `config diff`; a diff ends with 1 when there are differences, as diff(1) does. */
-export const runConfig: Command = async (invocation) => {
-  const [word, ...rest] = invocation.args
-  if (word === 'dump' && rest.length === 0) return dump(invocation)
-  const [from, to, ...more] = rest
-  if (word === 'diff' && from !== undefined && more.length === 0) return diff(invocation, from, to)
-  throw new UsageError('config takes: dump, or: diff FROM [TO]')
-}
-
-async function dump(invocation: Invocation): Promise<number> {
+/** Prints the config of a data plane. */
+export const runConfigDump: Command = async (invocation) => {
+  if (invocation.args.length > 0) throw new UsageError('config dump takes no arguments')
   const config = await askJson<object>(await openAdmin(invocation), '/config_dump')
   invocation.output.print(config, () => [JSON.stringify(config, null, 2)])
   return 0
+}
+
+/** Compares two configs. Resolves with 1 if they differ, as diff(1) does. */
+export const runConfigDiff: Command = async (invocation) => {
+  const [from, to, ...more] = invocation.args
+  if (from === undefined || more.length > 0) throw new UsageError('config diff takes FROM [TO]')
+  return diff(invocation, from, to)
 }
 
 interface Difference {
@@ -69,6 +68,8 @@ function parseDump(file: string, text: string): object {
 }
 
 async function fromManifests(directory: string, namespace: string | undefined): Promise<Side> {
+  // Loaded on demand: the translation is large.
+  const { readManifests } = await import('./manifests.ts')
   const { translation } = await readManifests(directory, namespace)
   const byGateway = new Map(
     [...translation.gateways].map(([name, messages]) => {

@@ -41,8 +41,8 @@ export async function checkNamespace(connection: KubeConnection, namespace: stri
 const describeChoices = (gateways: readonly string[]): string => (gateways.length === 0 ? '' : `; the Gateways of this cluster are ${gateways.join(', ')}`)
 
 /** Gateways of this controller's classes as `<namespace>/<name>`, sorted. */
-async function listGateways(connection: KubeConnection): Promise<string[]> {
-  const [classes, gateways] = await Promise.all([list(connection, 'GatewayClass'), list(connection, 'Gateway')])
+export async function listGateways(connection: KubeConnection): Promise<string[]> {
+  const [classes, gateways] = await Promise.all([listObjects(connection, 'GatewayClass'), listObjects(connection, 'Gateway')])
   const own = new Set(classes.flatMap(({ metadata, spec }) => (spec?.controllerName === CONTROLLER_NAME ? [metadata.name] : [])))
   return gateways
     .filter(({ spec }) => own.has(spec?.gatewayClassName ?? ''))
@@ -71,7 +71,7 @@ async function listParents(connection: KubeConnection, route: string): Promise<S
 }
 
 /** Objects of a kind by the newest version that is served; none if no version is. */
-async function list(connection: KubeConnection, kind: Kind): Promise<readonly Item[]> {
+export async function listObjects(connection: KubeConnection, kind: Kind): Promise<readonly Item[]> {
   for (const path of collectionPaths(kind)) {
     const found = await connection.request<{ items?: Item[] }>('GET', path).catch(ignoreMissing)
     if (found) return found.items ?? []

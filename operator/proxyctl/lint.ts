@@ -1,8 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { ConfigFileError } from '../../dataplane/config/file/problem.ts'
-import { findTroubles } from '../program/report.ts'
-import { findUnguardedPaths } from '../translate/backend/unguarded.ts'
-import { readManifests } from './manifests.ts'
 import { UsageError, alignColumns } from './output.ts'
 import type { Command } from './types.ts'
 
@@ -13,24 +9,38 @@ interface Finding {
   readonly message: string
 }
 
+/** Name of standard input in findings. */
+const STDIN = 'stdin'
+
 /**
- * Checks a directory or file of manifests as the API server and the operator would, or a config file as the data plane would. Exit status 1 if something is
- * wrong.
+ * Checks a directory or file of manifests as the API server and the operator would, or a config file as the data plane would; `-` is standard input.
+ * Exit status 1 if something is wrong.
  */
-export const runLint: Command = async ({ args, output }) => {
+export const runLint: Command = async ({ args, options, output, readInput }) => {
   const [path, ...rest] = args
-  if (path === undefined || rest.length > 0) throw new UsageError('lint takes one directory or file')
-  const findings = (await isConfigFile(path)) ? await checkConfigFile(path) : await checkManifests(path)
+  if (path === undefined || rest.length > 0) throw new UsageError('lint takes one directory or file, or - for standard input')
+  const text = path === '-' ? await readInput() : undefined
+  const name = text === undefined ? path : STDIN
+  const findings = isConfigFile(text ?? (await readFile(path, 'utf8').catch(() => '')))
+    ? await checkConfigFile(name, text)
+    : await checkManifests(name, text, options.namespace)
   const errors = findings.filter(({ severity }) => severity === 'error').length
   output.print({ errors, findings }, () => [
     ...alignColumns(findings.map(({ severity, where, message }) => [output.paint(severity === 'error' ? 'red' : 'gray', severity), where, message])),
-    errors === 0 ? output.paint('green', `${path}: no error`) : `${path}: ${errors} error${errors === 1 ? '' : 's'}`,
+    errors === 0 ? output.paint('green', `${name}: no error`) : `${name}: ${errors} error${errors === 1 ? '' : 's'}`,
   ])
   return errors === 0 ? 0 : 1
 }
 
-async function checkManifests(path: string): Promise<Finding[]> {
-  const { problems, translation, strayRoutes, overlays } = await readManifests(path)
+async function checkManifests(path: string, text: string | undefined, defaultNamespace: string | undefined): Promise<Finding[]> {
+  // Loaded on demand: the translation is large.
+  const [{ readManifests, readManifestsOf }, { findTroubles }, { findUnguardedPaths }] = await Promise.all([
+    import('./manifests.ts'),
+    import('../program/report.ts'),
+    import('../translate/backend/unguarded.ts'),
+  ])
+  const { problems, translation, strayRoutes, overlays } =
+    text === undefined ? await readManifests(path, defaultNamespace) : readManifestsOf(path, text, defaultNamespace)
   return [
     ...problems.map(({ severity, file, line, field, message }) => ({
       severity,
@@ -51,17 +61,16 @@ async function checkManifests(path: string): Promise<Finding[]> {
   ]
 }
 
-/** A file with one of the top-level fields of a config file and no apiVersion. */
-async function isConfigFile(path: string): Promise<boolean> {
-  const text = await readFile(path, 'utf8').catch(() => '')
-  return /^\s{0,2}"?(?:config|binds|backends|services|secrets|policies)"?\s*:/m.test(text) && !/^\s{0,2}"?apiVersion"?\s*:/m.test(text)
-}
+/** Whether a text has one of the top-level fields of a config file and no apiVersion. */
+const isConfigFile = (text: string): boolean =>
+  /^\s{0,2}"?(?:config|binds|backends|services|secrets|policies|llm|mcp)"?\s*:/m.test(text) && !/^\s{0,2}"?apiVersion"?\s*:/m.test(text)
 
-async function checkConfigFile(path: string): Promise<Finding[]> {
+async function checkConfigFile(path: string, text: string | undefined): Promise<Finding[]> {
   // Loaded on demand: the schema of the config is large.
   const { loadConfigFile } = await import('../../dataplane/config/file/file.ts')
+  const { ConfigFileError } = await import('../../dataplane/config/file/problem.ts')
   try {
-    const { warnings } = await loadConfigFile(path)
+    const { warnings } = await loadConfigFile(path, text === undefined ? {} : { text })
     return warnings.map((warning) => toFinding('error', warning))
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error

@@ -1,8 +1,11 @@
+import { text } from 'node:stream/consumers'
 import { main } from './proxyctl.ts'
 
 process.exitCode = await main(process.argv.slice(2), {
   env: process.env,
   isTerminal: process.stdout.isTTY,
-  write: (text) => void process.stdout.write(text),
-  writeError: (text) => void process.stderr.write(text),
+  isErrorTerminal: process.stderr.isTTY,
+  write: (line) => void process.stdout.write(line),
+  writeError: (line) => void process.stderr.write(line),
+  readInput: () => text(process.stdin),
 })

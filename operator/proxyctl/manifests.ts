@@ -2,14 +2,14 @@ import { GATEWAY_CLASS } from '#api/names.ts'
 import { checkExpression } from '../program/expression.ts'
 import { checkOverlays } from '../deploy/overlay.ts'
 import { loadDirectory } from '../source/directory.ts'
-import type { Load } from '../source/reader.ts'
+import { readManifestText, type Load } from '../source/reader.ts'
 import { translate } from '../translate/translate.ts'
 import type { Translation } from '../model/translation.ts'
 
 const routeKinds = ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute'] as const
 
 /** A directory of manifests, or a file, as the operator would read it. */
-export interface Manifests extends Pick<Load, 'problems'> {
+export interface Manifests extends Pick<Load, 'problems' | 'snapshot'> {
   readonly translation: Translation
   /** Mistakes in overlays of ProxyParameters. */
   readonly overlays: readonly { readonly namespace: string; readonly name: string; readonly message: string }[]
@@ -19,9 +19,17 @@ export interface Manifests extends Pick<Load, 'problems'> {
 
 /** Reads manifests as `kubectl apply -n <namespace>` would. Rejects with one line if there is nothing to read. */
 export async function readManifests(path: string, defaultNamespace?: string): Promise<Manifests> {
-  const { snapshot, objects, problems } = await loadDirectory(path, defaultNamespace).catch((error: NodeJS.ErrnoException) => {
+  const load = await loadDirectory(path, defaultNamespace).catch((error: NodeJS.ErrnoException) => {
     throw new Error(`${path}: ${error.code === 'ENOENT' ? 'no such file or directory' : error.message}`, { cause: error })
   })
+  return checkManifests(path, load)
+}
+
+/** As `readManifests`, of a text; `name` stands for the file in messages. */
+export const readManifestsOf = (name: string, text: string, defaultNamespace?: string): Manifests =>
+  checkManifests(name, readManifestText(name, text, defaultNamespace))
+
+function checkManifests(path: string, { snapshot, objects, problems }: Pick<Load, 'snapshot' | 'objects' | 'problems'>): Manifests {
   // The GatewayClass is implied.
   if (problems.length === 0 && objects.every(({ kind, metadata }) => kind === 'GatewayClass' && metadata.name === GATEWAY_CLASS))
     throw new Error(`${path}: no manifests (.yaml, .yml or .json)`)
@@ -39,5 +47,5 @@ export async function readManifests(path: string, defaultNamespace?: string): Pr
   const overlays = snapshot
     .list('ProxyParameters')
     .flatMap(({ metadata: { namespace, name }, spec }) => checkOverlays(spec).map((message) => ({ namespace, name, message })))
-  return { problems, translation, strayRoutes, overlays }
+  return { snapshot, problems, translation, strayRoutes, overlays }
 }

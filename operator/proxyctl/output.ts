@@ -1,12 +1,17 @@
 import { styleText } from 'node:util'
+import type { Format } from './options.ts'
 
-/** Where the program prints. */
+/** Where the program reads and prints. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Standard output is a terminal: colours are welcome. */
   readonly isTerminal: boolean
+  /** Standard error is a terminal: progress can be shown. */
+  readonly isErrorTerminal?: boolean
   write(text: string): void
   writeError(text: string): void
+  /** Reads standard input to its end. */
+  readInput(): Promise<string>
 }
 
 /** The command line is wrong. */
@@ -15,18 +20,56 @@ export class UsageError extends Error {}
 export type Colour = 'red' | 'yellow' | 'green' | 'gray'
 
 export interface Output {
-  readonly isJson: boolean
-  /** Prints `value` as JSON, or the lines of `text`. */
+  /** Tables have their additional columns. */
+  readonly isWide: boolean
+  /** Prints `value` as JSON or YAML, or the lines of `text`. */
   print(value: unknown, text: () => readonly string[]): void
   paint(colour: Colour, text: string): string
+  /** Prints to standard error. */
+  note(text: string): void
+  /** Shows `text` on standard error, if that is a terminal, until `work` settles. */
+  wait<T>(text: string, work: Promise<T>): Promise<T>
 }
 
-export function createOutput(terminal: Terminal, format: 'text' | 'json'): Output {
-  const hasColours = terminal.isTerminal && format === 'text' && (terminal.env['NO_COLOR'] ?? '') === ''
+/** Time before progress is shown, so that fast commands do not flicker. */
+const PROGRESS_DELAY_MS = 300
+const FRAME_MS = 100
+const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'] as const
+const CLEAR_LINE = '\r\u001b[K'
+
+export async function createOutput(terminal: Terminal, format: Format): Promise<Output> {
+  const hasColours = terminal.isTerminal && (format === 'text' || format === 'wide') && (terminal.env['NO_COLOR'] ?? '') === ''
+  const toYaml = format === 'yaml' ? (await import('yaml')).stringify : undefined
+  const render = (value: unknown, text: () => readonly string[]): string => {
+    if (toYaml) return toYaml(value, { lineWidth: 0, aliasDuplicateObjects: false })
+    return format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : [...text(), ''].join('\n')
+  }
   return {
-    isJson: format === 'json',
-    print: (value, text) => terminal.write(format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : [...text(), ''].join('\n')),
+    isWide: format === 'wide',
+    print: (value, text) => terminal.write(render(value, text)),
     paint: (colour, text) => (hasColours ? styleText(colour, text, { validateStream: false }) : text),
+    note: (text) => terminal.writeError(text),
+    wait: (text, work) => (terminal.isErrorTerminal === true ? showProgress(terminal, text, work) : work),
+  }
+}
+
+async function showProgress<T>(terminal: Terminal, text: string, work: Promise<T>): Promise<T> {
+  let [shown, frame] = [false, 0]
+  const draw = (): void => {
+    shown = true
+    terminal.writeError(`${CLEAR_LINE}${frames[frame++ % frames.length] ?? ''} ${text}`)
+  }
+  let interval: NodeJS.Timeout | undefined
+  const delay = setTimeout(() => {
+    draw()
+    interval = setInterval(draw, FRAME_MS)
+  }, PROGRESS_DELAY_MS)
+  try {
+    return await work
+  } finally {
+    clearTimeout(delay)
+    clearInterval(interval)
+    if (shown) terminal.writeError(CLEAR_LINE)
   }
 }
 

@@ -13,9 +13,18 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-async function run(args: readonly string[], { isTerminal = false, env = {} }: { isTerminal?: boolean; env?: Record<string, string> } = {}) {
+async function run(
+  args: readonly string[],
+  { isTerminal = false, env = {}, input = '' }: { isTerminal?: boolean; env?: Record<string, string>; input?: string } = {},
+) {
   let [stdout, stderr] = ['', '']
-  const code = await main(args, { env, isTerminal, write: (text) => (stdout += text), writeError: (text) => (stderr += text) })
+  const code = await main(args, {
+    env,
+    isTerminal,
+    readInput: () => Promise.resolve(input),
+    write: (text) => (stdout += text),
+    writeError: (text) => (stderr += text),
+  })
   return { code, stdout, stderr }
 }
 
@@ -241,7 +250,7 @@ describe('wrong usage exits with 2 and names the mistake and the help', () => {
     ['an unknown command', ['frobnicate'], '"frobnicate" is not a command'],
     ['a name of every object', ['constructor'], '"constructor" is not a command'],
     ['an unknown option', ['status', '--colour'], "Unknown option '--colour'"],
-    ['an unknown format', ['status', '-o', 'xml'], '"xml" is neither text nor json'],
+    ['an unknown format', ['status', '-o', 'xml'], '"xml" is not one of text, wide, json, yaml'],
     ['explain without a namespace', ['explain', 'web'], 'as <namespace>/<name>'],
     ['two data planes', ['log', 'level', '--admin', 'a:1', '--gateway', 'a/b'], 'give one of them'],
     ['an address without a port', ['log', 'level', '--admin', 'localhost'], '"localhost" is not host:port'],
@@ -252,7 +261,7 @@ describe('wrong usage exits with 2 and names the mistake and the help', () => {
   ])('%s', async (_, args, message) => {
     const { code, stderr } = await run(args)
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
-    expect(stderr).toMatch(/; proxyctl --help shows the usage\n$/)
+    expect(stderr).toMatch(/; proxyctl ([a-z]+ )*--help shows the usage\n$/)
   })
 
   test('help is printed to standard output and is no failure', async () => {

@@ -1,90 +1,93 @@
 import { parseArgs } from 'node:util'
+import { suggest } from '#api/suggest.ts'
+import { commands, findCommand } from './commands.ts'
+import { describeCommands, describeProgram } from './help.ts'
+import { commonOptions, formats, optionTable, type Format, type OptionName } from './options.ts'
 import { createOutput, UsageError, type Terminal } from './output.ts'
-import { runConfig } from './config.ts'
-import { runExplain } from './explain.ts'
-import { runLint } from './lint.ts'
-import { runLog } from './log.ts'
-import { runStatus } from './status.ts'
-import { runTrace } from './trace.ts'
-import type { Command, Invocation } from './types.ts'
-
-const USAGE = `usage: proxyctl COMMAND [ARGUMENTS] [OPTIONS]
-
-  status                 all resources of the gateway, the worst condition first
-  explain ROUTE          every policy field in force for a route (<namespace>/<name>), where it comes from, what it overrides
-  trace [URL]            the steps of one request: sends it to URL, or waits for the next that fits
-  config dump            the config that a data plane has in force
-  config diff FROM [TO]  the difference between two of: a dump file, a data plane (host:port), a directory of manifests
-  log level [LEVEL]      shows or sets a data plane's log level: debug, or module=debug,…
-  lint DIR|FILE          checks manifests or a config file without a cluster; fails when one is wrong
-
-Where to look:
-  --admin HOST:PORT      the admin endpoint of a data plane (a standalone gateway prints it)
-  --gateway NS/NAME      a Gateway on the cluster: one of its pods is reached through the API server
-                         default: the Gateway of the route, or the only one of the cluster; without a cluster 127.0.0.1:15000
-  --kubeconfig FILE      default KUBECONFIG (several as in kubectl), else ~/.kube/config
-  --dir DIR              for status: a directory of manifests instead of a cluster
-  -n, --namespace NS     for status: one namespace; for config diff: the namespace of manifests without one
-
-For trace:
-  --path PREFIX, --host HOST, --method METHOD    which request to wait for
-  --header 'NAME: VALUE'                         of the request that is sent; repeatable
-  --timeout DURATION                             how long to wait (default 30s)
-
-  -o, --output text|json                         default text
-  -h, --help
-`
-
-const commands: Readonly<Record<string, Command>> = {
-  status: runStatus,
-  explain: runExplain,
-  trace: runTrace,
-  config: runConfig,
-  log: runLog,
-  lint: runLint,
-}
-
-const options = {
-  admin: { type: 'string' },
-  gateway: { type: 'string' },
-  kubeconfig: { type: 'string' },
-  dir: { type: 'string' },
-  namespace: { type: 'string', short: 'n' },
-  path: { type: 'string' },
-  host: { type: 'string' },
-  method: { type: 'string' },
-  header: { type: 'string', multiple: true },
-  timeout: { type: 'string' },
-  output: { type: 'string', short: 'o', default: 'text' },
-  help: { type: 'boolean', short: 'h' },
-} as const
+import type { CommandEntry, Options } from './types.ts'
 
 /** Runs the command line. Resolves with the exit status: 0 all is well, 1 something is wrong (a finding or a failure), 2 wrong usage. */
 export async function main(args: readonly string[], terminal: Terminal): Promise<number> {
+  let help = 'proxyctl --help'
   try {
-    const { values, positionals } = parse(args)
-    const [name = '', ...rest] = positionals
-    if (values.help === true || name === 'help') {
-      terminal.write(USAGE)
+    const separator = args.indexOf('--')
+    const { values, positionals } = parse(separator < 0 ? args : args.slice(0, separator))
+    const isHelp = values.help === true || positionals[0] === 'help'
+    const names = positionals[0] === 'help' ? positionals.slice(1) : positionals
+    if (isHelp) {
+      terminal.write(names.length === 0 ? describeProgram() : describeCommands(findEntries(names)))
       return 0
     }
-    const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-    if (command === undefined) throw new UsageError(name === '' ? 'no command' : `${JSON.stringify(name)} is not a command`)
-    const { output, ...given } = values
-    if (output !== 'text' && output !== 'json') throw new UsageError(`--output: ${JSON.stringify(output)} is neither text nor json`)
-    const invocation: Invocation = { args: rest, options: given, env: terminal.env, output: createOutput(terminal, output) }
-    return await command(invocation)
+    const found = findCommand(names)
+    if (found === undefined) throw unknownCommand(names)
+    const { entry, words } = found
+    help = `proxyctl ${entry.name} --help`
+    const rest = separator < 0 ? [] : args.slice(separator + 1)
+    const isRunner = entry.arguments?.includes('--') === true
+    const { output: format = 'text', help: _, ...options } = values
+    checkOptions(entry, values)
+    const run = await entry.load()
+    return await run({
+      args: [...names.slice(words), ...(isRunner ? [] : rest)],
+      program: isRunner ? rest : [],
+      options,
+      env: terminal.env,
+      output: await createOutput(terminal, parseFormat(format)),
+      readInput: () => terminal.readInput(),
+    })
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    terminal.writeError(`proxyctl: ${message}${error instanceof UsageError ? '; proxyctl --help shows the usage' : ''}\n`)
+    terminal.writeError(`proxyctl: ${message}${error instanceof UsageError ? `; ${help} shows the usage` : ''}\n`)
     return error instanceof UsageError ? 2 : 1
   }
 }
 
-function parse(args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof options; allowPositionals: true }>> {
+type Values = Options & { readonly output?: string | undefined; readonly help?: boolean | undefined }
+
+function parse(args: readonly string[]): { values: Values; positionals: string[] } {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true })
+    return parseArgs({ args: [...args], options: optionTable, allowPositionals: true })
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    const { message } = error as Error
+    const [, unknown] = /^Unknown option '--([^']*)'/.exec(message) ?? []
+    if (unknown === undefined) throw new UsageError(message)
+    throw new UsageError(`Unknown option '--${unknown}'${hint(unknown, Object.keys(optionTable), '--')}`)
   }
+}
+
+const hint = (text: string, words: readonly string[], prefix = ''): string => {
+  const word = suggest(text, words)
+  return word === undefined ? '' : `; did you mean ${prefix}${word}?`
+}
+
+function parseFormat(text: string): Format {
+  const format = formats.find((each) => each === text)
+  if (format === undefined) throw new UsageError(`--output: ${JSON.stringify(text)} is not one of ${formats.join(', ')}`)
+  return format
+}
+
+function checkOptions({ name, options = [] }: CommandEntry, values: Values): void {
+  const known: readonly OptionName[] = [...options, ...commonOptions]
+  const extra = (Object.keys(values) as OptionName[]).find((option) => !known.includes(option))
+  if (extra !== undefined) throw new UsageError(`--${extra} is not an option of ${name}, which takes ${known.map((option) => `--${option}`).join(', ')}`)
+}
+
+/** Commands whose name begins with the words. */
+function findEntries(names: readonly string[]): CommandEntry[] {
+  const found = findCommand(names)
+  if (found) return [found.entry]
+  const entries = commands.filter(({ name }) => name.startsWith(`${names[0]} `))
+  if (entries.length === 0 || names.length > 1) throw unknownCommand(names)
+  return entries
+}
+
+function unknownCommand([first = '', second]: readonly string[]): UsageError {
+  if (first === '') return new UsageError('no command')
+  const inner = commands.flatMap(({ name }) => (name.startsWith(`${first} `) ? [name.slice(first.length + 1)] : []))
+  if (inner.length > 0)
+    return new UsageError(
+      `${first} takes ${inner.join(' or ')}${second === undefined ? '' : `; ${JSON.stringify(second)} is not one of them${hint(second, inner)}`}`,
+    )
+  const words = commands.map(({ name }) => name.split(' ')[0] ?? '')
+  return new UsageError(`${JSON.stringify(first)} is not a command${hint(first, words)}`)
 }

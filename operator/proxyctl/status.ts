@@ -5,18 +5,20 @@ import { findTroubles, type ConditionReport } from '../program/report.ts'
 import type { ObjectStatus } from '../model/translation.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
 import { checkNamespace } from './gateways.ts'
-import { readManifests } from './manifests.ts'
 import { alignColumns, type Colour } from './output.ts'
 import type { Command, Invocation, Row } from './types.ts'
 import { describeDeployment, WORKLOAD_SELECTOR, type Deployment, type Pod } from './workloads.ts'
 
 const severities = ['error', 'warning', 'pending', 'ok'] as const
-const colours: Readonly<Record<Row['severity'], Colour>> = { error: 'red', warning: 'yellow', pending: 'gray', ok: 'green' }
+export const colours: Readonly<Record<Row['severity'], Colour>> = { error: 'red', warning: 'yellow', pending: 'gray', ok: 'green' }
 
 /** Prints every resource of this controller, the worst first. Returns 1 if one has an error, and rejects if a named namespace has none. */
 export const runStatus: Command = async (invocation) => {
   const { options, output } = invocation
-  const all = options.dir === undefined ? await describeCluster(invocation) : await describeManifests(options.dir, options.namespace)
+  const all =
+    options.dir === undefined
+      ? await output.wait('reading statuses from the cluster', describeCluster(invocation))
+      : await describeManifests(options.dir, options.namespace)
   const { namespace: only } = options
   if (only !== undefined && !all.some(({ namespace }) => namespace === only)) throw new Error(`no resource of this gateway in namespace ${only}`)
   const rows = all
@@ -46,7 +48,8 @@ export const runStatus: Command = async (invocation) => {
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-function describeObject(object: ObjectStatus): Row {
+/** The row of an object: its severity and its bad conditions, the worst first. */
+export function describeObject(object: ObjectStatus): Row {
   const { kind, namespace = '', name, status } = object
   const troubles = findTroubles([object]).sort((a, b) => rank(a) - rank(b))
   const isEmpty = !JSON.stringify(status).includes('"conditions"')
@@ -68,6 +71,8 @@ function rank({ type, status, reason }: ConditionReport): number {
 
 /** The statuses that the manifests would get, and the documents that would be rejected. */
 async function describeManifests(directory: string, defaultNamespace: string | undefined): Promise<Row[]> {
+  // Loaded on demand: the translation is large.
+  const { readManifests } = await import('./manifests.ts')
   const { problems, translation, strayRoutes } = await readManifests(directory, defaultNamespace)
   return [
     ...problems

@@ -1,7 +1,8 @@
 import type { Output } from './output.ts'
+import type { OptionName } from './options.ts'
 
 /** Options of the command line, as given. */
-interface Options {
+export interface Options {
   readonly admin?: string | undefined
   readonly gateway?: string | undefined
   readonly kubeconfig?: string | undefined
@@ -12,18 +13,41 @@ interface Options {
   readonly method?: string | undefined
   readonly header?: string[] | undefined
   readonly timeout?: string | undefined
+  readonly client?: boolean | undefined
+  readonly from?: string | undefined
 }
 
 export interface Invocation {
   /** Arguments after the command. */
   readonly args: readonly string[]
+  /** Arguments after `--`, for commands that run another program. */
+  readonly program: readonly string[]
   readonly options: Options
   readonly env: Readonly<Record<string, string | undefined>>
   readonly output: Output
+  /** Reads standard input to its end. */
+  readInput(): Promise<string>
 }
 
 /** Resolves with the exit status. Rejects with a UsageError, or an Error whose message is all the user needs. */
 export type Command = (invocation: Invocation) => Promise<number>
+
+/** One command, with all that help and completion print. The program of a command is loaded when it runs, so that the others start fast. */
+export interface CommandEntry {
+  /** One word, or two: `config dump`. */
+  readonly name: string
+  /** Arguments as in usage lines, such as `FROM [TO]`. */
+  readonly arguments?: string
+  readonly summary: string
+  /** Sentences of the help page, beside the summary. */
+  readonly details?: string
+  /** Options that it takes beside `-o` and `-h`. */
+  readonly options?: readonly OptionName[]
+  readonly examples: readonly (readonly [purpose: string, line: string])[]
+  /** Completions of its arguments: fixed words or names of files. */
+  readonly completes?: readonly string[] | 'files'
+  load(): Promise<Command>
+}
 
 /** One resource and its status. */
 export interface Row {

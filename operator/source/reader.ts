@@ -120,10 +120,30 @@ const impliedClass: GatewayClass = {
   spec: { controllerName: CONTROLLER_NAME },
 }
 
+/** Reads the documents of one text, such as standard input. `file` is its name in problems. */
+export function readManifestText(file: string, text: string, defaultNamespace?: string): Omit<Load, 'pending'> {
+  const parts = splitDocuments(text).map((part) => ({ line: part.line, chunk: readChunk(part.text, defaultNamespace) }))
+  return assemble(new Map([[file, { stamp: '', chunks: new Map(), parts, good: keepGood(parts, undefined) }]]), dateByOrder())
+}
+
+/** Sets the creation time of objects without one, by their position. Unchanged objects keep their identity. */
+function dateByOrder(): (object: KubeObject, fileIndex: number, position: number) => KubeObject {
+  const dated = new WeakMap<KubeObject, KubeObject>()
+  return (object, fileIndex, position) => {
+    if (object.metadata.creationTimestamp !== '') return object
+    const creationTimestamp = timestampOf(fileIndex, position)
+    const known = dated.get(object)
+    if (known?.metadata.creationTimestamp === creationTimestamp) return known
+    const result = { ...object, metadata: { ...object.metadata, creationTimestamp } }
+    dated.set(object, result)
+    return result
+  }
+}
+
 /** Reads a directory or a file. Objects without namespace are in `defaultNamespace`. */
 export function createReader(root: string, defaultNamespace?: string): DirectoryReader {
   let files = new Map<string, FileState>()
-  const dated = new WeakMap<KubeObject, KubeObject>()
+  const date = dateByOrder()
 
   const readOne = async ({ file, path, stamp }: FoundFile): Promise<FileState> => {
     const previous = files.get(file)
@@ -146,16 +166,6 @@ export function createReader(root: string, defaultNamespace?: string): Directory
       return { line: part.line, chunk }
     })
     return { stamp, chunks, parts, good: keepGood(parts, previous?.good) }
-  }
-
-  const date = (object: KubeObject, fileIndex: number, position: number): KubeObject => {
-    if (object.metadata.creationTimestamp !== '') return object
-    const creationTimestamp = timestampOf(fileIndex, position)
-    const known = dated.get(object)
-    if (known?.metadata.creationTimestamp === creationTimestamp) return known
-    const result = { ...object, metadata: { ...object.metadata, creationTimestamp } }
-    dated.set(object, result)
-    return result
   }
 
   return {

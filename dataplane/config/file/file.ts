@@ -32,10 +32,12 @@ export interface LoadedConfigFile {
  */
 export async function loadConfigFile(path: string, options: ConfigFileOptions = {}): Promise<LoadedConfigFile> {
   const digests = new Map<string, string | undefined>()
-  const bytes = await readFile(path).catch((error: unknown) => {
-    digests.set(resolve(path), undefined)
-    throw new ConfigFileError([`${path}: ${describeReadError(error)}`], digests)
-  })
+  const bytes =
+    options.text ??
+    (await readFile(path).catch((error: unknown) => {
+      digests.set(resolve(path), undefined)
+      throw new ConfigFileError([`${path}: ${describeReadError(error)}`], digests)
+    }))
   digests.set(resolve(path), digestOf(bytes))
   const fail = (problems: readonly string[]): never => {
     throw new ConfigFileError(problems, digests)

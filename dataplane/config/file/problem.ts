@@ -23,4 +23,6 @@ export class ConfigFileError extends Error {
 export interface ConfigFileOptions {
   readonly namespace?: string | undefined
   readonly gateway?: string | undefined
+  /** Content, instead of that of the file: standard input of proxyctl. */
+  readonly text?: string
 }

@@ -1,0 +1,144 @@
+import type { CommandEntry } from './types.ts'
+import type { OptionName } from './options.ts'
+
+/** Options that choose a data plane. */
+const target: readonly OptionName[] = ['admin', 'gateway', 'kubeconfig', 'namespace']
+
+/** Every command, in the order of the help. */
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'status',
+    summary: 'Lists all resources of the gateway, the worst condition first',
+    details: 'Exit status 1 if a resource has an error. On a cluster, the pods of each Gateway are checked too.',
+    options: ['dir', 'namespace', 'kubeconfig'],
+    examples: [
+      ['All resources of the cluster', 'proxyctl status'],
+      ['Resources of one namespace', 'proxyctl status -n shop'],
+      ['The statuses that manifests would get', 'proxyctl status --dir manifests/'],
+    ],
+    load: async () => (await import('./status.ts')).runStatus,
+  },
+  {
+    name: 'get',
+    arguments: 'KIND [NAMESPACE/NAME]',
+    summary: 'Lists routes, policies, backends or gateways with what holds for each',
+    details:
+      'Shows what each object is attached to and its conditions. -o wide adds hostnames and messages. For one route, also the policy fields in force, which the data plane reports.',
+    options: [...target, 'dir'],
+    examples: [
+      ['All routes with their Gateways', 'proxyctl get routes'],
+      ['One route with the policies in force', 'proxyctl get routes default/shop'],
+      ['Policies of one namespace with their targets', 'proxyctl get policies -n shop -o wide'],
+      ['Backends of manifests as YAML', 'proxyctl get backends --dir manifests/ -o yaml'],
+    ],
+    completes: ['routes', 'policies', 'backends', 'gateways'],
+    load: async () => (await import('./get.ts')).runGet,
+  },
+  {
+    name: 'explain',
+    arguments: 'ROUTE',
+    summary: 'Shows every policy field in force for a route, its source and what it overrides',
+    details: 'ROUTE is <namespace>/<name>.',
+    options: target,
+    examples: [
+      ['A route of the cluster', 'proxyctl explain default/shop'],
+      ['A route of a standalone gateway', 'proxyctl explain default/shop --admin 127.0.0.1:15000'],
+    ],
+    load: async () => (await import('./explain.ts')).runExplain,
+  },
+  {
+    name: 'trace',
+    arguments: '[URL | -- PROGRAM ARGUMENTS]',
+    summary: 'Shows the steps of one request',
+    details:
+      'With URL, sends the request. With PROGRAM, runs it and traces its request; curl, wget and grpcurl get a header that marks the request, and their output goes to standard error. Otherwise waits for the next request that matches.',
+    options: [...target, 'path', 'host', 'method', 'header', 'timeout'],
+    examples: [
+      ['Send a request', "proxyctl trace http://localhost:8080/shop --header 'x-user: bob'"],
+      ['Trace the request of curl', 'proxyctl trace -- curl -X POST -d @order.json http://localhost:8080/orders'],
+      ['Wait for the next request of a client', 'proxyctl trace --host shop.example --path /cart --timeout 5m'],
+    ],
+    load: async () => (await import('./trace.ts')).runTrace,
+  },
+  {
+    name: 'config dump',
+    summary: 'Prints the config that a data plane has in force',
+    options: target,
+    examples: [['Save the config', 'proxyctl config dump --gateway shop/gw > config.json']],
+    load: async () => (await import('./config.ts')).runConfigDump,
+  },
+  {
+    name: 'config diff',
+    arguments: 'FROM [TO]',
+    summary: 'Compares two configs: dump files, data planes (host:port) or directories of manifests',
+    details: 'Without TO, compares with the data plane. Exit status 1 if they differ.',
+    options: target,
+    examples: [
+      ['Is the data plane running the config of these manifests?', 'proxyctl config diff manifests/ -n shop'],
+      ['What changed between two dumps?', 'proxyctl config diff yesterday.json today.json'],
+    ],
+    completes: 'files',
+    load: async () => (await import('./config.ts')).runConfigDiff,
+  },
+  {
+    name: 'log level',
+    arguments: '[LEVEL]',
+    summary: 'Shows or sets the log level of a data plane',
+    details: 'LEVEL is error, warn, info, debug or trace, for all modules or as module=level, separated by commas.',
+    options: target,
+    examples: [
+      ['Show the level', 'proxyctl log level --gateway shop/gw'],
+      ['Log more of two modules', 'proxyctl log level info,routing=debug,upstream=trace'],
+    ],
+    completes: ['error', 'warn', 'info', 'debug', 'trace'],
+    load: async () => (await import('./log.ts')).runLog,
+  },
+  {
+    name: 'lint',
+    arguments: 'DIR|FILE|-',
+    summary: 'Checks manifests or a config file without a cluster',
+    details: 'Reports what the API server, the operator and the data plane would. - reads standard input. Exit status 1 if there is an error.',
+    options: ['namespace'],
+    examples: [
+      ['A directory of manifests', 'proxyctl lint manifests/'],
+      ['A config file', 'proxyctl lint gateway.yaml'],
+      ['Rendered manifests', 'kustomize build overlays/prod | proxyctl lint -'],
+    ],
+    completes: 'files',
+    load: async () => (await import('./lint.ts')).runLint,
+  },
+  {
+    name: 'version',
+    summary: 'Prints the versions of proxyctl, the operator and the data planes',
+    options: ['client', 'kubeconfig'],
+    examples: [
+      ['All versions', 'proxyctl version'],
+      ['Only that of proxyctl', 'proxyctl version --client'],
+    ],
+    load: async () => (await import('./version.ts')).runVersion,
+  },
+  {
+    name: 'completion',
+    arguments: 'bash|zsh|fish',
+    summary: 'Prints a completion script for a shell',
+    examples: [
+      ['bash, in ~/.bashrc', 'source <(proxyctl completion bash)'],
+      ['zsh, in ~/.zshrc after compinit', 'source <(proxyctl completion zsh)'],
+      ['fish', 'proxyctl completion fish > ~/.config/fish/completions/proxyctl.fish'],
+    ],
+    completes: ['bash', 'zsh', 'fish'],
+    load: async () => (await import('./completion.ts')).runCompletion,
+  },
+]
+
+/** The command that the first words name, and the number of its words. */
+export function findCommand([first = '', second = '']: readonly string[]): { readonly entry: CommandEntry; readonly words: number } | undefined {
+  for (const [words, name] of [
+    [2, `${first} ${second}`],
+    [1, first],
+  ] as const) {
+    const entry = commands.find((each) => each.name === name)
+    if (entry) return { entry, words }
+  }
+  return undefined
+}

@@ -1,0 +1,54 @@
+/** How an option is parsed, and how help and completion show it. */
+interface OptionEntry {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+  readonly multiple?: true
+  /** Placeholder of the value. */
+  readonly value?: string
+  readonly text: string
+  /** Completions of the value. */
+  readonly completes?: readonly string[] | 'files'
+}
+
+export const formats = ['text', 'wide', 'json', 'yaml'] as const
+export type Format = (typeof formats)[number]
+
+/** All options, in the order of the help. Each command lists the ones that it takes; `output` and `help` belong to every command. */
+export const optionTable = {
+  admin: { type: 'string', value: 'HOST:PORT', text: 'admin endpoint of a data plane; a standalone gateway prints it' },
+  gateway: {
+    type: 'string',
+    value: 'NS/NAME',
+    text: 'Gateway on the cluster; one of its pods is reached through the API server. Default: the Gateway of the route, or the only one of the cluster; without a cluster 127.0.0.1:15000',
+  },
+  kubeconfig: { type: 'string', value: 'FILE', text: 'default: KUBECONFIG (several as in kubectl), else ~/.kube/config', completes: 'files' },
+  dir: { type: 'string', value: 'DIR', text: 'directory or file of manifests instead of a cluster', completes: 'files' },
+  namespace: { type: 'string', short: 'n', value: 'NS', text: 'one namespace; for manifests, the namespace of objects without one' },
+  path: { type: 'string', value: 'PREFIX', text: 'waits for a request with this path prefix' },
+  host: { type: 'string', value: 'HOST', text: 'waits for a request with this host; with URL, the Host header to send' },
+  method: {
+    type: 'string',
+    value: 'METHOD',
+    text: 'waits for a request with this method; with URL, the method to send',
+    completes: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'],
+  },
+  header: { type: 'string', multiple: true, value: "'NAME: VALUE'", text: 'header of the request to URL; repeatable' },
+  timeout: { type: 'string', value: 'DURATION', text: 'how long to wait for the request; default 30s' },
+  client: { type: 'boolean', text: 'prints the version of proxyctl only, without a request to the cluster' },
+  from: {
+    type: 'string',
+    value: 'FORMAT',
+    text: 'format of the file: litellm or agentgateway. Default: recognized by its fields',
+    completes: ['litellm', 'agentgateway'],
+  },
+  output: { type: 'string', short: 'o', value: formats.join('|'), text: 'output format; default text. wide adds columns to tables', completes: formats },
+  help: { type: 'boolean', short: 'h', text: 'prints this help' },
+} as const satisfies Readonly<Record<string, OptionEntry>>
+
+export type OptionName = keyof typeof optionTable
+
+/** Options of every command. */
+export const commonOptions: readonly OptionName[] = ['output', 'help']
+
+/** The entry of an option, with all its fields optional. */
+export const optionEntry = (name: OptionName): OptionEntry => optionTable[name]
