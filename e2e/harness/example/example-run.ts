@@ -34,7 +34,7 @@ export interface PreparedExample {
  * those of the same kind and name.
  */
 export async function prepareExample(name: string, source: string, directory: string, changes = ''): Promise<PreparedExample> {
-  await cp(source, directory, { recursive: true, filter: (path) => !path.includes('generated') && !path.endsWith('.ts') && !path.endsWith('.md') })
+  await cp(source, directory, { recursive: true, filter: (path) => !/generated|\.ts$|\.md$|\/try\.yaml$/.test(path) })
   const example = await readExample(source)
   const isFile = name === 'config-file'
   const path = join(directory, isFile ? 'config.yaml' : 'manifests.yaml')
