@@ -14,6 +14,11 @@ const isSet = (part: object): boolean => Object.keys(part).length > 0
 /** `{ [field]: part }`; `{}` if the part is empty. */
 const optional = (field: string, part: object | string): Part => (part === '' || (typeof part === 'object' && !isSet(part)) ? {} : { [field]: part })
 
+/** Whether several replicas are certain: by replicaCount, or by the minimum of the autoscaler. */
+export function isReplicated({ controller: { horizontalPodAutoscaler, replicaCount } }: Values): boolean {
+  return (isSet(horizontalPodAutoscaler) ? Number(horizontalPodAutoscaler['minReplicas'] ?? 1) : replicaCount) > 1
+}
+
 /** Spec of the operator's Deployment. */
 export function describeDeployment(names: Names, values: Values): Part {
   const { controller } = values
@@ -32,9 +37,25 @@ export function describeDeployment(names: Names, values: Values): Part {
         ...optional('affinity', values.affinity),
         ...optional('nodeSelector', values.nodeSelector),
         ...optional('tolerations', values.tolerations),
+        ...optional('topologySpreadConstraints', spreadPods(names, values)),
       },
     },
   }
+}
+
+/** Constraints of the values; without any, several replicas are spread over nodes and zones as far as possible. */
+function spreadPods({ selector }: Names, values: Values): Part[] {
+  const labelSelector = { matchLabels: selector }
+  if (values.topologySpreadConstraints.length > 0) return values.topologySpreadConstraints.map((each) => ({ labelSelector, ...each }))
+  if (!isReplicated(values)) return []
+  return ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
+    maxSkew: 1,
+    topologyKey,
+    whenUnsatisfiable: 'ScheduleAnyway',
+    labelSelector,
+    // Without it, a rollout would count the pods that it replaces.
+    matchLabelKeys: ['pod-template-hash'],
+  }))
 }
 
 /** Adds the annotations by which Prometheus finds the metrics. */

@@ -1,6 +1,7 @@
 import { ApiObject, Chart } from 'cdk8s'
 import type { Construct } from 'constructs'
-import { describeDeployment } from './deployment.ts'
+import { describeDeployment, isReplicated } from './deployment.ts'
+import { describeMonitoring } from './monitoring.ts'
 import { nameObjects, type Names, type Release } from './names.ts'
 import { clusterRules, deployerRules, localRules } from './rules.ts'
 import { readChart, readDashboards, readValues, type ValueOverrides, type Part, type ServiceValues, type Values } from './values.ts'
@@ -22,6 +23,7 @@ export class Installation extends Chart {
       ...describeService(names, all),
       ...describeRunning(names, all),
       ...describeDashboards(names, all),
+      ...describeMonitoring(names, all),
     ])
       new ApiObject(this, `${kind}-${rest.metadata.name}`, { kind, ...rest })
   }
@@ -108,7 +110,9 @@ function pickService(service: ServiceValues): Part {
 
 /** The Deployment and the objects that refer to it. */
 function describeRunning(names: Names, values: Values): Described[] {
-  const { podDisruptionBudget, horizontalPodAutoscaler, verticalPodAutoscaler, networkPolicy } = values.controller
+  const { horizontalPodAutoscaler, verticalPodAutoscaler, networkPolicy } = values.controller
+  const own = values.controller.podDisruptionBudget
+  const podDisruptionBudget = !isSet(own) && isReplicated(values) ? { maxUnavailable: 1 } : own
   const metadata = names.metadata(names.full)
   const target = { apiVersion: 'apps/v1', kind: 'Deployment', name: names.full }
   const selector = { matchLabels: names.selector }

@@ -16,6 +16,11 @@ export interface Values {
   readonly gatewayClassParametersRefs: Readonly<Record<string, { readonly name: string; readonly namespace: string }>>
   readonly inferenceExtension: { readonly enabled: boolean }
   readonly dashboards: { readonly enabled: boolean; readonly labels: Text; readonly annotations: Text }
+  readonly monitoring: {
+    readonly podMonitor: MonitorValues & { readonly gatewayClasses: readonly string[] }
+    readonly serviceMonitor: MonitorValues
+    readonly prometheusRule: { readonly enabled: boolean; readonly labels: Text }
+  }
   readonly fullnameOverride: string
   readonly nameOverride: string
   readonly commonLabels: Text
@@ -25,6 +30,7 @@ export interface Values {
   readonly affinity: Part
   readonly nodeSelector: Text
   readonly tolerations: readonly Part[]
+  readonly topologySpreadConstraints: readonly Part[]
   readonly podSecurityContext: Part
   readonly securityContext: Part
   readonly resources: { readonly limits?: Readonly<Record<string, string | number>>; readonly requests?: Readonly<Record<string, string | number>> }
@@ -34,6 +40,13 @@ interface ImageValues {
   readonly registry: string
   readonly repository: string
   readonly tag: string
+}
+
+interface MonitorValues {
+  readonly enabled: boolean
+  readonly labels: Text
+  /** Scrape interval; empty: that of Prometheus. */
+  readonly interval: string
 }
 
 interface ControllerValues {
@@ -74,6 +87,11 @@ export function readValues(overrides: ValueOverrides): Values {
 /** Name and versions of the chart. */
 export function readChart(): { readonly name: string; readonly version: string; readonly appVersion: string } {
   return readYaml('Chart.yaml') as ReturnType<typeof readChart>
+}
+
+/** Alerting rules of the chart, as in a rule file of Prometheus. */
+export function readAlerts(): Part {
+  return readYaml('alerts/proxy.yaml') as Part
 }
 
 /** Grafana dashboards of the chart: file name -> content. */

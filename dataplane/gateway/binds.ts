@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { METRIC_PREFIX } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
 import { connectionSettings, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
@@ -12,10 +13,19 @@ import { selectListener } from '../route/listeners.ts'
 import { createBind, type Bind } from '../server/bind.ts'
 import type { BindHooks, BindProgram, DownstreamProtocol } from '../server/program.ts'
 import { createTlsChoices, type TlsChoice, type TlsListener } from '../server/tls.ts'
+import { defineMetrics } from '../telemetry/metrics/area.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** Milliseconds between attempts to open a port. */
 const RETRY_MS = 1000
+
+const certificateExpiry = defineMetrics((registry) =>
+  registry.gauge(`${METRIC_PREFIX}certificate_expiry_timestamp_seconds`, 'When the first certificate of a listener expires, Unix time.', [
+    'bind',
+    'gateway',
+    'listener',
+  ]),
+)
 
 interface OpenBind {
   readonly bind: Bind
@@ -82,9 +92,17 @@ export class Binds {
     return [...this.#open.values()].flatMap(({ failure }) => failure ?? [])
   }
 
-  /** Updates the byte counters of open connections. */
+  /** Updates the byte counters of open connections and the expiry of certificates. */
   report(): void {
     for (const { bind } of this.#open.values()) bind.report()
+    const expiring = [...this.#open].flatMap(([bind, { tls }]) => [...tls.values()].map(({ choice }) => ({ bind, ...choice })))
+    const expiry = certificateExpiry(this.#telemetry.metrics.registry)
+    // Listeners may have been removed or may have lost their certificate.
+    expiry.drop('bind', () => true)
+    for (const { bind, listener: key, expiresAtMs } of expiring) {
+      const { gateway = '', listener = '' } = this.#gateway.labelsOf(key) ?? {}
+      if (expiresAtMs !== undefined) expiry.series(bind, gateway, listener).value = expiresAtMs / 1000
+    }
   }
 
   /** Finishes requests in flight. Accepts new connections for `minDrainMs`; cuts the remaining ones after `maxDrainMs`. */

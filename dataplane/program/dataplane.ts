@@ -77,7 +77,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   management = started
   applyConfig(parts)
   process.on('exit', () => logging.writer.flushSync())
-  const sources = await startSources({ settings, file: first && { path: file ?? '', first } }, store, logging)
+  const sources = await startSources({ settings, file: first && { path: file ?? '', first }, store, logging, registry: parts.telemetry.metrics.registry })
   await binds.settled()
   isStarted = true
   // In standalone mode a port that cannot be opened ends the process: it was started by hand, and nothing watches its readiness.

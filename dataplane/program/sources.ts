@@ -1,21 +1,27 @@
 import { followConfigFile } from '../config/file/follow.ts'
 import type { ReadFile } from '../config/file/read.ts'
+import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { ConfigStream } from '../config/stream/stream.ts'
 import type { ProcessSettings } from './settings.ts'
 import type { Logging } from '../telemetry/log.ts'
+import type { Registry } from '../telemetry/metrics/registry.ts'
 
 export interface SourceOptions {
+  readonly store: ConfigStore
+  readonly logging: Logging
+  readonly registry: Registry
   readonly settings: ProcessSettings
   /** The `-f` file and the result of its first reading. */
   readonly file: { readonly path: string; readonly first: ReadFile } | undefined
 }
 
 /** Starts the config sources: the `-f` file, the config stream, or both. */
-export async function startSources({ settings, file }: SourceOptions, store: ConfigStore, logging: Logging): Promise<{ close(): Promise<void> }> {
+export async function startSources(options: SourceOptions): Promise<{ close(): Promise<void> }> {
+  const { settings, file, store, logging } = options
   const { namespace, gateway } = settings
   // The stream first, so that readiness waits for it before the file alone makes the config look complete.
-  const stream = settings.xdsAddress === undefined ? undefined : await followStream(settings.xdsAddress, settings, store, logging)
+  const stream = settings.xdsAddress === undefined ? undefined : await followStream(settings.xdsAddress, options)
   const log = logging.logger('config')
   const warn = ({ warnings }: ReadFile): void => {
     for (const problem of warnings) log.warn('part of the config file cannot work', { problem })
@@ -42,10 +48,14 @@ export async function startSources({ settings, file }: SourceOptions, store: Con
   }
 }
 
-async function followStream(address: string, settings: ProcessSettings, store: ConfigStore, logging: Logging): Promise<ConfigStream> {
+async function followStream(address: string, { settings, store, logging, registry }: SourceOptions): Promise<ConfigStream> {
   // Loaded on demand: gRPC uses 40 MiB, which a process without a stream saves.
   const { startConfigStream } = await import('../config/stream/stream.ts')
   const log = logging.logger('config')
+  const connected = registry.gauge(`${METRIC_PREFIX}config_stream_connected`, 'Whether the config stream is connected to an operator.').series()
+  const appliedAt = registry
+    .gauge(`${METRIC_PREFIX}config_applied_timestamp_seconds`, 'When config of the stream was last applied, Unix time; 0: never.')
+    .series()
   const { namespace, gateway, podName, podIp, nodeName, xdsTokenFile, xdsRootCa } = settings
   return startConfigStream({
     address,
@@ -54,6 +64,9 @@ async function followStream(address: string, settings: ProcessSettings, store: C
     ...(xdsTokenFile === undefined ? {} : { tokenFile: xdsTokenFile }),
     ...(xdsRootCa === undefined ? {} : { rootCaFile: xdsRootCa }),
     onEvent(event) {
+      if (event.type === 'connected') connected.value = 1
+      else if (event.type === 'disconnected') connected.value = 0
+      else if (event.type === 'applied') appliedAt.value = Date.now() / 1000
       if (event.type === 'disconnected')
         log.warn('config stream disconnected; the last good config stays', { cause: event.cause, retryMs: Math.round(event.retryMs) })
       else if (event.type === 'connected') log.info('config stream connected', { address })

@@ -51,6 +51,8 @@ export interface TlsChoice {
   readonly terminator: TlsTerminator | undefined
   /** Why the key material is unusable, for the log. */
   readonly problem: string | undefined
+  /** When the first of the certificates expires, Unix time in milliseconds. Undefined without a terminator. */
+  readonly expiresAtMs: number | undefined
 }
 
 interface HandshakeCallbacks {
@@ -75,7 +77,7 @@ export interface TlsChoices {
   retain(listeners: Iterable<TlsListener>): void
 }
 
-type Terminated = { readonly terminator: TlsTerminator } | { readonly problem: string }
+type Terminated = { readonly terminator: TlsTerminator; readonly expiresAtMs: number } | { readonly problem: string }
 
 /** Creates an empty cache. */
 export function createTlsChoices(): TlsChoices {
@@ -83,11 +85,12 @@ export function createTlsChoices(): TlsChoices {
   return {
     get(listener) {
       const { key, kind } = listener
-      if (kind === 'passthrough') return { listener: key, kind, terminator: undefined, problem: undefined }
+      const none = { listener: key, kind, terminator: undefined, problem: undefined, expiresAtMs: undefined }
+      if (kind === 'passthrough') return none
       const digest = digestOf(listener)
       let terminated = known.get(digest)
       if (terminated === undefined) known.set(digest, (terminated = terminate(listener)))
-      return { listener: key, kind, terminator: undefined, problem: undefined, ...terminated }
+      return { ...none, ...terminated }
     },
     retain(listeners) {
       const used = new Set<string>()
@@ -109,7 +112,8 @@ function terminate(listener: TlsListener): Terminated {
   if (certificates.length === 0) return { problem: 'no certificate resolves' }
   if (clientValidation?.caCertificates.length === 0) return { problem: 'no CA certificate for client validation resolves' }
   try {
-    return { terminator: new Terminator(listener) }
+    const expiresAtMs = Math.min(...certificates.map(({ certificate }) => new X509Certificate(certificate).validToDate.getTime()))
+    return { terminator: new Terminator(listener), expiresAtMs }
   } catch (error) {
     return { problem: `key material cannot be used: ${(error as Error).message}` }
   }

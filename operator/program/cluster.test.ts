@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { X509Certificate } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import packageJson from '../../package.json' with { type: 'json' }
 import { runClusterMode, type ClusterMode } from './cluster.ts'
 import { collections, startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
 import { createLog } from '../runtime/log.ts'
 import { readSettings } from './settings.ts'
+import { makeCertificate } from '../../e2e/harness/certificates.ts'
 import { until as untilTrue } from '../../e2e/harness/wait.ts'
 
 const { leases, gatewayClasses, gateways, httpRoutes, services, namespaces, proxyPolicies, deployments, secrets } = collections
@@ -67,6 +69,17 @@ test('the operator creates its GatewayClass, accepts Gateways, and then writes n
   // A write is counted when its response has been read.
   const written = writes().filter((request) => request.includes('/status?')).length
   await until(async () => (await read(mode.ports.metrics, '/metrics')).text.includes(`\nproxy_status_writes_total ${written}\n`))
+})
+
+test('failed writes of statuses are counted', async () => {
+  api.put(gateways, gateway)
+  api.fail('PATCH', gateways, 503)
+  const mode = await start()
+  const errors = async (): Promise<string> => /^proxy_status_write_errors_total (\d+)$/m.exec((await read(mode.ports.metrics, '/metrics')).text)?.[1] ?? ''
+  await until(async () => Number(await errors()) > 0)
+  api.fail('PATCH', gateways)
+  await until(() => isAccepted(statusOf(gateways, 'gw')))
+  expect(Number(await errors())).toBeGreaterThan(0)
 })
 
 test('a deleted or changed GatewayClass is restored, and one of another controller is not touched', async () => {
@@ -254,6 +267,16 @@ test('the admin endpoints dump names, show the version and change the log level'
   expect((await read(ports.admin, '/logging')).status).toBe(405)
   const post = async (query: string) => (await fetch(`http://127.0.0.1:${ports.admin}/logging?${query}`, { method: 'POST' })).status
   expect([await post('level=warn'), await post('level=chatty'), await post('xds=debug')]).toEqual([200, 400, 400])
+})
+
+test('the operator exports when the certificate of the config stream expires', async () => {
+  const { certificate, privateKey } = makeCertificate({ name: 'proxy', validDays: 10 })
+  const encode = (text: string): string => Buffer.from(text).toString('base64')
+  const data = { 'tls.crt': encode(certificate), 'tls.key': encode(privateKey), 'ca.crt': encode(certificate) }
+  api.put(secrets, { metadata: { name: 'proxy-xds-cert', namespace: 'proxy-system' }, data })
+  const mode = await start({ PROXY_XDS_MODE: 'tls' })
+  const expiry = new X509Certificate(certificate).validToDate.getTime() / 1000
+  expect((await read(mode.ports.metrics, '/metrics')).text).toContain(`\nproxy_certificate_expiry_timestamp_seconds ${expiry}\n`)
 })
 
 test('the operator does not start in TLS mode without a certificate', async () => {

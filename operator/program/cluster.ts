@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { GATEWAY_CLASS } from '#api/names.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { serveEndpoints } from './endpoints.ts'
@@ -14,7 +15,7 @@ import { watchCluster } from '../kube/source.ts'
 import { createTokenAuthentication } from '../kube/token-review.ts'
 import { textOf, type Log } from '../runtime/log.ts'
 import { createFailureLog, type FailureLog } from '../runtime/throttle.ts'
-import { createReconcileMetrics, renderGauges, renderProcess } from '../runtime/metrics.ts'
+import { createReconcileMetrics, renderGauges, renderProcess, type Gauge } from '../runtime/metrics.ts'
 import { Provisioner } from '../provision/provision.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { Nack } from '../serve/nack.ts'
@@ -96,6 +97,7 @@ class Replica {
   #translation: Translation = { gateways: new Map(), statuses: [] }
   #translations = 0
   #failedTranslations = 0
+  #failedStatusWrites = 0
   #election: Election | undefined
   #endpoints: Awaited<ReturnType<typeof serveEndpoints>> | undefined
   #isClosed = false
@@ -123,7 +125,10 @@ class Replica {
       now,
       isLeader: this.#isLeader,
       find: this.#source.find,
-      onError: (key, error, isRetried) => this.#logFailure(`status of ${key}`, error, isRetried ? 'it is retried' : 'it is not retried until it differs'),
+      onError: (key, error, isRetried) => {
+        this.#failedStatusWrites += 1
+        this.#logFailure(`status of ${key}`, error, isRetried ? 'it is retried' : 'it is not retried until it differs')
+      },
       onWrite: (object, before, after) => {
         for (const transition of findTransitions(before, after)) this.#recordTransition(object, transition)
       },
@@ -322,11 +327,18 @@ class Replica {
       ['translations_total', 'counter', 'Snapshots translated', this.#translations],
       ['translation_failures_total', 'counter', 'Snapshots that could not be translated', this.#failedTranslations],
       ['status_writes_total', 'counter', 'Statuses written', this.#writer.writes()],
+      ['status_write_errors_total', 'counter', 'Attempts to write a status that failed', this.#failedStatusWrites],
       ['applies_total', 'counter', 'Objects of Gateways applied', this.#provisioner.applies()],
       ['leader', 'gauge', 'Whether this replica writes', this.#isLeader() ? 1 : 0],
+      ...(this.#certificate ? [describeExpiry(this.#certificate)] : []),
     ])
     return gauges + this.#reconciles.render() + (this.#options.settings.isProcessMeasured ? renderProcess() : '')
   }
+}
+
+function describeExpiry(source: CertificateSource): Gauge {
+  const { validToDate } = new X509Certificate(source.current().certificate)
+  return ['certificate_expiry_timestamp_seconds', 'gauge', 'When the certificate of the config stream expires, Unix time', validToDate.getTime() / 1000]
 }
 
 /** Logs which kinds have no CRD, once per change: without Gateway API the operator has nothing to do and must not look healthy. */

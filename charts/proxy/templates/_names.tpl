@@ -37,6 +37,12 @@ app.kubernetes.io/component: controller
 {{- mergeOverwrite (dict) $own (.Values.commonLabels | default dict) $selector | toYaml -}}
 {{- end -}}
 
+{{/* "true" if several replicas are certain: by replicaCount, or by the minimum of the autoscaler. */}}
+{{- define "proxy.isReplicated" -}}
+{{- $autoscaler := .Values.controller.horizontalPodAutoscaler -}}
+{{- if gt (int (ternary (dig "minReplicas" 1 ($autoscaler | default dict)) .Values.controller.replicaCount (not (empty $autoscaler)))) 1 }}true{{ end }}
+{{- end -}}
+
 {{/* Tag of the operator's image, as written: of the controller, of both images, or of the release. */}}
 {{- define "proxy.controllerTag" -}}
 {{- .Values.controller.image.tag | default .Values.image.tag | default (printf "v%s" .Chart.AppVersion) -}}

@@ -32,6 +32,8 @@ export interface Environment {
   send(host: string, request?: Partial<ClientRequest>): Promise<ClientResponse>
   /** Replaces text in the config that the program reads. Throws if there is no match. */
   edit(from: string | RegExp, to: string): Promise<void>
+  /** Stops the operator, if there is one. */
+  stopOperator(): Promise<void>
   /** Replaces the certificate of the TLS listener. */
   replaceCertificate(certificate: Certificate): Promise<void>
   stop(): Promise<void>
@@ -78,6 +80,7 @@ export async function startEnvironment(mode: Mode, options: EnvironmentOptions =
     closing.unshift(() => dataplane.stop())
     return {
       mode,
+      stopOperator: async () => void (await operator?.stop()),
       directory,
       dataplane,
       ports,

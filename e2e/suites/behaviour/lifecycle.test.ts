@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +10,7 @@ import { makeCertificate } from '../../harness/certificates.ts'
 import { send } from '../../harness/client.ts'
 import { startDataplane } from '../../harness/program/dataplane.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
-import { waitUntil } from '../../harness/wait.ts'
+import { isTrueWithin, waitUntil } from '../../harness/wait.ts'
 import { modes, startEnvironment, type Environment } from './environment.ts'
 
 describe.each(modes)('a data plane with a %s', (mode) => {
@@ -90,6 +91,29 @@ describe.each(modes)('a data plane with a %s', (mode) => {
     await waitUntil('a response on the open connection', () => received.includes('\r\n\r\n'))
     expect(received).toMatch(/^HTTP\/1\.1 200 /)
     open.destroy()
+  })
+
+  test('exports when the certificate of a listener expires', async () => {
+    const secure = makeCertificate({ name: 'short', hosts: ['a.secure.test'], issuer: environment.authority, validDays: 10 })
+    const expiry = new X509Certificate(secure.certificate).validToDate.getTime() / 1000
+    await environment.replaceCertificate(secure)
+    const sample = new RegExp(`^proxy_certificate_expiry_timestamp_seconds\\{bind="[^"]+",gateway="[^"]+",listener="[^"]+"\\} ${expiry}$`, 'm')
+    expect(await isTrueWithin(60_000, async () => sample.test(await environment.dataplane.metrics()))).toBe(true)
+  })
+
+  test('exports whether its config stream is connected and when config was applied', async () => {
+    const startedAt = Date.now() / 1000
+    const read = async (name: string): Promise<string | undefined> => new RegExp(`^${name} (.*)$`, 'm').exec(await environment.dataplane.metrics())?.[1]
+    if (mode === 'config file') {
+      expect(await read('proxy_config_stream_connected')).toBeUndefined()
+      return
+    }
+    expect(await read('proxy_config_stream_connected')).toBe('1')
+    const appliedAt = Number(await read('proxy_config_applied_timestamp_seconds'))
+    expect(appliedAt).toBeGreaterThan(startedAt - 3600)
+    expect(appliedAt).toBeLessThanOrEqual(Date.now() / 1000)
+    await environment.stopOperator()
+    await waitUntil('the end of the stream', async () => (await read('proxy_config_stream_connected')) === '0')
   })
 
   test('exits with code 0 after SIGTERM without losing a request', async () => {

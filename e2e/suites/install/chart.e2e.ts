@@ -103,6 +103,12 @@ test.each([
     { controller: { extraEnv: { A: { value: 'a', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } } } } },
     /extraEnv\.A: write either/,
   ],
+  [
+    'a ServiceMonitor without a Service',
+    { monitoring: { serviceMonitor: { enabled: true } }, controller: { service: { enabled: false } } },
+    /monitoring\.serviceMonitor\.enabled needs controller\.service\.enabled/,
+  ],
+  ['a scrape interval without unit', { monitoring: { podMonitor: { interval: '30' } } }, /podMonitor\/interval/],
   ['an environment variable that the chart sets', { controller: { extraEnv: { POD_NAME: 'x' } } }, /POD_NAME/],
 ])('%s is rejected before anything is installed', async (_, values, message) => {
   await expect(render(JSON.stringify(values))).rejects.toThrow(message)

@@ -7,6 +7,7 @@ import { send } from '../../harness/client.ts'
 import { isTrueWithin, waitUntil } from '../../harness/wait.ts'
 import type { Received } from './collector.ts'
 import { startPrometheus, type Prometheus } from './prometheus.ts'
+import { listSelectors, readRules } from './rules.ts'
 import { startEnvironment, type Environment } from './environment.ts'
 
 let environment: Environment
@@ -150,6 +151,12 @@ describe('Prometheus', () => {
       const [, selector = '', label = ''] = /^label_values\((.*), (\w+)\)$/.exec(fill(definition)) ?? []
       await waitUntil(definition, async () => (await prometheus.query(selector)).some(({ metric }) => metric[label] !== undefined))
     }
+  })
+
+  // The operator exports proxy_translations_total, which its dashboard shows (e2e/suites/install/monitoring.e2e.ts).
+  const selectors = readRules('proxy-dataplane').flatMap(({ alert, expr }) => listSelectors(expr).map((selector) => [selector, alert] as const))
+  test.each(selectors.filter(([selector]) => selector !== 'proxy_translations_total{}'))('returns data for %s, which alert %s selects', async (selector) => {
+    expect(await isTrueWithin(60_000, async () => (await prometheus.query(selector)).length > 0)).toBe(true)
   })
 
   test.each(queries)('returns data for panel %s: %s', async (_, query) => {
