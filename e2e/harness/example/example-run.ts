@@ -16,6 +16,7 @@ const CLUSTER_SCOPED = new Set(['GatewayClass', 'Namespace'])
 /** Ports that commands may use besides those of manifests and upstreams. */
 const ADMIN_PORT = 15_000
 const STATS_PORT = 15_020
+const READINESS_PORT = 15_021
 
 /** A copy of an example in which every port is a free one and every object without a namespace is in a namespace named after the example. */
 export interface PreparedExample {
@@ -94,7 +95,8 @@ export async function startExample(prepared: PreparedExample, operator: Operator
     keyPair: (certificate) => ({ cert: generated(`${certificate}.crt`), key: generated(`${certificate}.key`) }),
     conditions: () => (operator?.events ?? []).filter((event): event is ConditionEvent => event.event === 'condition' && namespaces.has(event.namespace)),
     async runCommand({ command }) {
-      const all = new Map([...ports, [ADMIN_PORT, dataplane.ports.admin], [STATS_PORT, dataplane.ports.stats]])
+      const { admin, stats, readiness } = dataplane.ports
+      const all = new Map([...ports, [ADMIN_PORT, admin], [STATS_PORT, stats], [READINESS_PORT, readiness]])
       const text = replacePorts(command, all).replaceAll('{dir}', directory)
       const { stdout } = await run('bash', ['-c', text], { timeout: 60_000 })
       return replacePorts(stdout, new Map([...all].map(([written, used]) => [used, written])))

@@ -14,6 +14,12 @@ const sections = pages.flatMap((page) => readSections(page, readText(page)))
 const titleOf = ({ page, heading }: Section): string => `${basename(page)}, ${heading}`
 const runs = sections.filter((section) => section.run !== undefined).map((section, index) => ({ title: titleOf(section), name: `guide-${index}`, section }))
 
+/** `proxyctl` of the checkout, for the data plane of the section. */
+const PROXYCTL = `proxyctl() {
+  case $1 in explain|trace|config|log) set -- "$@" --admin 127.0.0.1:15000 ;; esac
+  '${process.execPath}' operator/proxyctl/main.ts "$@"
+}`
+
 test('every page has sections, and their titles are unique on the page', () => {
   expect(pages.length).toBeGreaterThan(20)
   expect(sections.map(titleOf).filter((title, index, all) => all.indexOf(title) !== index)).toEqual([])
@@ -70,8 +76,11 @@ describe('run against a gateway,', () => {
 
     for (const { command, output = '', line } of section.blocks.filter(({ language }) => language === 'console').flatMap(readCommands)) {
       test(`prints the output of the command in line ${line}: ${command}`, async () => {
-        const printed = await running.runCommand({ title: '', command: `{ ${command.replaceAll(`${section.run}/`, '{dir}/')}\n} 2>&1 || true`, prints: /./ })
-        if (!matchesOutput(output, printed)) expect(printed).toBe(output)
+        // Objects of the section are in a namespace of their own.
+        const text = command.replaceAll(`${section.run}/`, '{dir}/').replaceAll(/\bdefault\//g, `${name}/`)
+        const printed = await running.runCommand({ title: '', command: `${PROXYCTL}\n{ ${text}\n} 2>&1 || true`, prints: /./ })
+        const renamed = printed.replaceAll(`${name}/`, 'default/')
+        if (!matchesOutput(output, renamed)) expect(renamed).toBe(output)
       })
     }
   })
