@@ -23,7 +23,8 @@ function toStrict(schema: Schema): JsonSchema {
   const strict: JsonSchema = Object.fromEntries(Object.entries(node).filter(([key]) => !key.startsWith('x-kubernetes-') && key !== 'format'))
   if (schema['x-kubernetes-int-or-string']) strict['anyOf'] = [{ type: 'integer' }, { type: 'string' }]
   if (schema['x-kubernetes-preserve-unknown-fields'] && schema.type === undefined) strict['not'] = { type: 'null' }
-  if (schema.properties && !schema['x-kubernetes-preserve-unknown-fields']) strict['additionalProperties'] = false
+  if (schema.properties && !schema['x-kubernetes-preserve-unknown-fields'] && typeof schema.additionalProperties !== 'object')
+    strict['additionalProperties'] = false
   if (schema['x-kubernetes-list-type'] === 'set') strict['uniqueItems'] = true
   const keywords = toKeywords(schema['x-kubernetes-validations'] ?? [])
   if (keywords.length > 0) strict['allOf'] = keywords

@@ -55,7 +55,8 @@ function row(path: string, schema: Schema, isRequired: boolean): string {
 
 /** Rows for the fields of an object. Fields of inline objects follow as `parent.child`. */
 function rowsOf(schema: Schema, definitions: Definitions, prefix = ''): string[] {
-  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+  const others = schema.properties && typeof schema.additionalProperties === 'object' ? { '<name>': schema.additionalProperties } : {}
+  return Object.entries({ ...schema.properties, ...others }).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
     const described =
       field.description === undefined && field.$ref !== undefined ? { ...field, description: definitions[refName(field.$ref)]?.description ?? '' } : field

@@ -16,7 +16,8 @@ function toCompilable(schema: Schema): Record<string, unknown> {
   return {
     ...rest,
     ...describe(schema),
-    ...(schema.properties ? { additionalProperties: false } : {}),
+    // TypeScript has no type for "all other fields".
+    ...(schema.properties ? { additionalProperties: typeof schema.additionalProperties === 'object' ? { tsType: 'unknown' } : false } : {}),
     ...(isOpen && schema.additionalProperties === undefined ? { additionalProperties: true } : {}),
   }
 }

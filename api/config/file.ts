@@ -1,10 +1,16 @@
-import { exactlyOneOf, ref, type Definitions } from '../schema.ts'
+import { DURATION_PATTERN } from '../duration.ts'
+import { atMostOneOf, exactlyOneOf, ref, type Definitions, type Schema } from '../schema.ts'
 import { integer, list, object, port, string } from './shared.ts'
+import { shortFormDefinitions } from './short-forms.ts'
+
+const duration = (description: string): Schema => string(description, { pattern: DURATION_PATTERN })
 
 /** The `-f` file: the content of the messages, nested instead of keyed. `dataplane/config/file/` converts it to messages. */
 export const fileDefinitions: Definitions = {
   ConfigFile: object('Configuration file of the data plane (`-f`), and content of `ProxyParameters.spec.rawConfig`.', {
     config: ref('ProcessConfig'),
+    llm: ref('ShortLLM'),
+    mcp: ref('ShortMCP'),
     binds: list(ref('FileBind'), 'Ports to listen on.'),
     backends: list(ref('FileBackend'), 'Backends that routes refer to by name.'),
     services: list(ref('Service'), 'Services that routes refer to by `<namespace>/<name>`.'),
@@ -42,26 +48,45 @@ export const fileDefinitions: Definitions = {
       enum: ['HTTP', 'HTTPS', 'TLS', 'TCP'],
       description: 'Default: HTTPS when tls is given, TCP when only tcpRoutes are, else HTTP.',
     },
-    tls: object('TLS. Paths are relative to the file.', {
-      mode: { type: 'string', enum: ['Terminate', 'Passthrough'], description: 'Default Terminate.' },
-      cert: string('Certificate chain: a path, or PEM.'),
-      key: string('Private key: a path, or PEM.'),
-      clientCa: string('Trust anchors for client certificates: a path, or PEM. Setting it requires a client certificate.'),
-    }),
+    tls: ref('FileTls'),
     routes: list(ref('FileRoute'), 'HTTP routes.'),
     tcpRoutes: list(ref('FileTcpRoute'), 'TCP or TLS routes.'),
     policies: ref('Traffic', 'Traffic policies of all its routes.'),
+  }),
+  FileTls: object('TLS. Paths are relative to the file.', {
+    mode: { type: 'string', enum: ['Terminate', 'Passthrough'], description: 'Default Terminate.' },
+    cert: string('Certificate chain: a path, or PEM.'),
+    key: string('Private key: a path, or PEM.'),
+    clientCa: string('Trust anchors for client certificates: a path, or PEM. Setting it requires a client certificate.'),
   }),
   FileRoute: object('A route: one rule.', {
     name: string('Name; default: `route<index>`.'),
     hostnames: list(string('Hostname.'), 'Default: any.'),
     matches: list(ref('RouteMatch'), 'Default: every path.'),
     filters: ref('RouteFilters'),
-    timeouts: ref('RouteTimeouts'),
-    retry: ref('RouteRetry'),
+    timeouts: ref('FileTimeouts'),
+    retry: ref('FileRetry'),
     policies: ref('Traffic', 'Traffic policies of this route.'),
     backends: list(ref('FileWeightedBackend'), 'Destinations.'),
   }),
+  FileTimeouts: {
+    ...object('Timeouts of a route. `request` and `requestMs` are two forms of one field, as are `backendRequest` and `backendRequestMs`.', {
+      request: duration('Whole response, body included, from receipt of the request head; covers retries and backoff. `0s` turns the limit off.'),
+      backendRequest: duration('One attempt, until the response head. `0s` turns the limit off.'),
+      requestMs: ref('Milliseconds', 'As request, in milliseconds.'),
+      backendRequestMs: ref('Milliseconds', 'As backendRequest, in milliseconds.'),
+    }),
+    'x-kubernetes-validations': [atMostOneOf('request', 'requestMs'), atMostOneOf('backendRequest', 'backendRequestMs')],
+  },
+  FileRetry: {
+    ...object('Retries of a route. `backoff` and `backoffMs` are two forms of one field.', {
+      codes: list(integer('Status.', { minimum: 400, maximum: 599 }), 'Statuses that are retried, besides connection failures and attempt timeouts.'),
+      attempts: integer('Extra tries; 0 turns retrying off.', { minimum: 0, maximum: 254, default: 1 }),
+      backoff: duration('Fixed delay before each retry.'),
+      backoffMs: ref('Milliseconds', 'As backoff, in milliseconds.'),
+    }),
+    'x-kubernetes-validations': [atMostOneOf('backoff', 'backoffMs')],
+  },
   FileTcpRoute: object('A TCP or TLS route.', {
     name: string('Name; default: `tcproute<index>`.'),
     hostnames: list(string('SNI.'), 'Default: any.'),
@@ -97,4 +122,5 @@ export const fileDefinitions: Definitions = {
     ),
     'x-kubernetes-validations': [exactlyOneOf('host', 'dynamicForwardProxy', 'ai', 'mcp', 'cloudBackend')],
   },
+  ...shortFormDefinitions,
 }

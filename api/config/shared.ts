@@ -6,6 +6,12 @@ export const string = (description: string, more: Schema = {}): Schema => ({ typ
 export const integer = (description: string, more: Schema = {}): Schema => ({ type: 'integer', description, ...more })
 export const boolean = (description: string, more: Schema = {}): Schema => ({ type: 'boolean', description, ...more })
 export const list = (items: Schema, description: string, more: Schema = {}): Schema => ({ type: 'array', description, items, ...more })
+export const map = (values: Schema, description: string, more: Schema = {}): Schema => ({
+  type: 'object',
+  description,
+  additionalProperties: values,
+  ...more,
+})
 export const object = (description: string, properties: Record<string, Schema>, required: readonly string[] = []): Schema => ({
   type: 'object',
   description,

@@ -17,6 +17,7 @@ const guards = { moderationApi: 'openAIModeration', cloudGuardrails: 'bedrockGua
 const fieldNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   LLMProvider: providers,
   NamedLLMProvider: providers,
+  ShortLLMModel: providers,
   BackendAuth: { cloudA: 'aws', cloudB: 'azure', cloudC: 'gcp' },
   CloudBackend: { agentRuntime: 'agentCore' },
   PromptguardRequest: guards,

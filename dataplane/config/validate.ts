@@ -1,5 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
+import { DURATION_PATTERN } from '#api/duration.ts'
+import { suggest } from '#api/suggest.ts'
 import schema from '#gen/config/schema.json' with { type: 'json' }
 
 /** A violation of the schema. */
@@ -9,6 +11,9 @@ export interface SchemaProblem {
   /** What is wrong, with the offending value if it is short; never a complete secret. */
   readonly text: string
 }
+
+/** Text to show instead of the value at a path; undefined: show the value. */
+export type SourceOf = (path: SchemaProblem['path']) => string | undefined
 
 /** Keyword that replaces `$ref`, which Ajv would resolve at compile time. */
 const LATER = 'later'
@@ -33,11 +38,12 @@ let found: ErrorObject[] = []
 /**
  * Checks `value` against a definition of gen/config/schema.json and fills in its defaults. Compiles a definition when its first
  * value arrives: the policy sections are large, and a process without policies should spend neither time nor memory on them.
+ * `sourceOf` hides values that come from placeholders.
  */
-export function validate(definition: string, value: unknown): readonly SchemaProblem[] {
+export function validate(definition: string, value: unknown, sourceOf: SourceOf = () => undefined): readonly SchemaProblem[] {
   found = []
   check(definition, value)
-  return found.length === 0 ? [] : toProblems(value, found, definition === 'Secret')
+  return found.length === 0 ? [] : toProblems(value, found, definition === 'Secret' ? describeKind : describeValue, sourceOf)
 }
 
 function check(definition: string, value: unknown, context?: DataValidationCxt): void {
@@ -74,35 +80,65 @@ export function formatPath(path: readonly (string | number)[]): string {
 
 export const formatProblem = ({ path, text }: SchemaProblem): string => `${formatPath(path)}: ${text}`
 
-function toProblems(value: unknown, errors: readonly ErrorObject[], isSecret: boolean): SchemaProblem[] {
+type Show = (value: unknown) => string
+
+function toProblems(value: unknown, errors: readonly ErrorObject[], show: Show, sourceOf: SourceOf): SchemaProblem[] {
   // An exclusivity rule is a oneOf, anyOf or not of `required`s, with its message in $comment. Report the rule, not its branches.
   const rules = errors.filter((error) => commentOf(error) !== undefined)
   const isBranch = (error: ErrorObject): boolean =>
     error.keyword === 'required' &&
     rules.some((rule) => rule !== error && rule.instancePath === error.instancePath && error.schemaPath.startsWith(`${rule.schemaPath}/`))
+  // A misspelt field is also missing under its right name: report it once.
+  const meant = new Set(errors.flatMap((error) => meantField(error) ?? []))
+  const isConsequence = (error: ErrorObject): boolean => missingFields(error).some((field) => meant.has(`${error.instancePath}/${field}`))
   const problems = new Map<string, SchemaProblem>()
   for (const error of errors) {
-    if (isBranch(error)) continue
-    const problem = toProblem(value, error, isSecret ? describeKind : describeValue)
+    if (isBranch(error) || isConsequence(error)) continue
+    const problem = toProblem(value, error, show, sourceOf)
     problems.set(formatProblem(problem), problem)
   }
   return [...problems.values()]
 }
 
+/** Pointer to the known field that an unknown one probably stands for. */
+function meantField(error: ErrorObject): string | undefined {
+  if (error.keyword !== 'additionalProperties') return undefined
+  const near = suggest(unknownField(error), knownFields(error))
+  return near === undefined ? undefined : `${error.instancePath}/${near}`
+}
+
+/** The fields of which an object lacks one or all. */
+function missingFields({ keyword, params, schema: rule }: ErrorObject): string[] {
+  if (keyword === 'required') return [(params as { missingProperty: string }).missingProperty]
+  if (keyword !== 'oneOf' && keyword !== 'anyOf') return []
+  const { passingSchemas } = params as { passingSchemas?: unknown }
+  // Set if several fields are there, rather than none.
+  if (Array.isArray(passingSchemas)) return []
+  return (rule as { required?: string[] }[]).flatMap(({ required = [] }) => required)
+}
+
+const unknownField = (error: ErrorObject): string => (error.params as { additionalProperty: string }).additionalProperty
+
 const commentOf = (error: ErrorObject): string | undefined => (error.parentSchema as { $comment?: string } | undefined)?.$comment
 
-function toProblem(value: unknown, error: ErrorObject, show: (value: unknown) => string): SchemaProblem {
-  const path = toPath(value, error.instancePath)
+function toProblem(root: unknown, error: ErrorObject, describe: Show, sourceOf: SourceOf): SchemaProblem {
+  const path = toPath(root, error.instancePath)
+  const show = (value: unknown): string => sourceOf(path) ?? describe(value)
   const params = error.params as Record<string, unknown>
   switch (error.keyword) {
     case 'additionalProperties':
-      return { path: [...path, String(params['additionalProperty'])], text: `unknown field; known here: ${knownFields(error)}` }
+      return { path: [...path, unknownField(error)], text: describeUnknown(unknownField(error), knownFields(error)) }
     case 'required':
       return { path, text: `${String(params['missingProperty'])} is missing` }
     case 'type':
       return { path, text: `must be ${describeType(params['type'])}, is ${show(error.data)}` }
     case 'enum':
-      return { path, text: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}, is ${show(error.data)}` }
+      return {
+        path,
+        text: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}, is ${show(error.data)}${hintOf(error, sourceOf(path))}`,
+      }
+    case 'pattern':
+      return { path, text: `${patternHints[String(params['pattern'])] ?? error.message ?? 'is invalid'}, is ${show(error.data)}` }
     case 'oneOf':
     case 'anyOf':
     case 'not':
@@ -112,9 +148,25 @@ function toProblem(value: unknown, error: ErrorObject, show: (value: unknown) =>
   }
 }
 
-function knownFields(error: ErrorObject): string {
-  const names = Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
-  return names.length === 0 ? 'none' : names.join(', ')
+const knownFields = (error: ErrorObject): string[] => Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
+
+function describeUnknown(name: string, known: readonly string[]): string {
+  const near = suggest(name, known)
+  if (near !== undefined) return `unknown field; did you mean ${near}?`
+  return `unknown field; known here: ${known.length === 0 ? 'none' : known.join(', ')}`
+}
+
+/** Patterns that are explained better by an example. */
+const patternHints: Readonly<Record<string, string>> = {
+  [DURATION_PATTERN]: 'must be a duration such as 500ms, 10s or 1m30s',
+  '^https?://': 'must be a URL that starts with http:// or https://',
+}
+
+/** The allowed value that is probably meant. Not for values of placeholders: the hint would say what they contain. */
+function hintOf({ data, params }: ErrorObject, source: string | undefined): string {
+  if (typeof data !== 'string' || source !== undefined) return ''
+  const near = suggest(data, (params as { allowedValues: unknown[] }).allowedValues.map(String))
+  return near === undefined ? '' : `; did you mean ${near}?`
 }
 
 const describeType = (type: unknown): string => {

@@ -43,7 +43,8 @@ const NO_SOURCE = 'neither -f nor XDS_ADDRESS is given: name a config file, or t
 /** Starts the data plane of one process: config in, binds open, telemetry out. Rejects with a one-line cause if it cannot start. */
 export async function runDataplane({ env, file, version }: DataplaneOptions): Promise<Dataplane> {
   lowerGarbageCollection()
-  const first = file === undefined ? undefined : await readConfigFile(file, gatewayOf(env))
+  const fileOptions = fileOptionsOf(env)
+  const first = file === undefined ? undefined : await readConfigFile(file, fileOptions)
   const processConfig: ProcessConfig = first?.process ?? {}
   const settings = readSettings(env, processConfig)
   if (file === undefined && settings.xdsAddress === undefined) throw new Error(NO_SOURCE)
@@ -77,7 +78,8 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   management = started
   applyConfig(parts)
   process.on('exit', () => logging.writer.flushSync())
-  const sources = await startSources({ settings, file: first && { path: file ?? '', first }, store, logging, registry: parts.telemetry.metrics.registry })
+  const followed = first && { path: file ?? '', first, ...fileOptions }
+  const sources = await startSources({ settings, file: followed, store, logging, registry: parts.telemetry.metrics.registry })
   await binds.settled()
   isStarted = true
   // In standalone mode a port that cannot be opened ends the process: it was started by hand, and nothing watches its readiness.
@@ -157,9 +159,12 @@ async function shutDown(cause: string, parts: Parts, settings: ProcessSettings, 
   await parts.telemetry.close()
 }
 
-/** With a config stream, listeners of the file belong to the Gateway of the stream. */
-function gatewayOf(env: DataplaneOptions['env']): ConfigFileOptions {
-  return env['XDS_ADDRESS'] === undefined ? {} : { namespace: env['NAMESPACE'], gateway: env['GATEWAY'] }
+/**
+ * With a config stream, listeners of the file belong to the Gateway of the stream, and placeholders are text: in a cluster the file is
+ * `ProxyParameters.spec.rawConfig`, whose authors must not read the environment and the files of the pod (operator.md §2.5).
+ */
+function fileOptionsOf(env: DataplaneOptions['env']): ConfigFileOptions {
+  return env['XDS_ADDRESS'] === undefined ? {} : { namespace: env['NAMESPACE'], gateway: env['GATEWAY'], placeholders: 'literal' }
 }
 
 /** Removes the metrics of deleted routes. */

@@ -1,4 +1,5 @@
 import { followConfigFile } from '../config/file/follow.ts'
+import type { ConfigFileOptions } from '../config/file/problem.ts'
 import type { ReadFile } from '../config/file/read.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigStore } from '../config/store.ts'
@@ -13,7 +14,7 @@ export interface SourceOptions {
   readonly registry: Registry
   readonly settings: ProcessSettings
   /** The `-f` file and the result of its first reading. */
-  readonly file: { readonly path: string; readonly first: ReadFile } | undefined
+  readonly file: (ConfigFileOptions & { readonly path: string; readonly first: ReadFile }) | undefined
 }
 
 /** Starts the config sources: the `-f` file, the config stream, or both. */

@@ -1769,6 +1769,8 @@ export interface PolicyTarget {
  */
 export interface ConfigFile {
   config?: ProcessConfig
+  llm?: ShortLLM
+  mcp?: ShortMCP
   /**
    * Ports to listen on.
    */
@@ -1875,27 +1877,7 @@ export interface FileListener {
    * Default: HTTPS when tls is given, TCP when only tcpRoutes are, else HTTP.
    */
   protocol?: 'HTTP' | 'HTTPS' | 'TLS' | 'TCP'
-  /**
-   * TLS. Paths are relative to the file.
-   */
-  tls?: {
-    /**
-     * Default Terminate.
-     */
-    mode?: 'Terminate' | 'Passthrough'
-    /**
-     * Certificate chain: a path, or PEM.
-     */
-    cert?: string
-    /**
-     * Private key: a path, or PEM.
-     */
-    key?: string
-    /**
-     * Trust anchors for client certificates: a path, or PEM. Setting it requires a client certificate.
-     */
-    clientCa?: string
-  }
+  tls?: FileTls
   /**
    * HTTP routes.
    */
@@ -1908,6 +1890,27 @@ export interface FileListener {
    * Traffic policies of all its routes.
    */
   policies?: Traffic
+}
+/**
+ * TLS. Paths are relative to the file.
+ */
+export interface FileTls {
+  /**
+   * Default Terminate.
+   */
+  mode?: 'Terminate' | 'Passthrough'
+  /**
+   * Certificate chain: a path, or PEM.
+   */
+  cert?: string
+  /**
+   * Private key: a path, or PEM.
+   */
+  key?: string
+  /**
+   * Trust anchors for client certificates: a path, or PEM. Setting it requires a client certificate.
+   */
+  clientCa?: string
 }
 /**
  * A route: one rule.
@@ -1928,8 +1931,8 @@ export interface FileRoute {
    */
   matches?: RouteMatch[]
   filters?: RouteFilters
-  timeouts?: RouteTimeouts
-  retry?: RouteRetry
+  timeouts?: FileTimeouts
+  retry?: FileRetry
   /**
    * Traffic policies of this route.
    */
@@ -1938,6 +1941,50 @@ export interface FileRoute {
    * Destinations.
    */
   backends?: FileWeightedBackend[]
+}
+/**
+ * Timeouts of a route. `request` and `requestMs` are two forms of one field, as are `backendRequest` and `backendRequestMs`.
+ */
+export interface FileTimeouts {
+  /**
+   * Whole response, body included, from receipt of the request head; covers retries and backoff. `0s` turns the limit off.
+   */
+  request?: string
+  /**
+   * One attempt, until the response head. `0s` turns the limit off.
+   */
+  backendRequest?: string
+  /**
+   * As request, in milliseconds.
+   */
+  requestMs?: Milliseconds
+  /**
+   * As backendRequest, in milliseconds.
+   */
+  backendRequestMs?: Milliseconds
+}
+/**
+ * Retries of a route. `backoff` and `backoffMs` are two forms of one field.
+ */
+export interface FileRetry {
+  /**
+   * Statuses that are retried, besides connection failures and attempt timeouts.
+   *
+   * Items: Status.
+   */
+  codes?: number[]
+  /**
+   * Extra tries; 0 turns retrying off. Default: 1.
+   */
+  attempts?: number
+  /**
+   * Fixed delay before each retry.
+   */
+  backoff?: string
+  /**
+   * As backoff, in milliseconds.
+   */
+  backoffMs?: Milliseconds
 }
 /**
  * A TCP or TLS route.
@@ -2019,6 +2066,272 @@ export interface FileBackend {
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
   policies?: BackendFull
+}
+/**
+ * LLM models on one port. Clients choose a model by the field `model` of their requests.
+ */
+export interface ShortLLM {
+  /**
+   * TCP port. Default: 4000.
+   */
+  port?: number
+  /**
+   * Addresses to listen on. Default: all.
+   *
+   * Items: IP address.
+   */
+  addresses?: string[]
+  tls?: FileTls
+  /**
+   * Models by the name that clients use.
+   */
+  models: {
+    [k: string]: ShortLLMModel
+  }
+  /**
+   * Traffic policies of all models.
+   */
+  policies?: Traffic
+}
+/**
+ * A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.
+ */
+export interface ShortLLMModel {
+  providerA?: ShortProviderA
+  providerB?: ShortProviderB
+  providerC?: ShortProviderC
+  providerD?: ShortProviderD
+  providerE?: ShortProviderE
+  providerF?: ShortProviderF
+  /**
+   * Another name of providerA.
+   */
+  openai?: ShortProviderA
+  /**
+   * Another name of providerB.
+   */
+  azureOpenAI?: ShortProviderB
+  /**
+   * Another name of providerC.
+   */
+  anthropic?: ShortProviderC
+  /**
+   * Another name of providerD.
+   */
+  gemini?: ShortProviderD
+  /**
+   * Another name of providerE.
+   */
+  vertexAI?: ShortProviderE
+  /**
+   * Another name of providerF.
+   */
+  bedrock?: ShortProviderF
+  /**
+   * Policies of this model.
+   */
+  policies?: BackendWithAI
+}
+/**
+ * providerA is OpenAI.
+ */
+export interface ShortProviderA {
+  /**
+   * Model to use instead of that of the request. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.
+   */
+  apiKey?: string
+  /**
+   * Base URL of a server that implements the API of OpenAI, as its SDK takes it: `http://localhost:11434/v1`. Default: `https://api.openai.com/v1`.
+   */
+  url?: string
+}
+/**
+ * providerB is Azure OpenAI.
+ */
+export interface ShortProviderB {
+  /**
+   * Host of the resource, for example `my-resource.openai.azure.com`; a leading `https://` is removed.
+   */
+  endpoint: ShortString
+  /**
+   * Deployment to use. Required unless apiVersion is v1, where the request can name the model.
+   */
+  deploymentName?: ShortString
+  /**
+   * API version. Default: "v1".
+   */
+  apiVersion?: TinyString
+  /**
+   * API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.
+   */
+  apiKey?: string
+  /**
+   * Base URL to use instead of the host of the provider: `http://` or `https://`. Its path is put in front of the paths of the provider.
+   */
+  url?: string
+}
+/**
+ * providerC is Anthropic.
+ */
+export interface ShortProviderC {
+  /**
+   * Model to use instead of that of the request. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.
+   */
+  apiKey?: string
+  /**
+   * Base URL to use instead of the host of the provider: `http://` or `https://`. Its path is put in front of the paths of the provider.
+   */
+  url?: string
+}
+/**
+ * providerD is Google Gemini.
+ */
+export interface ShortProviderD {
+  /**
+   * Model to use instead of that of the request. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.
+   */
+  apiKey?: string
+  /**
+   * Base URL to use instead of the host of the provider: `http://` or `https://`. Its path is put in front of the paths of the provider.
+   */
+  url?: string
+}
+/**
+ * providerE is Google Vertex AI.
+ */
+export interface ShortProviderE {
+  /**
+   * Model to use instead of that of the request. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * Google Cloud project.
+   */
+  projectId: TinyString
+  /**
+   * Region, for example `us-central1`; also `global`, `us` and `eu`.
+   */
+  region: TinyString
+  /**
+   * API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.
+   */
+  apiKey?: string
+  /**
+   * Base URL to use instead of the host of the provider: `http://` or `https://`. Its path is put in front of the paths of the provider.
+   */
+  url?: string
+}
+/**
+ * providerF is Amazon Bedrock.
+ */
+export interface ShortProviderF {
+  /**
+   * AWS region. Default: "us-east-1".
+   */
+  region?: string
+  /**
+   * Model to use instead of that of the request. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * Bedrock guardrail applied by the provider itself. Not set: none.
+   */
+  guardrail?: {
+    /**
+     * Identifier of the guardrail.
+     */
+    identifier: ShortString
+    /**
+     * Version of the guardrail.
+     */
+    version: ShortString
+  }
+  /**
+   * API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.
+   */
+  apiKey?: string
+  /**
+   * Base URL to use instead of the host of the provider: `http://` or `https://`. Its path is put in front of the paths of the provider.
+   */
+  url?: string
+  /**
+   * AWS access key; needs secretAccessKey. Without it and apiKey, the default credential chain is used.
+   */
+  accessKeyId?: string
+  /**
+   * AWS secret key.
+   */
+  secretAccessKey?: string
+  /**
+   * AWS session token.
+   */
+  sessionToken?: string
+}
+/**
+ * MCP servers on one port, merged into one server: every field is a server by its name, except those listed here.
+ */
+export interface ShortMCP {
+  /**
+   * TCP port. Default: 3000.
+   */
+  port?: number
+  /**
+   * Addresses to listen on. Default: all.
+   *
+   * Items: IP address.
+   */
+  addresses?: string[]
+  tls?: FileTls
+  /**
+   * Traffic policies of the port.
+   */
+  policies?: Traffic
+  /**
+   * Whether names of tools and prompts get the name of the server as prefix. Default: Conditional, with more than one server.
+   */
+  prefixMode?: 'Conditional' | 'Always' | 'Never'
+  /**
+   * Handling of a server that fails. Default: FailClosed.
+   */
+  failureMode?: 'FailClosed' | 'FailOpen'
+  /**
+   * Whether clients have sessions. Default: Stateful.
+   */
+  sessionRouting?: 'Stateful' | 'Stateless'
+  [k: string]: unknown
+}
+/**
+ * An MCP server.
+ */
+export interface ShortMCPServer {
+  /**
+   * URL of the MCP endpoint, `http://` or `https://`. Without a path: `/mcp`, or `/sse` with protocol SSE.
+   */
+  url: string
+  /**
+   * Transport. Default: StreamableHTTP.
+   */
+  protocol?: 'StreamableHTTP' | 'SSE'
+  /**
+   * Sent as `Authorization: Bearer`.
+   */
+  apiKey?: string
+  /**
+   * Policies of this server.
+   */
+  policies?: BackendWithMCP
 }
 /**
  * Type of each kind of message of the config stream.

@@ -51,7 +51,7 @@ async function problemsOf(text: string): Promise<string[]> {
 const lines = (...text: string[]): string => `${text.join('\n')}\n`
 const messagesOf = async (text: string): Promise<readonly ConfigMessage[]> => (await loadConfigFile(await write(text))).messages
 
-test('values that cannot work are reported by file, line and path, and the file is used anyway', async () => {
+test('values that cannot work are reported by file, line, column and path, and the file is used anyway', async () => {
   const path = await write(
     lines(
       'binds:',
@@ -74,184 +74,182 @@ test('values that cannot work are reported by file, line and path, and the file 
   expect(messages.map(({ kind }) => kind)).toContain('route')
   const at = 'binds[0].listeners[0].routes[0]'
   expect(warnings.map((warning) => warning.replace(`${directory}/`, ''))).toEqual([
-    expect.stringContaining(`config.yaml:7: ${at}.policies.authorization.policy.matchExpressions[1]: `),
-    expect.stringContaining(`config.yaml:10: ${at}.policies.transformation.request.metadata.who: `),
-    `config.yaml:11: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are refused`,
-    expect.stringContaining(`config.yaml:12: ${at}.policies.basicAuthentication.users[0]: has a hash of no known format`),
-    expect.stringMatching(/^config\.yaml:13: binds\[0\]\.listeners\[0\]\.routes\[0\]\.matches\[0\]\.path\.value: is not .*RE2 syntax: .*; it matches nothing$/),
-    expect.stringContaining(`config.yaml:13: ${at}.matches[1].headers[0].value: is not a regular expression of RE2 syntax`),
+    expect.stringContaining(`config.yaml:7:71: ${at}.policies.authorization.policy.matchExpressions[1]: `),
+    expect.stringContaining(`config.yaml:10:25: ${at}.policies.transformation.request.metadata.who: `),
+    `config.yaml:11:63: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are refused`,
+    expect.stringContaining(`config.yaml:12:40: ${at}.policies.basicAuthentication.users[0]: has a hash of no known format`),
+    expect.stringMatching(
+      /^config\.yaml:13:52: binds\[0\]\.listeners\[0\]\.routes\[0\]\.matches\[0\]\.path\.value: is not .*RE2 syntax: .*; it matches nothing$/,
+    ),
+    expect.stringContaining(`config.yaml:13:121: ${at}.matches[1].headers[0].value: is not a regular expression of RE2 syntax`),
   ])
   expect(warnings[0]).toMatch(/nobody.*; it fails whenever it is evaluated$/)
   expect(warnings.join()).not.toContain('secret')
 })
 
-describe('loading an invalid config file reports file, line and path', () => {
+describe('loading an invalid config file reports file, line, column and path', () => {
   const listener = (...text: string[]): string => lines('binds:', '- port: 8080', '  listeners:', ...text.map((line) => `  ${line}`))
   test.each<[sentence: string, text: string, problems: string[]]>([
-    ['text that is not YAML', 'binds: [\n', ['config.yaml:2: Flow sequence in block collection must be sufficiently indented and end with a ]']],
+    ['text that is not YAML', 'binds: [\n', ['config.yaml:2:1: Flow sequence in block collection must be sufficiently indented and end with a ]']],
     [
       'a Kubernetes manifest',
       'apiVersion: v1\nkind: Service\n---\nbinds: []\n',
       ['config.yaml: is a Kubernetes manifest of kind Service, not a config file; run its directory (make run DIR=...)'],
     ],
-    ['a key written twice', 'binds: []\nbinds: []\n', ['config.yaml:2: Map keys must be unique']],
-    ['two documents', 'binds: []\n---\nbinds: []\n', ['config.yaml:2: a second document; write one']],
+    ['a key written twice', 'binds: []\nbinds: []\n', ['config.yaml:2:1: Map keys must be unique']],
+    ['two documents', 'binds: []\n---\nbinds: []\n', ['config.yaml:2:1: a second document; write one']],
     [
       'an alias bomb',
       lines('x: &a [1]', ...'bcdefghi'.split('').map((name, index) => `${name}: &${name} [${`*${'abcdefghi'[index]},`.repeat(9)}]`)),
-      ['config.yaml:1: Excessive alias count indicates a resource exhaustion attack'],
+      ['config.yaml:1:1: Excessive alias count indicates a resource exhaustion attack'],
     ],
-    ['JSON', '{\n"binds": [{"port": 0,\n"listeners": []}]}', ['config.yaml:2: binds[0].port: must be >= 1, is 0']],
-    ['a list instead of fields', '- a\n', ['config.yaml:1: .: must be an object, is a list']],
-    [
-      'an unknown field',
-      'binds:\n- port: 80\n  listeners: []\n  adress: x\n',
-      ['config.yaml:4: binds[0].adress: unknown field; known here: port, addresses, listeners'],
-    ],
-    ['a missing field', 'binds:\n- port: 80\n', ['config.yaml:2: binds[0]: listeners is missing']],
-    ['a value of the wrong type', 'binds:\n- port: http\n  listeners: []\n', ['config.yaml:2: binds[0].port: must be an integer, is "http"']],
-    ['a value out of bounds', 'binds:\n- listeners: []\n  port: 70000\n', ['config.yaml:3: binds[0].port: must be <= 65535, is 70000']],
+    ['JSON', '{\n"binds": [{"port": 0,\n"listeners": []}]}', ['config.yaml:2:12: binds[0].port: must be >= 1, is 0']],
+    ['a list instead of fields', '- a\n', ['config.yaml:1:1: .: must be an object, is a list']],
+    ['an unknown field', 'binds:\n- port: 80\n  listeners: []\n  adress: x\n', ['config.yaml:4:3: binds[0].adress: unknown field; did you mean addresses?']],
+    ['a missing field', 'binds:\n- port: 80\n', ['config.yaml:2:3: binds[0]: listeners is missing']],
+    ['a value of the wrong type', 'binds:\n- port: http\n  listeners: []\n', ['config.yaml:2:3: binds[0].port: must be an integer, is "http"']],
+    ['a value out of bounds', 'binds:\n- listeners: []\n  port: 70000\n', ['config.yaml:3:3: binds[0].port: must be <= 65535, is 70000']],
     [
       'a value that is not one of the known',
       listener('- name: a', '  protocol: UDP'),
-      ['config.yaml:5: binds[0].listeners[0].protocol: must be one of HTTP, HTTPS, TLS, TCP, is "UDP"'],
+      ['config.yaml:5:5: binds[0].listeners[0].protocol: must be one of HTTP, HTTPS, TLS, TCP, is "UDP"'],
     ],
     [
       'several errors at once',
       lines('config:', '  adminAddr: 0', 'binds:', '- port: 1', '  listeners: []', '  x: 1'),
-      ['config.yaml:2: config.adminAddr: must be a string, is 0', 'config.yaml:6: binds[0].x: unknown field; known here: port, addresses, listeners'],
+      ['config.yaml:2:3: config.adminAddr: must be a string, is 0', 'config.yaml:6:3: binds[0].x: unknown field; known here: port, addresses, listeners'],
     ],
     [
       'a duration that is none',
       'config:\n  connectionTerminationDeadline: 5 minutes\n',
-      ['config.yaml:2: config.connectionTerminationDeadline: must be a duration such as 30s, is "5 minutes"'],
+      ['config.yaml:2:3: config.connectionTerminationDeadline: must be a duration such as 30s, is "5 minutes"'],
     ],
     [
       'a backend without a kind',
       'backends:\n- name: a\n',
-      ['config.yaml:2: backends[0]: exactly one of the fields in [host dynamicForwardProxy ai mcp cloudBackend] must be set'],
+      ['config.yaml:2:3: backends[0]: exactly one of the fields in [host dynamicForwardProxy ai mcp cloudBackend] must be set'],
     ],
     [
       'a host without port',
       'backends:\n- name: a\n  host: localhost\n',
-      ['config.yaml:3: backends[0].host: must be host:port with a port of 1 to 65535, is "localhost"'],
+      ['config.yaml:3:3: backends[0].host: must be host:port with a port of 1 to 65535, is "localhost"'],
     ],
     [
       'a host with port 0',
       'backends:\n- name: a\n  host: "[::1]:0"\n',
-      ['config.yaml:3: backends[0].host: must be host:port with a port of 1 to 65535, is "[::1]:0"'],
+      ['config.yaml:3:3: backends[0].host: must be host:port with a port of 1 to 65535, is "[::1]:0"'],
     ],
     [
       'a host that is a URL',
       'backends:\n- name: a\n  host: http://a:80\n',
-      ['config.yaml:3: backends[0].host: must be host:port with a port of 1 to 65535, is "http://a:80"'],
+      ['config.yaml:3:3: backends[0].host: must be host:port with a port of 1 to 65535, is "http://a:80"'],
     ],
     [
       'two backends of one name',
       lines('backends:', '- name: a', '  host: a:1', '- name: a', '  host: b:1'),
-      ['config.yaml:4: backends[1].name: the backend default/a exists already, as backends[0].name; give one another name'],
+      ['config.yaml:4:3: backends[1].name: the backend default/a exists already, as backends[0].name; give one another name'],
     ],
     [
       'a port bound twice',
       lines('binds:', '- port: 80', '  listeners: []', '- port: 80', '  listeners: []'),
-      ['config.yaml:4: binds[1].port: 80 is already bound by binds[0]; put the listeners together'],
+      ['config.yaml:4:3: binds[1].port: 80 is already bound by binds[0]; put the listeners together'],
     ],
     [
       'two listeners of one name',
       listener('- name: a', '- name: a'),
-      ['config.yaml:5: binds[0].listeners[1].name: the listener default/config.a exists already, as binds[0].listeners[0].name; give one another name'],
+      ['config.yaml:5:5: binds[0].listeners[1].name: the listener default/config.a exists already, as binds[0].listeners[0].name; give one another name'],
     ],
     [
       'two routes of one name',
       listener('- routes:', '  - name: r', '- routes:', '  - name: r'),
       [
-        'config.yaml:7: binds[0].listeners[1].routes[0].name: the route default/r.00 exists already, as binds[0].listeners[0].routes[0].name; give one another name',
+        'config.yaml:7:7: binds[0].listeners[1].routes[0].name: the route default/r.00 exists already, as binds[0].listeners[0].routes[0].name; give one another name',
       ],
     ],
-    ['HTTPS without tls', listener('- protocol: HTTPS'), ['config.yaml:4: binds[0].listeners[0]: tls is missing; HTTPS needs it']],
+    ['HTTPS without tls', listener('- protocol: HTTPS'), ['config.yaml:4:5: binds[0].listeners[0]: tls is missing; HTTPS needs it']],
     [
       'HTTP with tls',
       listener('- protocol: HTTP', '  tls:', '    mode: Passthrough'),
-      ['config.yaml:5: binds[0].listeners[0].tls: is not used with protocol HTTP; write HTTPS or TLS'],
+      ['config.yaml:5:5: binds[0].listeners[0].tls: is not used with protocol HTTP; write HTTPS or TLS'],
     ],
     [
       'HTTPS that passes through',
       listener('- protocol: HTTPS', '  tls: { mode: Passthrough }'),
-      ['config.yaml:5: binds[0].listeners[0].tls.mode: Passthrough needs protocol TLS'],
+      ['config.yaml:5:12: binds[0].listeners[0].tls.mode: Passthrough needs protocol TLS'],
     ],
     [
       'passthrough with a certificate',
       listener('- tls: { mode: Passthrough, cert: tls.crt }'),
-      ['config.yaml:4: binds[0].listeners[0].tls.cert: is not used with mode Passthrough'],
+      ['config.yaml:4:31: binds[0].listeners[0].tls.cert: is not used with mode Passthrough'],
     ],
-    ['TLS without key', listener('- tls:', '    cert: tls.crt'), ['config.yaml:4: binds[0].listeners[0].tls: key is missing']],
+    ['TLS without key', listener('- tls:', '    cert: tls.crt'), ['config.yaml:4:5: binds[0].listeners[0].tls: key is missing']],
     [
       'a certificate that is not there',
       listener('- tls:', '    cert: none.crt', '    key: tls.key'),
-      ['config.yaml:5: binds[0].listeners[0].tls.cert: none.crt: no such file'],
+      ['config.yaml:5:7: binds[0].listeners[0].tls.cert: none.crt: no such file'],
     ],
     [
       'a certificate that is a directory',
       listener('- tls:', '    cert: .', '    key: tls.key'),
-      ['config.yaml:5: binds[0].listeners[0].tls.cert: .: is a directory; name a file'],
+      ['config.yaml:5:7: binds[0].listeners[0].tls.cert: .: is a directory; name a file'],
     ],
     [
       'a certificate that is none',
       listener('- tls:', '    cert: notes.txt', '    key: tls.key'),
-      ['config.yaml:5: binds[0].listeners[0].tls.cert: notes.txt is not a certificate in PEM form'],
+      ['config.yaml:5:7: binds[0].listeners[0].tls.cert: notes.txt is not a certificate in PEM form'],
     ],
     [
       'a key that is none',
       listener('- tls:', '    cert: tls.crt', '    key: notes.txt'),
-      ['config.yaml:6: binds[0].listeners[0].tls.key: notes.txt is not an unencrypted private key in PEM form'],
+      ['config.yaml:6:7: binds[0].listeners[0].tls.key: notes.txt is not an unencrypted private key in PEM form'],
     ],
     [
       'the key of another certificate',
       listener('- tls:', '    cert: tls.crt', '    key: other.key'),
-      ['config.yaml:6: binds[0].listeners[0].tls.key: does not belong to the certificate in cert'],
+      ['config.yaml:6:7: binds[0].listeners[0].tls.key: does not belong to the certificate in cert'],
     ],
     [
       'HTTP routes on TCP',
       listener('- protocol: TCP', '  routes: [{}]'),
-      ['config.yaml:5: binds[0].listeners[0].routes: are not used with protocol TCP; write tcpRoutes'],
+      ['config.yaml:5:5: binds[0].listeners[0].routes: are not used with protocol TCP; write tcpRoutes'],
     ],
     [
       'TCP routes on HTTP',
       listener('- protocol: HTTP', '  tcpRoutes: [{}]'),
-      ['config.yaml:5: binds[0].listeners[0].tcpRoutes: are not used with protocol HTTP; write routes'],
+      ['config.yaml:5:5: binds[0].listeners[0].tcpRoutes: are not used with protocol HTTP; write routes'],
     ],
     [
       'names on plain TCP',
       listener('- tcpRoutes:', '  - hostnames: [a.b]'),
-      ['config.yaml:5: binds[0].listeners[0].tcpRoutes[0].hostnames: are not used with protocol TCP; only TLS carries a name'],
+      ['config.yaml:5:7: binds[0].listeners[0].tcpRoutes[0].hostnames: are not used with protocol TCP; only TLS carries a name'],
     ],
     [
       'TCP beside HTTP',
       listener('- protocol: TCP', '- protocol: HTTP'),
-      ['config.yaml:3: binds[0].listeners: a TCP listener takes every connection of its port; give the others a port of their own'],
+      ['config.yaml:3:3: binds[0].listeners: a TCP listener takes every connection of its port; give the others a port of their own'],
     ],
     [
       'a backend that does not exist',
       listener('- routes:', '  - backends:', '    - backend: x'),
-      ['config.yaml:6: binds[0].listeners[0].routes[0].backends[0].backend: x is not the name of one of backends'],
+      ['config.yaml:6:9: binds[0].listeners[0].routes[0].backends[0].backend: x is not the name of one of backends'],
     ],
     [
       'a service that does not exist',
       listener('- routes:', '  - backends:', '    - service: { name: ns/x, port: 80 }'),
-      ['config.yaml:6: binds[0].listeners[0].routes[0].backends[0].service.name: ns/x is not the key of one of services'],
+      ['config.yaml:6:20: binds[0].listeners[0].routes[0].backends[0].service.name: ns/x is not the key of one of services'],
     ],
     [
       'a destination of two kinds',
       listener('- routes:', '  - backends:', '    - host: a:1', '      backend: x'),
       [
-        'config.yaml:6: binds[0].listeners[0].routes[0].backends[0]: exactly one of the fields in [host service backend dynamicForwardProxy ai mcp cloudBackend] must be set',
+        'config.yaml:6:9: binds[0].listeners[0].routes[0].backends[0]: exactly one of the fields in [host service backend dynamicForwardProxy ai mcp cloudBackend] must be set',
       ],
     ],
     [
       'policies on a shared backend',
       lines('backends:', '- { name: b, host: "a:1" }') +
         listener('- routes:', '  - backends:', '    - backend: b', '      policies: { http: { requestTimeout: 1s } }'),
-      ['config.yaml:9: binds[0].listeners[0].routes[0].backends[0].policies: belong to a destination that others may share; write them on the backend b'],
+      ['config.yaml:9:9: binds[0].listeners[0].routes[0].backends[0].policies: belong to a destination that others may share; write them on the backend b'],
     ],
   ])('for %s', async (_, text, problems) => {
     expect(await problemsOf(text)).toEqual(problems)
@@ -419,7 +417,7 @@ describe('a followed config file', () => {
     await until(() => ports()[0] === 2)
     await writeFile(path, file(0))
     await until(() => errors.length > 0)
-    expect(errors).toEqual([`${path}:2: binds[0].port: must be >= 1, is 0`])
+    expect(errors).toEqual([`${path}:2:3: binds[0].port: must be >= 1, is 0`])
     expect(ports()).toEqual([2])
     await writeFile(path, file(3))
     await until(() => ports()[0] === 3)

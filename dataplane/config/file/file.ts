@@ -4,13 +4,15 @@ import { dirname, resolve } from 'node:path'
 import schema from '#gen/config/schema.json' with { type: 'json' }
 import type { Definitions } from '#api/schema.ts'
 import { toNeutralNames } from '#api/v1alpha1/real-names.ts'
-import type { ConfigFile, ProcessConfig } from '#gen/config/types.ts'
+import type { ConfigFile, GatewayRef, ProcessConfig } from '#gen/config/types.ts'
+import { readDocument } from './document.ts'
 import { flattenFile } from './flatten.ts'
 import { ConfigFileError, digestOf, type ConfigFileOptions, type FileDigests } from './problem.ts'
+import { describeReadError } from './read-error.ts'
+import { expandShortForms } from './short-forms.ts'
 import { findWarnings } from './warnings.ts'
-import { parseYaml } from './yaml.ts'
 import type { ConfigMessage } from '../store.ts'
-import { formatProblem, validate, type SchemaProblem } from '../validate.ts'
+import { validate, type SchemaProblem } from '../validate.ts'
 
 /** The generated schema, which the bundle contains already. */
 const definitions = schema.$defs as unknown as Definitions
@@ -20,7 +22,7 @@ export interface LoadedConfigFile {
   /** Settings of the process as written; environment variables override them. */
   readonly process: ProcessConfig
   readonly messages: readonly ConfigMessage[]
-  /** Values that are accepted but cannot work: `file:line: path: problem`. */
+  /** Values that are accepted but cannot work: `file:line:column: path: problem`. */
   readonly warnings: readonly string[]
   /** The file itself and the certificates and keys that it names. */
   readonly digests: FileDigests
@@ -28,7 +30,7 @@ export interface LoadedConfigFile {
 
 /**
  * Reads a `-f` file: YAML or JSON, checked against the schema `ConfigFile` of gen/config/schema.json.
- * @throws ConfigFileError naming each problem by file, line and path
+ * @throws ConfigFileError naming each problem by file, line, column and path
  */
 export async function loadConfigFile(path: string, options: ConfigFileOptions = {}): Promise<LoadedConfigFile> {
   const digests = new Map<string, string | undefined>()
@@ -43,19 +45,17 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
     throw new ConfigFileError(problems, digests)
   }
 
-  const text = bytes.toString()
-  const kind = findManifestKind(text)
-  if (kind !== undefined) return fail([`${path}: is a Kubernetes manifest of kind ${kind}, not a config file; run its directory (make run DIR=...)`])
-  const document = parseYaml(text)
-  if ('problems' in document) return fail(document.problems.map((problem) => `${path}:${problem.line}: ${problem.text}`))
-  const { value, lineOf } = document
-  const locate = (problem: SchemaProblem): string => `${path}:${lineOf(problem.path)}: ${formatProblem(problem)}`
-  const schemaProblems = validate('ConfigFile', value)
+  const document = readDocument(path, bytes.toString(), options, digests)
+  if ('problems' in document) return fail(document.problems)
+  const { value, locate, sourceOf, conceal } = document
+  const schemaProblems = validate('ConfigFile', value, sourceOf)
   if (schemaProblems.length > 0) return fail(schemaProblems.map(locate))
 
-  const file = toNeutralNames(value, 'ConfigFile', definitions) as ConfigFile
-  const gateway = { namespace: options.namespace ?? file.config?.namespace ?? 'default', name: options.gateway ?? file.config?.gateway ?? 'config' }
-  const { messages, problems } = flattenFile(file, gateway, (name) => {
+  const written = toNeutralNames(value, 'ConfigFile', definitions) as ConfigFile
+  const gateway = gatewayOf(written, options)
+  const { file, problems: shortProblems, originOf } = expandShortForms(written, gateway, value as ConfigFile)
+  if (shortProblems.length > 0) return fail(shortProblems.map(locate))
+  const read = (name: string): string => {
     const absolute = resolve(dirname(path), name)
     digests.set(absolute, undefined)
     try {
@@ -65,25 +65,20 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
     } catch (error) {
       throw new Error(`${name}: ${describeReadError(error)}`, { cause: error })
     }
-  })
-  if (problems.length > 0) return fail(problems.map(locate))
-  return { process: file.config ?? {}, messages, warnings: (await findWarnings('ConfigFile', value)).map(locate), digests }
+  }
+  const { messages, problems } = flattenFile(file, { gateway, read, sourceOf, originOf })
+  if (problems.length > 0) return fail(distinct(problems.map((problem) => locate({ ...problem, text: conceal(problem.text) }))))
+  const warnings = [...document.warnings, ...(await findWarnings('ConfigFile', value)).map((warning) => locate(withoutValue(warning, sourceOf(warning.path))))]
+  return { process: file.config ?? {}, messages, warnings, digests }
 }
 
-/** The kind of a Kubernetes manifest. A config file has no field apiVersion. */
-function findManifestKind(text: string): string | undefined {
-  if (!/^\s{0,2}"?apiVersion"?\s*:/m.test(text)) return undefined
-  return /^\s{0,2}"?kind"?\s*:\s*"?(\w+)/m.exec(text)?.[1]
+/** Gateway of the listeners of a file. */
+function gatewayOf({ config }: ConfigFile, { namespace, gateway }: ConfigFileOptions): GatewayRef {
+  return { namespace: namespace ?? config?.namespace ?? 'default', name: gateway ?? config?.gateway ?? 'config' }
 }
 
-const readErrors: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file',
-  EACCES: 'no permission to read it',
-  EISDIR: 'is a directory; name a file',
-  ENOTDIR: 'part of the path is not a directory',
-}
+const distinct = (lines: readonly string[]): string[] => [...new Set(lines)]
 
-function describeReadError(error: unknown): string {
-  const { code = '', message } = error as NodeJS.ErrnoException
-  return readErrors[code] ?? `cannot be read: ${message}`
-}
+/** A warning about a value that comes from a placeholder: the text could quote the value. */
+const withoutValue = (problem: SchemaProblem, source: string | undefined): SchemaProblem =>
+  source === undefined ? problem : { path: problem.path, text: `the value of ${source} cannot work here: it is not a valid expression, pattern or credential` }

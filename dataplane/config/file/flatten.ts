@@ -1,23 +1,27 @@
-import { parseDuration } from '#api/duration.ts'
+import { parseDuration, parseTimeout } from '#api/duration.ts'
 import type {
   Backend,
   BackendFull,
   ConfigFile,
   FileBind,
   FileListener,
+  FileRetry,
   FileRoute,
   FileTcpRoute,
+  FileTimeouts,
   FileWeightedBackend,
   GatewayRef,
   Listener,
   RouteMatch,
+  RouteRetry,
+  RouteTimeouts,
   Traffic,
   WeightedBackend,
 } from '#gen/config/types.ts'
 import { withoutBrackets } from '../../http/message.ts'
 import { readListenerMaterial, type ReadText } from './tls.ts'
 import type { ConfigMessage } from '../store.ts'
-import { formatPath, type SchemaProblem } from '../validate.ts'
+import { formatPath, type SchemaProblem, type SourceOf } from '../validate.ts'
 
 type Path = readonly (string | number)[]
 type Protocol = Listener['protocol']
@@ -31,12 +35,23 @@ export interface FlatFile {
   readonly problems: readonly SchemaProblem[]
 }
 
+export interface FlattenOptions {
+  /** Gateway of the listeners. */
+  readonly gateway: GatewayRef
+  /** Reads certificates and keys. */
+  readonly read: ReadText
+  /** Hides values that come from placeholders. */
+  readonly sourceOf?: SourceOf
+  /** Path in the written file, which problems name, of a path in the long form. */
+  readonly originOf?: (path: Path) => Path
+}
+
 /**
  * Turns a valid file into the messages that the stream would carry: nested objects get a key made of names, inline
  * policies become Policy messages with a target, inline backends become Backend messages.
  */
-export function flattenFile(file: ConfigFile, gateway: GatewayRef, read: ReadText): FlatFile {
-  const flattener = new Flattener(file, gateway, read)
+export function flattenFile(file: ConfigFile, { gateway, read, sourceOf = () => undefined, originOf = (path) => path }: FlattenOptions): FlatFile {
+  const flattener = new Flattener(file, { gateway, read, sourceOf, originOf })
   return flattener.run()
 }
 
@@ -44,6 +59,8 @@ class Flattener {
   readonly #file: ConfigFile
   readonly #gateway: GatewayRef
   readonly #read: ReadText
+  readonly #sourceOf: SourceOf
+  readonly #originOf: (path: Path) => Path
   readonly #messages: ConfigMessage[] = []
   readonly #problems: SchemaProblem[] = []
   /** `<kind> <key>` -> path of the value that has it. */
@@ -52,10 +69,12 @@ class Flattener {
   #routes = 0
   #tcpRoutes = 0
 
-  constructor(file: ConfigFile, gateway: GatewayRef, read: ReadText) {
+  constructor(file: ConfigFile, { gateway, read, sourceOf, originOf }: Required<FlattenOptions>) {
     this.#file = file
     this.#gateway = gateway
     this.#read = read
+    this.#sourceOf = sourceOf
+    this.#originOf = originOf
   }
 
   run(): FlatFile {
@@ -63,7 +82,7 @@ class Flattener {
     for (const field of ['connectionMinTerminationDeadline', 'connectionTerminationDeadline'] as const) {
       const value = config[field]
       if (value !== undefined && parseDuration(value) === undefined)
-        this.#report(['config', field], `must be a duration such as 30s, is ${JSON.stringify(value)}`)
+        this.#report(['config', field], `must be a duration such as 30s, is ${this.#show(['config', field], value)}`)
     }
     for (const [index, service] of services.entries()) this.#add({ kind: 'service', message: service }, ['services', index, 'key'])
     for (const [index, secret] of secrets.entries()) this.#add({ kind: 'secret', message: secret }, ['secrets', index, 'key'])
@@ -76,7 +95,7 @@ class Flattener {
     for (const [index, bind] of binds.entries()) {
       const path = ['binds', index]
       if (ports.has(bind.port))
-        this.#report([...path, 'port'], `${bind.port} is already bound by ${formatPath(ports.get(bind.port) ?? [])}; put the listeners together`)
+        this.#report([...path, 'port'], `${bind.port} is already bound by ${this.#format(ports.get(bind.port) ?? [])}; put the listeners together`)
       else ports.set(bind.port, path)
       this.#addBind(bind, path)
     }
@@ -146,8 +165,8 @@ class Flattener {
           ...(hostnames !== undefined && { hostnames: hostnames.map((hostname) => hostname.toLowerCase()) }),
           ...(matches !== undefined && { matches: matches.map(lowerHeaderNames) }),
           ...(filters !== undefined && { filters }),
-          ...(timeouts !== undefined && { timeouts }),
-          ...(retry !== undefined && { retry }),
+          ...(timeouts !== undefined && { timeouts: toMilliseconds(timeouts) }),
+          ...(retry !== undefined && { retry: toRetry(retry) }),
           ...(backends !== undefined && { backends: this.#toBackends(backends, name, [...path, 'backends']) }),
         },
       },
@@ -211,7 +230,7 @@ class Flattener {
     if (host === undefined) return {}
     const [, name = '', port] = /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]/@]+):(\d{1,5})$/.exec(host) ?? []
     if (port === undefined || Number(port) < 1 || Number(port) > 65_535) {
-      this.#report(path, `must be host:port with a port of 1 to 65535, is ${JSON.stringify(host)}`)
+      this.#report(path, `must be host:port with a port of 1 to 65535, is ${this.#show(path, host)}`)
       return {}
     }
     return { static: { host: withoutBrackets(name), port: Number(port) } }
@@ -227,7 +246,7 @@ class Flattener {
     const other = this.#keys.get(id)
     if (other === undefined) this.#keys.set(id, path)
     else if (message.kind !== 'bind')
-      this.#report(path, `the ${message.kind} ${message.message.key} exists already, as ${formatPath(other)}; give one another name`)
+      this.#report(path, `the ${message.kind} ${message.message.key} exists already, as ${this.#format(other)}; give one another name`)
     this.#messages.push(message)
   }
 
@@ -235,8 +254,16 @@ class Flattener {
     return `${this.#gateway.namespace}/${name}`
   }
 
+  #show(path: Path, value: string): string {
+    return this.#sourceOf(this.#originOf(path)) ?? JSON.stringify(value)
+  }
+
+  #format(path: Path): string {
+    return formatPath(this.#originOf(path))
+  }
+
   #report(path: Path, text: string): void {
-    this.#problems.push({ path, text })
+    this.#problems.push({ path: this.#originOf(path), text })
   }
 }
 
@@ -251,3 +278,14 @@ const orderTimestamp = (index: number): string => new Date(index * 1000).toISOSt
 
 const lowerHeaderNames = (match: RouteMatch): RouteMatch =>
   match.headers === undefined ? match : { ...match, headers: match.headers.map((header) => ({ ...header, name: header.name.toLowerCase() })) }
+
+function toMilliseconds({ request, backendRequest, requestMs, backendRequestMs }: FileTimeouts): RouteTimeouts {
+  const total = parseTimeout(request) ?? requestMs
+  const attempt = parseTimeout(backendRequest) ?? backendRequestMs
+  return { ...(total !== undefined && { requestMs: total }), ...(attempt !== undefined && { backendRequestMs: attempt }) }
+}
+
+function toRetry({ backoff, ...retry }: FileRetry): RouteRetry {
+  const backoffMs = parseTimeout(backoff) ?? retry.backoffMs
+  return { ...retry, ...(backoffMs !== undefined && { backoffMs }) }
+}

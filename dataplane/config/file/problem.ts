@@ -6,7 +6,7 @@ export type FileDigests = ReadonlyMap<string, string | undefined>
 /** Hash of a file's content: comparing hashes shows an edit without keeping the content in memory. */
 export const digestOf = (bytes: Buffer | string): string => hash('sha256', bytes, 'base64')
 
-/** An invalid config file. Each of `problems` reads `file:line: path: problem`. */
+/** An invalid config file. Each of `problems` reads `file:line:column: path: problem`. */
 export class ConfigFileError extends Error {
   readonly problems: readonly string[]
   readonly digests: FileDigests
@@ -19,10 +19,14 @@ export class ConfigFileError extends Error {
   }
 }
 
-/** Gateway of the file's listeners: from the environment, else from the file's `config`, else `default/config`. */
+/** How a file is read. Gateway of its listeners: from the environment, else from the file's `config`, else `default/config`. */
 export interface ConfigFileOptions {
   readonly namespace?: string | undefined
   readonly gateway?: string | undefined
   /** Content, instead of that of the file: standard input of proxyctl. */
   readonly text?: string
+  /** `literal`: placeholders such as `${NAME}` are text. For files that others than the user of the process write. Default: resolve. */
+  readonly placeholders?: 'resolve' | 'literal' | undefined
+  /** Variables for placeholders. Default: those of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }

@@ -22,7 +22,7 @@ export interface FileMessage {
 export interface ReadFile {
   readonly process: ProcessConfig
   readonly messages: readonly FileMessage[]
-  /** Values that are accepted but cannot work: `file:line: path: problem`. */
+  /** Values that are accepted but cannot work: `file:line:column: path: problem`. */
   readonly warnings: readonly string[]
   readonly digests: FileDigests
 }
@@ -48,12 +48,16 @@ const READER = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './reader
 /**
  * Reads a `-f` file in a separate process: parsing and checking some megabytes takes a second, in which traffic would stop, and
  * the libraries need 30 MiB that are only released when a process ends. Decodes its output while it arrives.
- * @throws ConfigFileError naming each problem by file, line and path
+ * @throws ConfigFileError naming each problem by file, line, column and path
  */
-export async function readConfigFile(path: string, { namespace, gateway }: ConfigFileOptions = {}, held: HeldDigests = new Map()): Promise<ReadFile> {
+export async function readConfigFile(
+  path: string,
+  { namespace, gateway, placeholders }: ConfigFileOptions = {},
+  held: HeldDigests = new Map(),
+): Promise<ReadFile> {
   let header: FileHeader | undefined
   const messages: FileMessage[] = []
-  await runReader([path, JSON.stringify({ namespace, gateway })], (line) => {
+  await runReader([path, JSON.stringify({ namespace, gateway, placeholders })], (line) => {
     if (header === undefined) header = JSON.parse(line.toString()) as FileHeader
     else messages.push(decodeLine(line, held))
   })

@@ -1,28 +1,41 @@
 import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments, type Node } from 'yaml'
 
+/** Line and column, both from 1. */
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
 /** A YAML document with the positions of its values. */
 export interface YamlDocument {
   readonly value: unknown
-  /** Line, from 1, of the value at a path, or of the nearest existing ancestor. For an unknown field, the line of its key. */
-  lineOf(path: readonly (string | number)[]): number
+  /** Position of the value at a path, or of the nearest existing ancestor. For an unknown or empty field, the position of its key. */
+  positionOf(path: readonly (string | number)[]): Position
 }
 
-export interface YamlProblem {
-  readonly line: number
+export interface YamlProblem extends Position {
   readonly text: string
+}
+
+const START: Position = { line: 1, column: 1 }
+
+/** Position of an offset in a text. */
+export function positionAt(text: string, offset: number): Position {
+  const before = text.slice(0, offset)
+  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
 }
 
 /** Parses one YAML 1.2 or JSON document. An empty document is an empty object. */
 export function parseYaml(text: string): YamlDocument | { readonly problems: readonly YamlProblem[] } {
   const json = parseJson(text)
-  if (json === undefined) return parseWithLines(text)
-  // Lines are needed for errors only, and finding them takes fifty times as long as parsing JSON.
-  let document: ReturnType<typeof parseWithLines> | undefined
+  if (json === undefined) return parseWithPositions(text)
+  // Positions are needed for errors only, and finding them takes fifty times as long as parsing JSON.
+  let document: ReturnType<typeof parseWithPositions> | undefined
   return {
     value: json,
-    lineOf(path) {
-      document ??= parseWithLines(text)
-      return 'problems' in document ? 1 : document.lineOf(path)
+    positionOf(path) {
+      document ??= parseWithPositions(text)
+      return 'problems' in document ? START : document.positionOf(path)
     },
   }
 }
@@ -36,42 +49,46 @@ function parseJson(text: string): unknown {
   }
 }
 
-function parseWithLines(text: string): YamlDocument | { readonly problems: readonly YamlProblem[] } {
+function parseWithPositions(text: string): YamlDocument | { readonly problems: readonly YamlProblem[] } {
   const lines = new LineCounter()
+  const positionOfOffset = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset)
+    return { line: Math.max(line, 1), column: Math.max(col, 1) }
+  }
   const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })
   const documents = 'empty' in parsed ? [] : parsed
   const [document] = documents
-  if (document === undefined) return { value: {}, lineOf: () => 1 }
-  const problems = documents.flatMap(({ errors }) => errors.map((error) => ({ line: lines.linePos(error.pos[0]).line, text: error.message })))
+  if (document === undefined) return { value: {}, positionOf: () => START }
+  const problems = documents.flatMap(({ errors }) => errors.map((error) => ({ ...positionOfOffset(error.pos[0]), text: error.message })))
   const second = documents[1]
-  if (second !== undefined) problems.push({ line: lines.linePos(second.range[0]).line, text: 'a second document; write one' })
+  if (second !== undefined) problems.push({ ...positionOfOffset(second.range[0]), text: 'a second document; write one' })
   if (problems.length > 0) return { problems }
   let value: unknown
   try {
     // Limits aliases, so that a file of a few lines cannot expand to gigabytes.
     value = document.toJS({ maxAliasCount: 1000 })
   } catch (error) {
-    return { problems: [{ line: 1, text: error instanceof Error ? error.message : String(error) }] }
+    return { problems: [{ ...START, text: error instanceof Error ? error.message : String(error) }] }
   }
-  const lineAt = (node: Node): number => lines.linePos(node.range?.[0] ?? 0).line
+  const positionOfNode = (node: Node): Position => positionOfOffset(node.range?.[0] ?? 0)
   return {
     value: value ?? {},
-    lineOf(path) {
+    positionOf(path) {
       let node: unknown = document.contents
-      let line = isNode(node) ? lineAt(node) : 1
+      let position = isNode(node) ? positionOfNode(node) : START
       for (const part of path) {
         if (isSeq(node)) node = node.items[Number(part)]
         else if (isMap(node)) {
           const pair: unknown = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part))
-          if (!isPair(pair)) return line
-          if (isNode(pair.key)) line = lineAt(pair.key)
+          if (!isPair(pair)) return position
+          if (isNode(pair.key)) position = positionOfNode(pair.key)
           node = pair.value
           continue
-        } else return line
-        if (!isNode(node)) return line
-        line = lineAt(node)
+        } else return position
+        if (!isNode(node)) return position
+        position = positionOfNode(node)
       }
-      return line
+      return position
     },
   }
 }

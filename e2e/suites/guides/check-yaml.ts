@@ -55,6 +55,8 @@ const CONFIG_FIELDS = ['config', 'binds', 'backends', 'services', 'secrets', 'po
  * that the block refers to need not exist. Returns the problems.
  */
 export async function checkYaml(text: string): Promise<string[]> {
+  // Placeholders are no YAML; only config files have them.
+  if (text.includes('${')) return checkConfigFile(text)
   const documents = parseAllDocuments(text)
   const syntax = documents.flatMap(({ errors }) => errors.map(({ message }) => message))
   if (syntax.length > 0) return syntax
@@ -78,10 +80,13 @@ async function checkManifests(text: string): Promise<string[]> {
   })
 }
 
+/** An environment in which every variable is set. */
+const everyVariable: Readonly<Record<string, string>> = new Proxy({}, { get: () => 'https://example.com/' })
+
 async function checkConfigFile(text: string): Promise<string[]> {
   return withFile(text, async (file) => {
     try {
-      return [...(await loadConfigFile(file)).warnings]
+      return [...(await loadConfigFile(file, { env: everyVariable })).warnings]
     } catch (error) {
       if (!(error instanceof ConfigFileError)) throw error
       return error.problems.filter((problem) => !/no such file/.test(problem))

@@ -1,0 +1,85 @@
+import { ref, type Definitions, type Schema } from '../schema.ts'
+import { aiBackendDefinitions } from '../v1alpha1/backends/ai.ts'
+import { exactlyOneOfNames, withRealNames } from '../v1alpha1/real-names.ts'
+import { LLM_PORT, MCP_PORT } from './short-form-ports.ts'
+import { list, map, object, port, string } from './shared.ts'
+
+/** Most models of a file: the limit of `modelAliases`, which lists them. */
+const MAX_MODELS = 64
+
+const apiKey = string('API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.', {
+  minLength: 1,
+  maxLength: 2048,
+})
+const url = (description: string): Schema => string(description, { minLength: 1, maxLength: 1024, pattern: '^https?://' })
+const otherUrl = url('Base URL to use instead of the host of the provider: `http://` or `https://`. Its path is put in front of the paths of the provider.')
+
+/** A provider of the long form, with its credentials and address. */
+function withCredentials(definition: string, more: Readonly<Record<string, Schema>>): Schema {
+  const { description = '', properties = {}, required = [] } = aiBackendDefinitions[definition] ?? {}
+  return object(description, { ...properties, apiKey, url: otherUrl, ...more }, required)
+}
+
+const providers = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
+const accessKey = (description: string): Schema => string(description, { minLength: 1, maxLength: 2048 })
+
+/** Sections `llm` and `mcp` of the `-f` file. `dataplane/config/file/short-forms.ts` expands them into the long form. */
+export const shortFormDefinitions: Definitions = {
+  ShortLLM: object(
+    'LLM models on one port. Clients choose a model by the field `model` of their requests.',
+    {
+      port: { ...port('TCP port.'), default: LLM_PORT },
+      addresses: list(string('IP address.'), 'Addresses to listen on. Default: all.'),
+      tls: ref('FileTls'),
+      models: map(ref('ShortLLMModel'), 'Models by the name that clients use.', { minProperties: 1, maxProperties: MAX_MODELS }),
+      policies: ref('Traffic', 'Traffic policies of all models.'),
+    },
+    ['models'],
+  ),
+  ShortLLMModel: {
+    ...object('A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.', {
+      ...withRealNames('ShortLLMModel', Object.fromEntries(providers.map((name) => [name, ref(`ShortP${name.slice(1)}`)]))),
+      policies: ref('BackendWithAI', 'Policies of this model.'),
+    }),
+    'x-kubernetes-validations': [exactlyOneOfNames('ShortLLMModel', ...providers)],
+  },
+  ShortProviderA: withCredentials('ProviderA', {
+    url: url('Base URL of a server that implements the API of OpenAI, as its SDK takes it: `http://localhost:11434/v1`. Default: `https://api.openai.com/v1`.'),
+  }),
+  ShortProviderB: withCredentials('ProviderB', {}),
+  ShortProviderC: withCredentials('ProviderC', {}),
+  ShortProviderD: withCredentials('ProviderD', {}),
+  ShortProviderE: withCredentials('ProviderE', {}),
+  ShortProviderF: withCredentials('ProviderF', {
+    accessKeyId: accessKey('AWS access key; needs secretAccessKey. Without it and apiKey, the default credential chain is used.'),
+    secretAccessKey: accessKey('AWS secret key.'),
+    sessionToken: accessKey('AWS session token.'),
+  }),
+  ShortMCP: {
+    ...object('MCP servers on one port, merged into one server: every field is a server by its name, except those listed here.', {
+      port: { ...port('TCP port.'), default: MCP_PORT },
+      addresses: list(string('IP address.'), 'Addresses to listen on. Default: all.'),
+      tls: ref('FileTls'),
+      policies: ref('Traffic', 'Traffic policies of the port.'),
+      prefixMode: {
+        type: 'string',
+        enum: ['Conditional', 'Always', 'Never'],
+        description: 'Whether names of tools and prompts get the name of the server as prefix. Default: Conditional, with more than one server.',
+      },
+      failureMode: { type: 'string', enum: ['FailClosed', 'FailOpen'], description: 'Handling of a server that fails. Default: FailClosed.' },
+      sessionRouting: { type: 'string', enum: ['Stateful', 'Stateless'], description: 'Whether clients have sessions. Default: Stateful.' },
+    }),
+    additionalProperties: ref('ShortMCPServer'),
+    minProperties: 1,
+  },
+  ShortMCPServer: object(
+    'An MCP server.',
+    {
+      url: url('URL of the MCP endpoint, `http://` or `https://`. Without a path: `/mcp`, or `/sse` with protocol SSE.'),
+      protocol: { type: 'string', enum: ['StreamableHTTP', 'SSE'], description: 'Transport. Default: StreamableHTTP.' },
+      apiKey: string('Sent as `Authorization: Bearer`.', { minLength: 1, maxLength: 2048 }),
+      policies: ref('BackendWithMCP', 'Policies of this server.'),
+    },
+    ['url'],
+  ),
+}

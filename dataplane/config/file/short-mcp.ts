@@ -1,0 +1,75 @@
+import { MCP_PORT } from '#api/config/short-form-ports.ts'
+import type { BackendWithMCP, McpTargetSelector, ShortMCP, ShortMCPServer } from '#gen/config/types.ts'
+import type { Expansion, Path } from './expansion.ts'
+import type { SchemaProblem } from '../validate.ts'
+import { parseUpstreamUrl } from './upstream-url.ts'
+
+const NAME = 'mcp'
+/** Names of MCP targets, which are prefixes of the names of tools. */
+const serverName = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
+
+/** Expands the section `mcp`: one listener with one MCP backend, whose targets are the servers. */
+export function expandMcp(section: ShortMCP): Expansion {
+  const { port = MCP_PORT, addresses, tls, policies, prefixMode, failureMode, sessionRouting, ...others } = section
+  const problems: SchemaProblem[] = []
+  const report = (path: Path, text: string): void => void problems.push({ path, text })
+  const targets = Object.entries(others as Record<string, ShortMCPServer>).flatMap(([name, server]) => expandServer(name, server, report) ?? [])
+  if (Object.keys(others).length === 0) report([NAME], 'has no server; add one: everything: { url: https://mcp.example.com/mcp }')
+  return {
+    binds: [
+      {
+        path: [NAME, 'port'],
+        value: {
+          port,
+          ...(addresses && { addresses }),
+          listeners: [{ name: NAME, ...(tls && { tls }), ...(policies && { policies }), routes: [{ name: NAME, backends: [{ backend: NAME }] }] }],
+        },
+      },
+    ],
+    backends: [
+      {
+        path: [NAME],
+        value: {
+          name: NAME,
+          mcp: {
+            targets,
+            sessionRouting: sessionRouting ?? 'Stateful',
+            failureMode: failureMode ?? 'FailClosed',
+            prefixMode: prefixMode ?? 'Conditional',
+          },
+        },
+      },
+    ],
+    secrets: [],
+    policies: [],
+    problems,
+  }
+}
+
+function expandServer(name: string, server: ShortMCPServer, report: (path: Path, text: string) => void): McpTargetSelector | undefined {
+  const path = [NAME, name]
+  if (!serverName.test(name) || name.length > 253)
+    report(path, 'is the name of a server, which consists of lower-case letters, digits and -; it becomes the prefix of its tools')
+  const url = parseUpstreamUrl(server.url)
+  if (typeof url === 'string') {
+    report([...path, 'url'], url)
+    return undefined
+  }
+  if (server.apiKey !== undefined && server.policies?.auth !== undefined) report([...path, 'apiKey'], 'is not used with policies.auth; remove one of them')
+  const policies: BackendWithMCP = {
+    ...(url.isTls && { tls: {} }),
+    ...(server.apiKey !== undefined && { auth: { key: server.apiKey } }),
+    ...server.policies,
+  }
+  const defaultPath = server.protocol === 'SSE' ? '/sse' : '/mcp'
+  return {
+    name,
+    static: {
+      host: url.host,
+      port: url.port,
+      ...(url.path + url.query !== '' && { path: (url.path === '' ? defaultPath : url.path) + url.query }),
+      protocol: server.protocol ?? 'StreamableHTTP',
+      ...(Object.keys(policies).length > 0 && { policies }),
+    },
+  }
+}
