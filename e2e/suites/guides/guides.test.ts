@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { bundleDataplane } from '../../../images/bundle.ts'
 import { prepareExample, startExample, type PreparedExample, type RunningExample } from '../../harness/example/example-run.ts'
 import { startOperator, type Operator } from '../../harness/program/operator.ts'
+import { describeEvent } from '../../harness/standalone-text.ts'
 import { listFiles, readText, root } from '../docs/tree.ts'
 import { checkYaml } from './check-yaml.ts'
-import { findUnansweredCommands, matchesOutput, readCommands, readSections, type Section } from './page.ts'
+import { findUnansweredCommands, linePattern, matchesOutput, readCommands, readSections, type Section } from './page.ts'
 
 const pages = listFiles('docs/guide/*.md')
 const sections = pages.flatMap((page) => readSections(page, readText(page)))
@@ -30,7 +31,8 @@ test('every command of a page has an output', () => {
 })
 
 test.each(pages)('every YAML block of %s is valid', async (page) => {
-  const blocks = sections.filter((section) => section.page === page).flatMap((section) => section.blocks)
+  // The run of a section with problems expects them.
+  const blocks = sections.filter((section) => section.page === page && !section.hasProblems).flatMap((section) => section.blocks)
   const problems: string[] = []
   for (const { language, text, line, notChecked } of blocks) {
     if (!['yaml', 'yml'].includes(language) || notChecked !== undefined) continue
@@ -69,9 +71,10 @@ describe('run against a gateway,', () => {
     })
     afterAll(() => running?.stop())
 
-    test('has no problem unless it says so', () => {
+    test(section.hasProblems ? 'has problems' : 'has no problem', () => {
       const problems = running.conditions().filter(({ message }) => !message.endsWith('has not been fetched yet'))
-      expect(problems.map(({ kind, name: object, message }) => `${kind} ${object}: ${message}`).filter(() => !section.hasProblems)).toEqual([])
+      const texts = problems.map(({ kind, name: object, message }) => `${kind} ${object}: ${message}`)
+      expect(texts).toEqual(section.hasProblems ? expect.arrayContaining([expect.any(String)]) : [])
     })
 
     for (const { command, output = '', line } of section.blocks.filter(({ language }) => language === 'console').flatMap(readCommands)) {
@@ -81,6 +84,14 @@ describe('run against a gateway,', () => {
         const printed = await running.runCommand({ title: '', command: `${PROXYCTL}\n{ ${text}\n} 2>&1 || true`, prints: /./ })
         const renamed = printed.replaceAll(`${name}/`, 'default/')
         if (!matchesOutput(output, renamed)) expect(renamed).toBe(output)
+      })
+    }
+
+    for (const line of section.blocks.filter(({ language }) => language === 'log').flatMap(({ text }) => text.trimEnd().split('\n'))) {
+      test(`logs the line ${line}`, async () => {
+        const pattern = linePattern(line.replaceAll('default/', `${name}/`))
+        const problems = running.conditions().map((event) => describeEvent(event) ?? '')
+        if (!problems.some((problem) => pattern.test(problem))) await running.dataplane.program.waitForLine(pattern, 20_000)
       })
     }
   })

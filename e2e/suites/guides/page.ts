@@ -97,14 +97,20 @@ export function findUnansweredCommands({ page, blocks }: Section): string[] {
   })
 }
 
+/** Pattern for a line of a page, in which `...` stands for any text. */
+export const linePattern = (line: string): RegExp => new RegExp(`^${toPattern(line)}$`)
+
+const toPattern = (line: string): string =>
+  line
+    .trimEnd()
+    .split('...')
+    .map((text) => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
+    .join('[^\\n]*')
+
 /** Compares the output of a command with the one of the page: `...` stands for any text of a line, a line `...` for any number of lines. */
 export function matchesOutput(expected: string, actual: string): boolean {
   if (expected === NO_OUTPUT) return actual.trim() === ''
-  const lines = expected
-    .split('\n')
-    .map((line) => (line.trim() === '...' ? '(?:[^\\n]*\\n)*' : `${line.trimEnd().split('...').map(escapeRegExp).join('[^\\n]*')}\\n`))
+  const lines = expected.split('\n').map((line) => (line.trim() === '...' ? '(?:[^\\n]*\\n)*' : `${toPattern(line)}\\n`))
   const text = actual.replaceAll(/[ \t\r]+$/gm, '').trimEnd()
   return new RegExp(`^${lines.join('')}$`).test(`${text}\n`)
 }
-
-const escapeRegExp = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
