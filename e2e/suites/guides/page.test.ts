@@ -28,6 +28,15 @@ test('commands of a console block have the lines up to the next command as outpu
   ])
 })
 
+test('a command of a console block includes its here-document', () => {
+  const block = { language: 'console', text: "$ cat - <<'EOF'\n$ a\nEOF\n$ a\n$ true\n(no output)\n", line: 1 }
+  expect(readCommands(block)).toEqual([
+    { command: "cat - <<'EOF'\n$ a\nEOF", output: undefined, line: 2 },
+    { command: 'a', output: undefined, line: 5 },
+    { command: 'true', output: '(no output)', line: 6 },
+  ])
+})
+
 describe('a section', () => {
   const check = (text: string): string[] => readSections('page.md', `# A page\n${text}`).flatMap(findUnansweredCommands)
 

@@ -65,17 +65,26 @@ function toBlock(text: string, fence: RegExpExecArray): Block {
   return { language: info.trim().split(/\s/)[0] ?? '', text: code, line, ...(reason === undefined ? {} : { notChecked: reason }) }
 }
 
-/** Reads the commands of a `console` block: lines that begin with `$ `, continued after a backslash, each with the lines that follow as its output. */
+/**
+ * Reads the commands of a `console` block: lines that begin with `$ `, each with the lines that follow as its output. A command continues after a backslash, and
+ * to the end of a here-document.
+ */
 export function readCommands(block: Block): ConsoleCommand[] {
   const commands: { command: string; output: string[]; line: number }[] = []
-  let isContinued = false
-  for (const [index, line] of block.text.replace(/\n$/, '').split('\n').entries()) {
+  /** The last line of the here-document that is being read, or `\\` after a backslash. */
+  let until: string | undefined
+  for (const [index, text] of block.text.replace(/\n$/, '').split('\n').entries()) {
     const last = commands.at(-1)
-    if (isContinued && last !== undefined) last.command += `\n${line}`
-    else if (line.startsWith('$ ')) commands.push({ command: line.slice(2), output: [], line: block.line + 1 + index })
-    else if (last === undefined) throw new Error(`line ${block.line + 1 + index}: a console block begins with "$ " and a command`)
-    else last.output.push(line)
-    isContinued = line.endsWith('\\') && (isContinued || line.startsWith('$ '))
+    const line = block.line + 1 + index
+    if (until !== undefined && last !== undefined) last.command += `\n${text}`
+    else if (text.startsWith('$ ')) commands.push({ command: text.slice(2), output: [], line })
+    else if (last === undefined) throw new Error(`line ${line}: a console block begins with "$ " and a command`)
+    else {
+      last.output.push(text)
+      continue
+    }
+    if (until === undefined || until === '\\') until = text.endsWith('\\') ? '\\' : /<<'?(\w+)'?/.exec(text)?.[1]
+    else if (text === until) until = undefined
   }
   return commands.map(({ output, ...rest }) => ({ ...rest, output: output.length === 0 ? undefined : output.join('\n') }))
 }
