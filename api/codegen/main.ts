@@ -7,6 +7,7 @@ import { kinds } from '../v1alpha1/kinds.ts'
 import { findSchemaMistakes } from './check.ts'
 import { toCrd } from './crd.ts'
 import { toErrorPage } from './errors.ts'
+import { toMessagePages } from './messages.ts'
 import { toBundle } from './json-schema.ts'
 import { toModels } from './models.ts'
 import { toOpenApiDocument } from './openapi.ts'
@@ -33,6 +34,7 @@ async function generate(): Promise<Files> {
     'gen/config/schema.json': toBundle(configDefinitions, configRoots, 'The config file, and messages of the config stream', 'ConfigFile'),
     ...Object.fromEntries(kinds.map((kind) => [`charts/proxy-crds/templates/${kind.plural}.yaml`, toCrd(definitions, kind)])),
     ...toErrorPage(),
+    ...toMessagePages(),
     ...toReferencePages(definitions, kinds, configDefinitions, Object.values(messageKinds)),
     ...protos,
   }

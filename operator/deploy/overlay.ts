@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import type { KubernetesResourceOverlay, ProxyParametersSpec } from '#gen/v1alpha1/types.ts'
 import { isList, isObject, type Json, type JsonObject } from './patch/json.ts'
 import { patchObject } from './patch/patch.ts'
@@ -51,7 +52,9 @@ const kindOf: Readonly<Record<OverlaidField, string>> = {
 export function checkOverlays(parameters: ProxyParametersSpec): string[] {
   return (Object.entries(kindOf) as [OverlaidField, string][]).flatMap(([field, kind]) => {
     const result = applyOverlays({ apiVersion: '', kind, metadata: { name: '', namespace: '' } }, { gateway: parameters }, field)
-    return (result.ok ? result.warnings : [result.message]).map((message) => message.replace(/^(\w+) overlay of the Gateway: /, 'spec.$1.'))
+    return (result.ok ? result.warnings : [result.message]).map((message) =>
+      withCode(message.replace(/^(\w+) overlay of the Gateway: /, 'spec.$1.'), result.ok ? 'PX1023' : 'PX1022'),
+    )
   })
 }
 

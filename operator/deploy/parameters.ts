@@ -20,20 +20,20 @@ export function resolveParameters(
 
   const ref = gatewayClass.spec.parametersRef
   if (ref) {
-    if (!isOurs(ref)) return failParameters(`GatewayClass ${className} references parameters of a type other than ProxyParameters: ${ref.name}`)
-    if (!ref.namespace) return failParameters(`parametersRef of GatewayClass ${className} has no namespace; name that of ProxyParameters ${ref.name}`)
+    if (!isOurs(ref)) return failParameters(`GatewayClass ${className} references parameters of a type other than ProxyParameters: ${ref.name}`, 'PX1020')
+    if (!ref.namespace) return failParameters(`parametersRef of GatewayClass ${className} has no namespace; name that of ProxyParameters ${ref.name}`, 'PX1020')
     const found = find(ref.namespace, ref.name)
-    if (!found) return failParameters(`for GatewayClass ${className}, ProxyParameters ${ref.namespace}/${ref.name} not found`)
+    if (!found) return failParameters(`for GatewayClass ${className}, ProxyParameters ${ref.namespace}/${ref.name} not found`, 'PX1020')
     parameters = { class: found.spec }
   }
 
   const own = gateway.spec.infrastructure?.parametersRef
   if (own) {
     if (!isOurs(own)) {
-      return failParameters(`infrastructure.parametersRef on Gateway ${gatewayKey} references unsupported type: group=${own.group} kind=${own.kind}`)
+      return failParameters(`infrastructure.parametersRef on Gateway ${gatewayKey} references unsupported type: group=${own.group} kind=${own.kind}`, 'PX1020')
     }
     const found = find(namespace, own.name)
-    if (!found) return failParameters(`ProxyParameters ${namespace}/${own.name} not found for Gateway ${gatewayKey}`)
+    if (!found) return failParameters(`ProxyParameters ${namespace}/${own.name} not found for Gateway ${gatewayKey}`, 'PX1020')
     parameters = { ...parameters, gateway: found.spec }
   }
   return { ok: true, parameters }

@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import { chooseAddress } from './address.ts'
 import { synthesize, type Parts } from './chart.ts'
 import { renderConfig } from './config.ts'
@@ -18,7 +19,12 @@ export function renderGateway(input: DeployInput): RenderResult {
   const parts = collectParts(input, ports)
   if ('ok' in parts) return parts
   if (ports.length === 0) {
-    return { ok: false, condition: 'Programmed', reason: 'Invalid', message: `no listener has a usable port${notes.length > 0 ? `: ${notes.join('; ')}` : ''}` }
+    return {
+      ok: false,
+      condition: 'Programmed',
+      reason: 'Invalid',
+      message: withCode(`no listener has a usable port${notes.length > 0 ? `: ${notes.join('; ')}` : ''}`, 'PX1021'),
+    }
   }
 
   const base = synthesize(parts)
@@ -39,7 +45,7 @@ export function renderGateway(input: DeployInput): RenderResult {
   const isAsked = (field: OverlaidField): boolean => listOverlays(input.parameters, field).length > 0
   const budget = isAsked('podDisruptionBudget') ? [overlay(budgetOf(deployment), 'podDisruptionBudget')] : []
   const autoscaler = isAsked('horizontalPodAutoscaler') ? [overlay(autoscalerOf(deployment), 'horizontalPodAutoscaler')] : []
-  if (mistakes.length > 0) return failParameters(mistakes.join('; '))
+  if (mistakes.length > 0) return failParameters(mistakes.join('; '), 'PX1022')
 
   const rolled = parts.sessionKey === undefined ? deployment : annotatePod(deployment, 'checksum/session-key', sha256Hex(parts.sessionKey))
   const { configMap, xdsCa, secret } = base
@@ -54,7 +60,7 @@ function collectParts(input: DeployInput, ports: readonly number[]): Parts | Dep
   if (!address.ok) return address
   const parameters = mergeParameters(input.parameters)
   const image = formatImage(parameters.image, settings.image)
-  if (image === undefined) return failParameters('image.repository is empty; set it in ProxyParameters, or leave it out for the default')
+  if (image === undefined) return failParameters('image.repository is empty; set it in ProxyParameters, or leave it out for the default', 'PX1022')
 
   const ca = settings.xds.isTls ? readXdsCa(input.xdsSecret) : undefined
   if (ca && !ca.ok) return ca

@@ -19,6 +19,7 @@ export function chooseSessionKey(
   if (!IS_KEY.test(key))
     return failParameters(
       `Secret ${secretName} has no usable session key: ${SESSION_KEY_ENTRY} must be 32 bytes in hex; correct it, or delete the Secret to get a new one`,
+      'PX1026',
     )
   return { ok: true, key }
 }

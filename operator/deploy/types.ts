@@ -1,3 +1,4 @@
+import { withCode, type MessageCode } from '#api/messages/code.ts'
 import type { ConditionReason } from '#api/names.ts'
 import type { ProxyParametersSpec } from '#gen/v1alpha1/types.ts'
 
@@ -107,4 +108,9 @@ interface Rendered {
 
 export type RenderResult = Rendered | DeployFailure
 
-export const failParameters = (message: string): DeployFailure => ({ ok: false, condition: 'Accepted', reason: 'InvalidParameters', message })
+export const failParameters = (message: string, code: MessageCode): DeployFailure => ({
+  ok: false,
+  condition: 'Accepted',
+  reason: 'InvalidParameters',
+  message: withCode(message, code),
+})

@@ -1,3 +1,4 @@
+import { withCode, type MessageCode } from '#api/messages/code.ts'
 import type { ConditionReason, ConditionType } from '#api/names.ts'
 import type { Condition } from './translation.ts'
 
@@ -7,7 +8,11 @@ export interface Fault {
   readonly message: string
 }
 
-export const fault = (reason: ConditionReason, message: string): Fault => ({ reason, message })
+/** A new fault. The code names its page in docs/reference/messages. */
+export const fault = (reason: ConditionReason, message: string, code: MessageCode): Fault => ({ reason, message: withCode(message, code) })
+
+/** The fault of another condition that has the same cause. */
+export const faultBy = (reason: ConditionReason, cause: Fault, prefix = ''): Fault => ({ reason, message: `${prefix}${cause.message}` })
 
 /** Conditions that report a problem by being True. */
 const negative: ReadonlySet<string> = new Set(['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'])
@@ -32,5 +37,5 @@ export function conditionOf(type: ConditionType, failure: Fault | undefined, rea
 /** One fault for several: the first one's reason, every distinct message. */
 export function joinFaults(faults: readonly Fault[]): Fault | undefined {
   const first = faults[0]
-  return first && fault(first.reason, [...new Set(faults.map((each) => each.message))].join('; '))
+  return first && { reason: first.reason, message: [...new Set(faults.map((each) => each.message))].join('; ') }
 }

@@ -149,16 +149,16 @@ test('a Gateway is programmed once it has an address and a ready pod, and its me
   }
   const setPods = (status: object): void =>
     void api.put(deployments, { ...(api.get(deployments, 'default', 'gw') as StoredObject), spec: { replicas: 3 }, status })
-  await until(() => programmed() === 'False Pending: Gateway is not ready: its Service has no address yet; 0 of 1 pods are ready')
+  await until(() => programmed() === 'False Pending: Gateway is not ready: its Service has no address yet; 0 of 1 pods are ready [PX1025]')
   api.put(services, { ...(api.get(services, 'default', 'gw') as StoredObject), status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } } })
-  await until(() => programmed() === 'False Pending: Gateway is not ready: 0 of 1 pods are ready')
+  await until(() => programmed() === 'False Pending: Gateway is not ready: 0 of 1 pods are ready [PX1025]')
   setPods({ conditions: [{ type: 'ReplicaFailure', status: 'True', message: 'exceeded quota' }] })
-  await until(() => programmed() === 'False Pending: Gateway is not ready: 0 of 3 pods are ready: no pod can be created: exceeded quota')
+  await until(() => programmed() === 'False Pending: Gateway is not ready: 0 of 3 pods are ready: no pod can be created: exceeded quota [PX1025]')
   setPods({ readyReplicas: 2 })
   await until(() => programmed() === 'True Programmed: Successfully programmed Gateway; 2 of 3 pods are ready')
   setPods({ readyReplicas: 0 })
   await until(() => programmed().startsWith('False'))
-  expect(programmed()).toBe('False Pending: Gateway is not ready: 0 of 3 pods are ready')
+  expect(programmed()).toBe('False Pending: Gateway is not ready: 0 of 3 pods are ready [PX1025]')
 })
 
 test('an unknown field of an overlay is in the status of the Gateway, and the other fields are applied', async () => {
@@ -173,7 +173,7 @@ test('an unknown field of an overlay is in the status of the Gateway, and the ot
   expect(partial()).toMatchObject({
     status: 'True',
     reason: 'InvalidParameters',
-    message: 'deployment overlay of the Gateway: spec.replicaz: unknown field, ignored; did you mean replicas?',
+    message: 'deployment overlay of the Gateway: spec.replicaz: unknown field, ignored; did you mean replicas? [PX1023]',
   })
   expect(isAccepted(statusOf(gateways, 'gw'))).toBe(true)
   await until(() => api.list(collections.events).length === 2)
@@ -202,7 +202,7 @@ test('Events report the conditions of a Gateway that turn bad or good, and count
   const good = (count: number): string => `Normal Programmed ${count}: Programmed is True: Successfully programmed Gateway; 1 of 1 pods are ready`
   await until(() => events().includes(good(1)))
   setReady(0)
-  await until(() => events().includes('Warning Pending 1: Programmed is False: Gateway is not ready: 0 of 1 pods are ready'))
+  await until(() => events().includes('Warning Pending 1: Programmed is False: Gateway is not ready: 0 of 1 pods are ready [PX1025]'))
   setReady(1)
   await until(() => events().includes(good(2)))
 })

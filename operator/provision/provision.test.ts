@@ -203,7 +203,7 @@ test('the outcome holds the error of a rejected object, but not of a Secret', as
     ok: false,
     condition: 'Programmed',
     reason: 'DeploymentFailed',
-    message: 'Secret gw-session-key: Injected',
+    message: 'Secret gw-session-key: Injected [PX1027]',
     warnings: [],
   })
   api.fail('PATCH', secrets)

@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import { hash, randomBytes } from 'node:crypto'
 import { CONTROLLER_NAME } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
@@ -185,7 +186,8 @@ export class Provisioner {
       await this.#applyAll(target.gateway, rendered.objects)
     } catch (error) {
       // Without a response from the API server there is nothing to report to the user; the queue tries again.
-      if (error instanceof ApiError) this.#settle(key, { ok: false, condition: 'Programmed', reason: 'DeploymentFailed', message: textOf(error), warnings })
+      if (error instanceof ApiError)
+        this.#settle(key, { ok: false, condition: 'Programmed', reason: 'DeploymentFailed', message: withCode(textOf(error), 'PX1027'), warnings })
       throw error
     }
     if (this.#options.isLeader()) this.#settle(key, { ok: true, warnings })

@@ -205,6 +205,22 @@ describe('get', () => {
   })
 })
 
+describe('explain of a code', () => {
+  test('prints title, cause, fix and page', async () => {
+    expect((await run(['explain', 'px1207'])).stdout).toMatch(
+      /^PX1207: Service not found\n\n.+\n\nFix: .+\n\nSee docs\/reference\/messages\/routes\.md#px1207\n$/,
+    )
+    expect(JSON.parse((await run(['explain', '[PX1207]', '-o', 'json'])).stdout)).toMatchObject({ code: 'PX1207', title: 'Service not found' })
+  })
+
+  test('rejects a code that does not exist', async () => {
+    expect(await run(['explain', 'PX9999'])).toMatchObject({
+      code: 1,
+      stderr: 'proxyctl: there is no message with code PX9999; docs/reference/messages lists all codes\n',
+    })
+  })
+})
+
 describe('lint of standard input', () => {
   test('reports manifests by line', async () => {
     expect(await run(['lint', '-'], { input: manifests.replace('  - backendRefs: [{name: nothing, port: 80}]\n', '') })).toMatchObject({

@@ -36,13 +36,14 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'explain',
-    arguments: 'ROUTE',
-    summary: 'Shows every policy field in force for a route, its source and what it overrides',
-    details: 'ROUTE is <namespace>/<name>.',
+    arguments: 'ROUTE|CODE',
+    summary: 'Shows every policy field in force for a route, its source and what it overrides; or cause and fix of a message',
+    details: 'ROUTE is <namespace>/<name>, CODE that of a message, such as PX1012.',
     options: target,
     examples: [
       ['A route of the cluster', 'proxyctl explain default/shop'],
       ['A route of a standalone gateway', 'proxyctl explain default/shop --admin 127.0.0.1:15000'],
+      ['The cause of a message and how to correct it', 'proxyctl explain PX1207'],
     ],
     load: async () => (await import('./explain.ts')).runExplain,
   },

@@ -1,7 +1,7 @@
 import { checkExpression } from '../program/expression.ts'
 import { askJson, openAdmin } from './admin.ts'
 import { alignColumns, UsageError } from './output.ts'
-import type { Command } from './types.ts'
+import type { Command, Invocation } from './types.ts'
 
 interface Source {
   readonly from: string
@@ -26,10 +26,12 @@ interface Rule {
   readonly postRouting: Readonly<Record<string, Field>>
 }
 
-/** Prints the settings in force for a route, with the source of each and the settings that it overrides. */
+/** Prints the settings in force for a route, with the source of each and the settings that it overrides; or the entry of a message. */
 export const runExplain: Command = async (invocation) => {
   const [route, ...rest] = invocation.args
-  if (route === undefined || rest.length > 0 || !/^[^/]+\/[^/]+$/.test(route)) throw new UsageError('explain takes one route, as <namespace>/<name>')
+  if (route !== undefined && rest.length === 0 && /^\[?PX\d+\]?$/i.test(route)) return explainCode(route.replaceAll(/[[\]]/g, '').toUpperCase(), invocation)
+  if (route === undefined || rest.length > 0 || !/^[^/]+\/[^/]+$/.test(route))
+    throw new UsageError('explain takes one route, as <namespace>/<name>, or a code such as PX1012')
   const admin = await openAdmin(invocation, route)
   const answer = await askJson<{ rules: Rule[] }>(admin, `/debug/effective?route=${encodeURIComponent(route)}`)
   const { output } = invocation
@@ -40,6 +42,16 @@ export const runExplain: Command = async (invocation) => {
       ...describePhase('after routing', rule.postRouting),
     ]),
   )
+  return 0
+}
+
+/** Prints the entry of a message. */
+async function explainCode(code: string, { output }: Invocation): Promise<number> {
+  const { findMessage } = await import('#api/messages/index.ts')
+  const found = findMessage(code)
+  if (found === undefined) throw new Error(`there is no message with code ${code}; docs/reference/messages lists all codes`)
+  const { entry, page } = found
+  output.print({ code, ...entry, page }, () => [`${code}: ${entry.title}`, '', entry.cause, '', `Fix: ${entry.fix}`, '', `See ${page}`])
   return 0
 }
 

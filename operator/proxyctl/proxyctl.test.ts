@@ -87,7 +87,7 @@ describe('lint', () => {
     const overlays = '  deployment: {spec: {replicaz: 3}}\n  service: {spec: {ports: 80}}\n'
     const { code, stdout } = await run(['lint', write('overlays.yaml', `${parameters}${overlays}`)])
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^error +ProxyParameters default\/p +spec\.deployment\.spec\.replicaz: unknown field, ignored; did you mean replicas\?$/m)
+    expect(stdout).toMatch(/^error +ProxyParameters default\/p +spec\.deployment\.spec\.replicaz: unknown field, ignored; did you mean replicas\? \[PX1023\]$/m)
     expect(stdout).toMatch(/^error +ProxyParameters default\/p +spec\.service\.spec\.ports is 80; give a list/m)
   })
 
@@ -95,7 +95,7 @@ describe('lint', () => {
     const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: app }\nspec: { ports: [{ port: 80 }] }\n'
     const { code, stdout } = await run(['lint', write('port.yaml', `${gateway}---\n${service}${route('app').replaceAll(/port: \d+/g, 'port: 81')}`)])
     expect(code).toBe(1)
-    expect(stdout).toMatch(/ResolvedRefs: BackendNotFound: Service default\/app has no port 81; its ports are 80$/m)
+    expect(stdout).toMatch(/ResolvedRefs: BackendNotFound: Service default\/app has no port 81; its ports are 80 \[PX1208\]$/m)
   })
 
   test('prints the bad conditions of statuses', async () => {
@@ -104,7 +104,7 @@ describe('lint', () => {
     expect(code).toBe(1)
     expect(JSON.parse(stdout)).toEqual({
       errors: 1,
-      findings: [{ severity: 'error', where: 'HTTPRoute default/web', message: 'ResolvedRefs: BackendNotFound: Service not found: default/nothing' }],
+      findings: [{ severity: 'error', where: 'HTTPRoute default/web', message: 'ResolvedRefs: BackendNotFound: Service not found: default/nothing [PX1207]' }],
     })
   })
 })

@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import { describeReady, type Rollout } from '../deploy/rollout.ts'
 import type { ConditionReason } from '#api/names.ts'
 import type { Condition, ObjectStatus } from '../model/translation.ts'
@@ -35,7 +36,7 @@ export function withRollout(status: ObjectStatus, hasAddress: boolean, rollout: 
   return mapConditions(status, (each) => {
     if (each.type !== 'Programmed' || each.status === 'False') return each
     return missing.length > 0
-      ? condition('Programmed', false, 'Pending', `Gateway is not ready: ${missing.join('; ')}`, each.observedGeneration)
+      ? condition('Programmed', false, 'Pending', withCode(`Gateway is not ready: ${missing.join('; ')}`, 'PX1025'), each.observedGeneration)
       : { ...each, message: `${each.message}; ${ready}${failures}` }
   })
 }
@@ -44,7 +45,7 @@ export function withRollout(status: ObjectStatus, hasAddress: boolean, rollout: 
 export function withWarnings(status: ObjectStatus, warnings: readonly string[], generation: number): ObjectStatus {
   if (warnings.length === 0) return status
   const { conditions = [] } = status.status as { conditions?: readonly Condition[] }
-  const warning = condition('PartiallyInvalid', true, 'InvalidParameters', warnings.join('; '), generation)
+  const warning = condition('PartiallyInvalid', true, 'InvalidParameters', withCode(warnings.join('; '), 'PX1023'), generation)
   return { ...status, status: { ...status.status, conditions: [...conditions, warning] } }
 }
 

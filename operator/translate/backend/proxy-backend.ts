@@ -1,8 +1,9 @@
+import { withCode } from '#api/messages/code.ts'
 import { GROUP } from '#api/names.ts'
 import type { Backend } from '#gen/config/types.ts'
 import type { ProxyBackend } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
-import { condition, conditionOf, fault } from '../../model/conditions.ts'
+import { condition, conditionOf } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import { findMcpClashes, findOwnAuthentication } from '../reference/mcp-targets.ts'
 import { resolveBody, type BodyError, type ResolvedBody } from '../reference/references.ts'
@@ -32,7 +33,11 @@ function readBackend(context: Context, backend: ProxyBackend): BackendState {
 /** Each MCP selector was looked at by itself. */
 function withClashes(resolved: ResolvedBody): ResolvedBody {
   const { mcp } = resolved.body as { mcp?: Parameters<typeof findMcpClashes>[0] }
-  const errors = (mcp === undefined ? [] : findMcpClashes(mcp)).map((message) => ({ path: ['mcp', 'targets'], kind: 'selection' as const, message }))
+  const errors = (mcp === undefined ? [] : findMcpClashes(mcp)).map((message) => ({
+    path: ['mcp', 'targets'],
+    kind: 'selection' as const,
+    message: withCode(message, 'PX1313'),
+  }))
   return errors.length === 0 ? resolved : { ...resolved, errors: [...resolved.errors, ...errors] }
 }
 
@@ -53,8 +58,12 @@ export function backendStatus(state: BackendState, warnings: readonly string[] =
   // A broken expression fails where it stands; the rest of the backend is in force.
   const isPartial = ({ kind }: BodyError): boolean => kind === 'expression' || kind === 'variable'
   const problems = resolved.errors.filter((error) => !isPartial(error)).map(textOf)
-  const partial = [...resolved.errors.filter(isPartial).map(textOf), ...findOwnAuthentication(backend.spec.mcp?.targets ?? [])]
-  const failure = problems.length > 0 ? fault('TranslationError', `failed to translate backend: ${[...problems, ...partial].join('; ')}`) : undefined
+  const partial = [
+    ...resolved.errors.filter(isPartial).map(textOf),
+    ...findOwnAuthentication(backend.spec.mcp?.targets ?? []).map((message) => withCode(message, 'PX1314')),
+  ]
+  const failure =
+    problems.length > 0 ? { reason: 'TranslationError' as const, message: `failed to translate backend: ${[...problems, ...partial].join('; ')}` } : undefined
   const accepted =
     failure === undefined && partial.length > 0
       ? condition('Accepted', true, 'PartiallyValid', [...partial, ...warnings].join('; '), generation)
@@ -79,5 +88,5 @@ function sessionCondition({ backend, message, replicatedBy }: BackendState): Con
   const text =
     `sessions with targets that speak SSE (${targets.join(', ')}) live in one pod, and Gateways ${[...replicatedBy].toSorted().join(', ')} can have several: ` +
     'requests that reach another pod get 404; use Streamable HTTP, sessionRouting Stateless, or one replica'
-  return [condition('SessionsShared', false, 'OlderTransport', text, backend.metadata.generation)]
+  return [condition('SessionsShared', false, 'OlderTransport', withCode(text, 'PX1317'), backend.metadata.generation)]
 }

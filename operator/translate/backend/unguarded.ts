@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import type { Backend, BackendFull, Policy, PolicyTarget, Route, RouteType, Secret, Traffic } from '#gen/config/types.ts'
 import type { ConfigMessage } from '../../model/translation.ts'
 
@@ -34,7 +35,10 @@ export function findUnguardedPaths(gateways: Iterable<readonly ConfigMessage[]>)
 }
 
 function describe(paths: readonly string[], checks: readonly string[]): string {
-  return `ai.routes: requests for ${paths.toSorted().join(', ')} are not covered by ${checks.toSorted().join(' and ')}; ai.unguardedRoutes: Reject rejects them`
+  return withCode(
+    `ai.routes: requests for ${paths.toSorted().join(', ')} are not covered by ${checks.toSorted().join(' and ')}; ai.unguardedRoutes: Reject rejects them`,
+    'PX1318',
+  )
 }
 
 function sortOut(list: readonly ConfigMessage[]): Messages {

@@ -35,7 +35,7 @@ export function resolveBackend(context: Context, from: Referrer, ref: BackendObj
   const isService = ref.group === '' && ref.kind === 'Service'
   const isPool = isPoolAllowed && context.options.isInferenceEnabled && ref.group === INFERENCE_GROUP && ref.kind === 'InferencePool'
   if (!isService && !isPool && !(ref.group === GROUP && ref.kind === 'ProxyBackend')) {
-    return { fault: fault('InvalidKind', `backend ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; use Service or ${GROUP}/ProxyBackend`) }
+    return { fault: fault('InvalidKind', `backend ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; use Service or ${GROUP}/ProxyBackend`, 'PX1201') }
   }
   const { backendGrants } = context.options
   const needsGrant = backendGrants === 'route-and-policy' || (backendGrants === 'route' && by === 'route')
@@ -44,27 +44,30 @@ export function resolveBackend(context: Context, from: Referrer, ref: BackendObj
       fault: fault(
         'RefNotPermitted',
         `backendRef ${key} not accessible to kind ${from.kind} of namespace ${from.namespace} (missing ReferenceGrant in namespace ${namespace}?)`,
+        'PX1202',
       ),
     }
   }
   if (isPool) {
     const pool = context.snapshot.get('InferencePool', namespace, ref.name)
-    return pool ? { ref: poolRef(pool), target: { kind: 'InferencePool', key } } : { fault: fault('BackendNotFound', `InferencePool not found: ${key}`) }
+    return pool
+      ? { ref: poolRef(pool), target: { kind: 'InferencePool', key } }
+      : { fault: fault('BackendNotFound', `InferencePool not found: ${key}`, 'PX1203') }
   }
   if (!isService) {
     return context.snapshot.get('ProxyBackend', namespace, ref.name)
       ? { ref: { backend: key }, target: { kind: 'ProxyBackend', key } }
-      : { fault: fault('BackendNotFound', `ProxyBackend not found: ${key}`) }
+      : { fault: fault('BackendNotFound', `ProxyBackend not found: ${key}`, 'PX1204') }
   }
   if (ref.name.includes('.'))
-    return { fault: fault('UnsupportedValue', `Service name ${ref.name} has a dot; name the Service in name and its namespace in namespace`) }
-  if (ref.port === undefined) return { fault: fault('UnsupportedValue', `backendRef ${key} has no port; a Service needs one`) }
+    return { fault: fault('UnsupportedValue', `Service name ${ref.name} has a dot; name the Service in name and its namespace in namespace`, 'PX1205') }
+  if (ref.port === undefined) return { fault: fault('UnsupportedValue', `backendRef ${key} has no port; a Service needs one`, 'PX1206') }
   const service = context.snapshot.get('Service', namespace, ref.name)
-  if (!service) return { fault: fault('BackendNotFound', `Service not found: ${key}`) }
+  if (!service) return { fault: fault('BackendNotFound', `Service not found: ${key}`, 'PX1207') }
   const missing = findMissingPort(service, ref.port)
   return missing === undefined
     ? { ref: { service: key, port: ref.port }, target: { kind: 'Service', key, port: ref.port } }
-    : { fault: fault('BackendNotFound', missing) }
+    : { fault: fault('BackendNotFound', missing, 'PX1208') }
 }
 
 /** TCP ports of a Service, which are those that a backendRef may name. Undefined for an ExternalName Service without ports, which has every port. */

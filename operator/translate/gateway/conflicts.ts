@@ -12,7 +12,7 @@ interface Claim {
 }
 
 function reject(listener: ListenerState, reason: 'HostnameConflict' | 'ProtocolConflict', message: string): void {
-  listener.rejected = fault(reason, message)
+  listener.rejected = fault(reason, message, reason === 'ProtocolConflict' ? 'PX1014' : 'PX1015')
   listener.isConflicted = true
 }
 

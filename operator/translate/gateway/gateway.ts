@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import { GATEWAY_GROUP } from '#api/names.ts'
 import type { Secret as SecretMessage } from '#gen/config/types.ts'
 import { chooseAddress } from '../../deploy/address.ts'
@@ -6,7 +7,7 @@ import { resolveParameters } from '../../deploy/parameters.ts'
 import type { DeployFailure } from '../../deploy/types.ts'
 import type { Gateway, GatewayClass } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
-import { condition, conditionOf, fault, type Fault } from '../../model/conditions.ts'
+import { condition, conditionOf, faultBy, type Fault } from '../../model/conditions.ts'
 import { findConflicts } from './conflicts.ts'
 import type { Context } from '../common/context.ts'
 import { listenerStatus, notAcceptedOf, notProgrammedOf, readListener, type ListenerState } from './listener.ts'
@@ -86,7 +87,7 @@ export function gatewayStatus(state: GatewayState): ObjectStatus {
   const { gateway, listeners, sets, clientCertificate, undeployable } = state
   const { generation, namespace, name } = gateway.metadata
   const accepted = acceptedOf(state)
-  const notProgrammed = accepted.status === 'False' ? fault('Invalid', accepted.message) : undeployable && fault(undeployable.reason, undeployable.message)
+  const notProgrammed = accepted.status === 'False' ? faultBy('Invalid', accepted as Fault) : undeployable
   const conditions = [accepted, conditionOf('Programmed', notProgrammed, 'Programmed', 'Successfully programmed Gateway', generation)]
   if (clientCertificate) {
     conditions.push(
@@ -107,7 +108,7 @@ export function gatewayStatus(state: GatewayState): ObjectStatus {
         'InsecureFrontendValidationMode',
         true,
         'ConfigurationChanged',
-        'Clients without a valid certificate are let in: a validation mode is AllowInsecureFallback',
+        withCode('Clients without a valid certificate are accepted: a validation mode is AllowInsecureFallback', 'PX1017'),
         generation,
       ),
     )

@@ -42,6 +42,7 @@ export function readListenerSets(context: Context): (gateway: Gateway, frontend:
               refused: fault(
                 'NotAllowed',
                 `spec.allowedListeners of Gateway ${keyOf(gateway)} does not admit ListenerSets of namespace ${set.metadata.namespace}`,
+                'PX1016',
               ),
             }),
       }

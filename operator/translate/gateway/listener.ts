@@ -3,7 +3,7 @@ import type { ListenerTls, Secret as SecretMessage } from '#gen/config/types.ts'
 import type { ListenerSpec } from '../../source/gateway-api.ts'
 import type { Gateway, ListenerSet } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
-import { condition, conditionOf, fault, type Fault } from '../../model/conditions.ts'
+import { condition, conditionOf, fault, faultBy, type Fault } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import { lowerHostname } from '../common/hostname.ts'
 import { resolveServerTls, type FrontendSource } from './tls.ts'
@@ -55,11 +55,11 @@ function rejectionOf(spec: ListenerSpec, port: number | undefined): Fault | unde
   if (!Object.hasOwn(protocols, spec.protocol)) {
     const upper = spec.protocol.toUpperCase()
     const hint = Object.hasOwn(protocols, upper) ? `; write ${upper}` : '; use HTTP, HTTPS, TLS or TCP'
-    return fault('UnsupportedProtocol', `protocol ${spec.protocol} is not supported${hint}`)
+    return fault('UnsupportedProtocol', `protocol ${spec.protocol} is not supported${hint}`, 'PX1009')
   }
-  if (port === undefined) return fault('UnsupportedProtocol', `port is not set and protocol ${spec.protocol} has no default port; set port`)
+  if (port === undefined) return fault('UnsupportedProtocol', `port is not set and protocol ${spec.protocol} has no default port; set port`, 'PX1010')
   if (RESERVED_PORTS.includes(port)) {
-    return fault('PortUnavailable', `port ${port} is reserved for management endpoints (${RESERVED_PORTS.join(', ')}); use another port`)
+    return fault('PortUnavailable', `port ${port} is reserved for management endpoints (${RESERVED_PORTS.join(', ')}); use another port`, 'PX1011')
   }
   return undefined
 }
@@ -79,6 +79,7 @@ export function readListener(context: Context, owner: Gateway | ListenerSet, spe
       : fault(
           'InvalidRouteKinds',
           `Invalid route kinds: protocol ${spec.protocol} does not take routes of kind ${unsupported.map((each) => (each.group === GATEWAY_GROUP ? each.kind : `${each.group}/${each.kind}`)).join(', ')}; it takes ${available.join(', ')}`,
+          'PX1012',
         )
   const server =
     rejected || spec.tls === undefined || !(spec.protocol === 'HTTPS' || spec.protocol === 'TLS')
@@ -88,7 +89,7 @@ export function readListener(context: Context, owner: Gateway | ListenerSet, spe
   // HTTPS without a tls section cannot be served; never in plaintext.
   const missing =
     !rejected && spec.tls === undefined && (spec.protocol === 'HTTPS' || spec.protocol === 'TLS')
-      ? fault('Invalid', 'tls is not set; set tls.certificateRefs')
+      ? fault('Invalid', 'tls is not set; set tls.certificateRefs', 'PX1013')
       : undefined
   const broken = server?.broken ?? missing
   return {
@@ -106,7 +107,7 @@ export function readListener(context: Context, owner: Gateway | ListenerSet, spe
     ...(rejected ? { rejected } : {}),
     ...(broken ? { broken } : {}),
     ...(server?.unacceptable ? { unacceptable: server.unacceptable } : {}),
-    ...(unresolved ? { unresolved } : missing ? { unresolved: fault('InvalidCertificateRef', missing.message) } : {}),
+    ...(unresolved ? { unresolved } : missing ? { unresolved: faultBy('InvalidCertificateRef', missing) } : {}),
   }
 }
 
@@ -116,7 +117,7 @@ export const notAcceptedOf = (listener: ListenerState): Fault | undefined => lis
 export function notProgrammedOf(listener: ListenerState): Fault | undefined {
   if (listener.isConflicted) return listener.rejected
   const cause = listener.rejected ?? listener.unacceptable ?? listener.broken
-  return cause && fault('Invalid', cause.message)
+  return cause && faultBy('Invalid', cause)
 }
 
 /** `status.listeners[]` entry of a Gateway or ListenerSet. */

@@ -1,8 +1,9 @@
+import { withoutCodes } from '#api/messages/code.ts'
 import { GATEWAY_GROUP } from '#api/names.ts'
 import type { ClientValidation, ListenerTls as ListenerTlsMessage, Secret as SecretMessage } from '#gen/config/types.ts'
 import type { FrontendTls, FrontendValidation, ListenerSpec, ListenerTls, ObjectRef } from '../../source/gateway-api.ts'
 import type { Gateway, ListenerSet } from '../../source/objects.ts'
-import { fault, joinFaults, type Fault } from '../../model/conditions.ts'
+import { fault, faultBy, joinFaults, type Fault } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import { readCertificate, readConfigMapAuthority, readSecretAuthority, type Material } from '../common/secret.ts'
 
@@ -30,20 +31,21 @@ export function resolveCertificate(
   invalid: 'InvalidCertificateRef' | 'InvalidClientCertificateRef',
 ): Resolved {
   if (ref.group !== '' || ref.kind !== 'Secret')
-    return { fault: fault(invalid, `certificate reference ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; only Secret is supported`) }
+    return { fault: fault(invalid, `certificate reference ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; only Secret is supported`, 'PX1001') }
   const namespace = ref.namespace ?? owner.metadata.namespace
   if (!context.grants.permits({ group: GATEWAY_GROUP, kind: owner.kind, namespace: owner.metadata.namespace }, ref, namespace)) {
     return {
       fault: fault(
         'RefNotPermitted',
         `no ReferenceGrant in namespace ${namespace} permits ${owner.kind} of namespace ${owner.metadata.namespace} to refer to Secret ${ref.name}`,
+        'PX1002',
       ),
     }
   }
   const secret = context.snapshot.get('Secret', namespace, ref.name)
-  if (!secret) return { fault: fault(invalid, `Secret ${namespace}/${ref.name} not found`) }
+  if (!secret) return { fault: fault(invalid, `Secret ${namespace}/${ref.name} not found`, 'PX1003') }
   const { message, error } = readCertificate(secret)
-  return message ? { message } : { fault: fault(invalid, error) }
+  return message ? { message } : { fault: fault(invalid, error, 'PX1004') }
 }
 
 function resolveAuthority(context: Context, gateway: Gateway, ref: ObjectRef): Resolved {
@@ -52,6 +54,7 @@ function resolveAuthority(context: Context, gateway: Gateway, ref: ObjectRef): R
       fault: fault(
         'InvalidCACertificateKind',
         `CA reference ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; only ConfigMap and Secret are supported`,
+        'PX1005',
       ),
     }
   }
@@ -61,6 +64,7 @@ function resolveAuthority(context: Context, gateway: Gateway, ref: ObjectRef): R
       fault: fault(
         'RefNotPermitted',
         `no ReferenceGrant in namespace ${namespace} permits Gateway of namespace ${gateway.metadata.namespace} to refer to ${ref.kind} ${ref.name}`,
+        'PX1002',
       ),
     }
   }
@@ -73,8 +77,8 @@ function resolveAuthority(context: Context, gateway: Gateway, ref: ObjectRef): R
     const secret = snapshot.get('Secret', namespace, ref.name)
     material = secret && readSecretAuthority(secret, 'ca.crt')
   }
-  if (!material) return { fault: fault('InvalidCACertificateRef', `${ref.kind} ${namespace}/${ref.name} not found`) }
-  return material.message ? { message: material.message } : { fault: fault('InvalidCACertificateRef', material.error ?? '') }
+  if (!material) return { fault: fault('InvalidCACertificateRef', `${ref.kind} ${namespace}/${ref.name} not found`, 'PX1003') }
+  return material.message ? { message: material.message } : { fault: fault('InvalidCACertificateRef', material.error ?? '', 'PX1006') }
 }
 
 /** The validation for a port: that of the port, else the default. It applies to HTTPS listeners only. */
@@ -99,7 +103,7 @@ export function resolveServerTls(
   const refs = tls.certificateRefs ?? []
   const ref = refs[0]
   let bad: Fault | undefined
-  if (refs.length !== 1 || !ref) bad = fault('InvalidCertificateRef', `tls.certificateRefs has ${refs.length} entries; exactly one is needed`)
+  if (refs.length !== 1 || !ref) bad = fault('InvalidCertificateRef', `tls.certificateRefs has ${refs.length} entries; exactly one is needed`, 'PX1007')
   else {
     const certificate = resolveCertificate(context, owner, ref, 'InvalidCertificateRef')
     if ('fault' in certificate) bad = certificate.fault
@@ -119,13 +123,14 @@ export function resolveServerTls(
     tls: { mode: 'Terminate', certificates, ...(clientValidation ? { clientValidation } : {}), ...options },
     messages: [...messages, ...caMessages],
     ...(unresolved ? { unresolved } : {}),
-    ...(bad ? { broken: fault('Invalid', `Bad TLS configuration: ${bad.message}`) } : {}),
+    ...(bad ? { broken: faultBy('Invalid', bad, 'Bad TLS configuration: ') } : {}),
     ...(isUnverifiable
       ? {
           unacceptable: fault(
             // operator.md §4.3: an entry of a ListenerSet has no reason of its own for it.
             owner.kind === 'ListenerSet' ? 'ListenersNotValid' : 'NoValidCACertificate',
-            `no CA certificate to verify clients with: ${joinFaults(caFaults)?.message ?? 'caCertificateRefs is empty'}`,
+            `no CA certificate to verify clients with: ${withoutCodes(joinFaults(caFaults)?.message ?? 'caCertificateRefs is empty')}`,
+            'PX1008',
           ),
         }
       : {}),

@@ -36,7 +36,7 @@ function readPool(context: Context, pool: InferencePool): PoolState {
   if (ref === undefined) return { pool, picker: undefined, targets: [], unresolved: undefined, gateways: new Set() }
   const { namespace } = pool.metadata
   const { faults, isPlaintext } = checkPicker(context, namespace, ref)
-  const unresolved = joinFaults(faults.map((message) => fault('InvalidExtensionRef', `endpointPickerRef: ${message}`)))
+  const unresolved = joinFaults(faults.map((message) => fault('InvalidExtensionRef', `endpointPickerRef: ${message}`, 'PX1209')))
   const key = `${namespace}/${ref.name}`
   const port = ref.port?.number
   const target = unresolved === undefined && port !== undefined ? { kind: 'Service' as const, key, port } : undefined

@@ -5,7 +5,7 @@ import { INFERENCE_GROUP } from '../../source/inference.ts'
 import type { BackendTLSPolicy } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
 import { compareAge } from '../../source/snapshot.ts'
-import { conditionOf, fault, joinFaults, type Fault } from '../../model/conditions.ts'
+import { conditionOf, fault, faultBy, joinFaults, type Fault } from '../../model/conditions.ts'
 import { poolService } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
@@ -62,7 +62,7 @@ function readPolicy(context: Context, policy: BackendTLSPolicy, taken: Map<strin
     const id = `${node} ${ref.sectionName ?? ''}`
     const owner = taken.get(id)
     if (owner === undefined) taken.set(id, keyOf(policy))
-    else conflicts.push(fault('Conflicted', `${ref.kind} ${namespace}/${ref.name} already has BackendTLSPolicy ${owner}`))
+    else conflicts.push(fault('Conflicted', `${ref.kind} ${namespace}/${ref.name} already has BackendTLSPolicy ${owner}`, 'PX1319'))
     return [{ index, node, target, loser: owner !== undefined }]
   })
   const authorities = resolveAuthorities(context, namespace, policy.spec.validation)
@@ -123,7 +123,7 @@ function resolveAuthorities(
 ): Authorities {
   if (caCertificateRefs.length === 0) {
     if (wellKnownCACertificates === 'System') return { secrets: [] }
-    const rejected = fault('Invalid', `wellKnownCACertificates ${wellKnownCACertificates ?? ''} is not supported; use System, or caCertificateRefs`)
+    const rejected = fault('Invalid', `wellKnownCACertificates ${wellKnownCACertificates ?? ''} is not supported; use System, or caCertificateRefs`, 'PX1320')
     return { keys: [`unsupported/${wellKnownCACertificates ?? ''}`], secrets: [], rejected }
   }
   const secrets: SecretMessage[] = []
@@ -131,13 +131,17 @@ function resolveAuthorities(
   const keys = caCertificateRefs.map((ref) => {
     const missingKey = `missing/${ref.kind}/${namespace}/${ref.name}`
     if (ref.group !== '' || ref.kind !== 'ConfigMap') {
-      faults.push(fault('InvalidKind', `CA reference ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; only ConfigMap is supported`))
+      faults.push(fault('InvalidKind', `CA reference ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; only ConfigMap is supported`, 'PX1005'))
       return missingKey
     }
     const map = context.snapshot.get('ConfigMap', namespace, ref.name)
     const material = map && readConfigMapAuthority(map)
     if (!material?.message) {
-      faults.push(fault('InvalidCACertificateRef', material?.error ?? `ConfigMap ${namespace}/${ref.name} not found`))
+      faults.push(
+        material
+          ? fault('InvalidCACertificateRef', material.error, 'PX1006')
+          : fault('InvalidCACertificateRef', `ConfigMap ${namespace}/${ref.name} not found`, 'PX1003'),
+      )
       return missingKey
     }
     secrets.push(material.message)
@@ -148,7 +152,7 @@ function resolveAuthorities(
     keys: secrets.length > 0 ? secrets.map((secret) => secret.key) : keys,
     secrets,
     ...(unresolved ? { unresolved } : {}),
-    ...(secrets.length === 0 && unresolved ? { rejected: fault('NoValidCACertificate', unresolved.message) } : {}),
+    ...(secrets.length === 0 && unresolved ? { rejected: faultBy('NoValidCACertificate', unresolved) } : {}),
   }
 }
 
@@ -175,7 +179,7 @@ export function backendTlsStatus({ policy, rejected, unresolved, gateways }: Bac
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
     .map((state) => {
       const client = state.clientCertificate
-      const bad = client && 'fault' in client ? fault('Invalid', `client certificate of Gateway ${state.key}: ${client.fault.message}`) : undefined
+      const bad = client && 'fault' in client ? faultBy('Invalid', client.fault, `client certificate of Gateway ${state.key}: `) : undefined
       const { metadata } = state.gateway
       return {
         ancestorRef: { group: GATEWAY_GROUP, kind: 'Gateway', namespace: metadata.namespace, name: metadata.name },

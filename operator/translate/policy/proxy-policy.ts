@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS, STATUS_SUMMARY } from '#api/names.ts'
 import type { Policy } from '#gen/config/types.ts'
 import type { ProxyPolicy } from '../../source/objects.ts'
@@ -113,8 +114,8 @@ function attachedCondition({ sections, policy, missing, standings }: PolicyState
     return condition('Attached', true, 'Attached', text, generation)
   }
   return reached.some(({ isUsed }) => isUsed)
-    ? condition('Attached', true, 'Merged', `An older policy of the same target wins: ${losses}`, generation)
-    : condition('Attached', false, 'Overridden', `Older policies of the same target set every field: ${losses}`, generation)
+    ? condition('Attached', true, 'Merged', withCode(`An older policy of the same target wins: ${losses}`, 'PX1316'), generation)
+    : condition('Attached', false, 'Overridden', withCode(`Older policies of the same target set every field: ${losses}`, 'PX1316'), generation)
 }
 
 /** `status.ancestors`: one entry for each Gateway, and one that summarizes targets that are not attached (operator.md §4.8). */
@@ -126,7 +127,7 @@ export function policyStatus(state: PolicyState): ObjectStatus {
     ...state.missing,
     ...state.targets.filter(({ node }) => !reached.has(node)).map(({ node }) => `${node.replace('/', ' ')} is not attached to any Gateway`),
   ].map((problem) => `Policy is not attached: ${problem}`)
-  const summary = problems.length > 0 ? [condition('Attached', false, 'Pending', [...new Set(problems)].join('\n'), generation)] : []
+  const summary = problems.length > 0 ? [condition('Attached', false, 'Pending', withCode([...new Set(problems)].join('\n'), 'PX1315'), generation)] : []
   const previous: { ancestors?: readonly { controllerName?: string }[] } | undefined = state.policy.status
   const foreign = previous?.ancestors?.filter((entry) => entry.controllerName !== CONTROLLER_NAME).length ?? 0
   const entries = [...state.gateways]

@@ -1,3 +1,4 @@
+import { withCode, type MessageCode } from '#api/messages/code.ts'
 import { readRuntimeArn } from '#api/arn.ts'
 import { readApiKeyEntry } from '#api/credentials/api-key.ts'
 import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
@@ -142,7 +143,7 @@ class Resolver {
     if (policies === undefined) return undefined
     const [issue] = validate({ $ref: '#/$defs/BackendSimple' }, policies).issues
     if (issue === undefined) return undefined
-    const invalid = this.#fail([...path, 'policies', ...issue.path.map(String)], issue.message)
+    const invalid = this.#fail([...path, 'policies', ...issue.path.map(String)], issue.message, 'PX1312')
     return { ...guard, policies: { auth: { secretRef: { invalid } } } }
   }
 
@@ -159,8 +160,9 @@ class Resolver {
     return Object.fromEntries(entries)
   }
 
-  #fail(path: readonly string[], message: string, kind: BodyError['kind'] = 'reference'): string {
-    this.errors.push({ path, message, kind })
+  /** Records a problem. Returns the message without the code, for the config: data planes show it to clients. */
+  #fail(path: readonly string[], message: string, code: MessageCode, kind: BodyError['kind'] = 'reference'): string {
+    this.errors.push({ path, message: withCode(message, code), kind })
     return message
   }
 
@@ -182,7 +184,7 @@ class Resolver {
         return this.#keySet(value as RemoteKeySet, path, owner)
       case 'McpSelector': {
         const { targets, problems } = selectMcpTargets(this.#context, this.#namespace, value)
-        for (const problem of problems) this.#fail(path, problem, 'selection')
+        for (const problem of problems) this.#fail(path, problem, 'PX1313', 'selection')
         this.targets.push(...targets.map(({ service, port }) => ({ kind: 'Service' as const, key: service, port })))
         return { targets }
       }
@@ -196,16 +198,16 @@ class Resolver {
     const { checkExpression } = this.#context.options
     const problem = checkExpression(expression)
     const quoted = JSON.stringify(expression.length > MAX_QUOTED ? `${expression.slice(0, MAX_QUOTED)}...` : expression)
-    if (problem !== undefined) return void this.#fail(path, `${problem} in ${quoted}`, 'expression')
+    if (problem !== undefined) return void this.#fail(path, `${problem} in ${quoted}`, 'PX1301', 'expression')
     const misplaced = checkExpression(expression, phaseOf(this.#definition, path, owner))
-    if (misplaced !== undefined) this.#fail(path, `${misplaced} in ${quoted}`, 'variable')
+    if (misplaced !== undefined) this.#fail(path, `${misplaced} in ${quoted}`, 'PX1302', 'variable')
   }
 
   #backend(ref: Partial<BackendObjectRef>, path: readonly string[]): BackendRef {
     const from = { group: GROUP, kind: this.#kind, namespace: this.#namespace }
     const resolved = resolveBackend(this.#context, from, { ...ref, group: ref.group ?? '', kind: ref.kind ?? 'Service', name: ref.name ?? '' }, 'policy')
     if ('fault' in resolved) {
-      this.#fail(path, resolved.fault.message)
+      this.errors.push({ path, message: resolved.fault.message, kind: 'reference' })
       return invalidBackend
     }
     this.targets.push(resolved.target)
@@ -213,7 +215,7 @@ class Resolver {
   }
 
   #material(material: Material | undefined, missing: string, path: readonly string[]): ResolvedSecret {
-    if (!material?.message) return { invalid: this.#fail(path, material?.error ?? missing) }
+    if (!material?.message) return { invalid: material ? this.#fail(path, material.error, 'PX1304') : this.#fail(path, missing, 'PX1303') }
     this.secrets.push(material.message)
     return { secret: material.message.key }
   }
@@ -223,9 +225,9 @@ class Resolver {
     const missing = `Secret ${this.#namespace}/${name} not found`
     if (owner === 'BackendTLS.mtlsCertificateRef') return this.#material(secret && readCertificate(secret), missing, path)
     const lacking = secret && neededEntries[owner]?.filter((entry) => !hasEntry(secret.data, entry))
-    if (lacking?.length) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} has no ${lacking.join(', ')}`) }
+    if (lacking?.length) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} has no ${lacking.join(', ')}`, 'PX1304') }
     const material = secret && readOpaque(secret)
-    for (const problem of this.#badCredentials(material?.message, owner)) this.#fail(path, `Secret ${this.#namespace}/${name}: ${problem}; skipped`)
+    for (const problem of this.#badCredentials(material?.message, owner)) this.#fail(path, `Secret ${this.#namespace}/${name}: ${problem}; skipped`, 'PX1305')
     return this.#material(material, missing, path)
   }
 
@@ -241,9 +243,9 @@ class Resolver {
     const secrets = this.#context.snapshot.inNamespace('Secret', this.#namespace).filter((secret) => matchesLabels(labels, secret.metadata.labels ?? {}))
     const messages = secrets.flatMap((secret) => readOpaque(secret).message ?? [])
     this.secrets.push(...messages)
-    if (messages.length === 0) this.#fail(path, `no Secret in namespace ${this.#namespace} has the labels ${JSON.stringify(labels)}`)
+    if (messages.length === 0) this.#fail(path, `no Secret in namespace ${this.#namespace} has the labels ${JSON.stringify(labels)}`, 'PX1306')
     for (const message of messages)
-      for (const problem of badApiKeys(message)) this.#fail(path, `Secret ${message.key.replace('opaque/', '')}: ${problem}; skipped`)
+      for (const problem of badApiKeys(message)) this.#fail(path, `Secret ${message.key.replace('opaque/', '')}: ${problem}; skipped`, 'PX1305')
     return { secrets: messages.map((message) => message.key) }
   }
 
@@ -256,7 +258,7 @@ class Resolver {
     if (!backend) return { invalid: 'the backend of the key set does not resolve' }
     const [namespace = '', name = ''] = backend.key.split('/')
     if (backend.kind === 'ProxyBackend' && !this.#context.snapshot.get('ProxyBackend', namespace, name)?.spec.static)
-      return { invalid: this.#fail([...path, 'backendRef'], `ProxyBackend ${backend.key} has no fixed host; give it spec.static, or name a Service`) }
+      return { invalid: this.#fail([...path, 'backendRef'], `ProxyBackend ${backend.key} has no fixed host; give it spec.static, or name a Service`, 'PX1309') }
     const id = keySetId(ref, remote.jwksPath)
     this.keySets.push({ id, backend, path: remote.jwksPath, cacheMs: parseDuration(remote.cacheDuration ?? '') ?? DEFAULT_CACHE_MS })
     const { keySets, keySetErrors } = this.#context.options
@@ -266,11 +268,11 @@ class Resolver {
       const error = keySetErrors.get(id)
       const invalid = `keyset for "${url}" isn't available: it has not been fetched yet`
       // The config contains nothing that changes with each attempt.
-      this.#fail(path, error === undefined ? invalid : `${invalid}: ${error}`)
+      this.#fail(path, error === undefined ? invalid : `${invalid}: ${error}`, 'PX1307')
       return { invalid, ...from }
     }
     const problem = findKeySetProblem(inline)
-    if (problem !== undefined) this.#fail(path, `key set ${url} ${problem}; all its tokens are refused`)
+    if (problem !== undefined) this.#fail(path, `key set ${url} ${problem}; all its tokens are rejected`, 'PX1308')
     return { inline, ...from }
   }
 
@@ -283,19 +285,20 @@ class Resolver {
   #check(name: string, value: Record<string, unknown>, resolved: Record<string, unknown>, path: readonly string[]): void {
     if (name === 'JWKS' && typeof value['inline'] === 'string') {
       const problem = findKeySetProblem(value['inline'])
-      if (problem !== undefined) this.#fail([...path, 'inline'], `${problem}; all its tokens are refused`, 'expression')
+      if (problem !== undefined) this.#fail([...path, 'inline'], `${problem}; all its tokens are rejected`, 'PX1308', 'expression')
     }
     if (name === 'BasicAuthentication')
-      for (const problem of badLines((value['users'] ?? []) as string[])) this.#fail([...path, 'users'], `${problem}; skipped`)
+      for (const problem of badLines((value['users'] ?? []) as string[])) this.#fail([...path, 'users'], `${problem}; skipped`, 'PX1305')
     if (name === 'Regex') {
       for (const pattern of (value['matches'] ?? []) as string[]) {
         const error = checkPattern(pattern)
-        if (error !== undefined) this.#fail([...path, 'matches'], `pattern ${pattern} is not a regular expression of RE2 syntax: ${error}`, 'expression')
+        if (error !== undefined)
+          this.#fail([...path, 'matches'], `pattern ${pattern} is not a regular expression of RE2 syntax: ${error}`, 'PX1310', 'expression')
       }
     }
     if (name === 'AgentRuntime') {
       const runtime = readRuntimeArn(String(value['agentRuntimeRef']))
-      if (typeof runtime === 'string') this.#fail([...path, 'agentRuntimeRef'], runtime)
+      if (typeof runtime === 'string') this.#fail([...path, 'agentRuntimeRef'], runtime, 'PX1311')
     }
     if (name === 'BackendTLS') this.#addServerAuthority(value, resolved)
   }

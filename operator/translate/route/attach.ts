@@ -1,7 +1,8 @@
+import { withoutCodes } from '#api/messages/code.ts'
 import { GATEWAY_GROUP } from '#api/names.ts'
 import type { ParentRef } from '../../source/gateway-api.ts'
 import type { GRPCRoute, HTTPRoute, TCPRoute, TLSRoute } from '../../source/objects.ts'
-import { fault, type Fault } from '../../model/conditions.ts'
+import { fault, faultBy, type Fault } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
 import { lowerHostname, matchesListener } from '../common/hostname.ts'
@@ -66,16 +67,19 @@ const stages = { kind: 1, hostname: 2, namespace: 3 }
 
 function attachTo(context: Context, route: AnyRoute, parentRef: ParentRef, parent: Parent): Attachment {
   const refuse = (failure: Fault): Attachment => ({ parentRef, gateway: parent.gateway, listeners: [], fault: failure })
-  if (parent.refused)
-    return refuse(fault('NoMatchingParent', `ListenerSet ${parentRef.namespace}/${parentRef.name} is not accepted: ${parent.refused.message}`))
+  if (parent.refused) return refuse(faultBy('NoMatchingParent', parent.refused, `ListenerSet ${parentRef.namespace}/${parentRef.name} is not accepted: `))
   const named = parent.listeners.filter((listener) => parentRef.sectionName === undefined || listener.spec.name === parentRef.sectionName)
-  if (named.length === 0) return refuse(fault('NoMatchingParent', `sectionName "${parentRef.sectionName ?? ''}" not found`))
+  if (named.length === 0) return refuse(fault('NoMatchingParent', `sectionName "${parentRef.sectionName ?? ''}" not found`, 'PX1101'))
   const candidates = named.filter((listener) => parentRef.port === undefined || listener.port === parentRef.port)
-  if (candidates.length === 0) return refuse(fault('NoMatchingParent', `port ${parentRef.port} not found`))
+  if (candidates.length === 0) return refuse(fault('NoMatchingParent', `port ${parentRef.port} not found`, 'PX1102'))
   const live = candidates.filter((listener) => !listener.isConflicted && listener.rejected?.reason !== 'PortUnavailable')
   if (live.length === 0)
     return refuse(
-      fault('NoMatchingParent', `no listener is accepted: ${candidates.map((listener) => `${listener.spec.name}: ${listener.rejected?.message}`).join('; ')}`),
+      fault(
+        'NoMatchingParent',
+        `no listener is accepted: ${candidates.map((listener) => `${listener.spec.name}: ${withoutCodes(listener.rejected?.message ?? '')}`).join('; ')}`,
+        'PX1103',
+      ),
     )
 
   const hostnames = hostnamesOf(route)
@@ -94,8 +98,8 @@ function attachTo(context: Context, route: AnyRoute, parentRef: ParentRef, paren
   })
   if (listeners.length > 0) return { parentRef, gateway: parent.gateway, listeners }
   if (stage === stages.kind)
-    return refuse(fault('NotAllowedByListeners', `kind ${route.kind} is not allowed by ${live.map((listener) => listener.spec.name).join(', ')}`))
+    return refuse(fault('NotAllowedByListeners', `kind ${route.kind} is not allowed by ${live.map((listener) => listener.spec.name).join(', ')}`, 'PX1104'))
   if (stage === stages.namespace)
-    return refuse(fault('NotAllowedByListeners', `namespace ${namespace} is not allowed by the listener's allowedRoutes.namespaces`))
-  return refuse(fault('NoMatchingListenerHostname', `no listener has a hostname that overlaps with ${hostnames.join(', ')}`))
+    return refuse(fault('NotAllowedByListeners', `namespace ${namespace} is not allowed by the listener's allowedRoutes.namespaces`, 'PX1105'))
+  return refuse(fault('NoMatchingListenerHostname', `no listener has a hostname that overlaps with ${hostnames.join(', ')}`, 'PX1106'))
 }

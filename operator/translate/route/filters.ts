@@ -1,3 +1,4 @@
+import type { MessageCode } from '#api/messages/code.ts'
 import type { CORS, HeaderModifier, PathModifier as PathModifierMessage, RequestMirror, RequestRedirect, RouteFilters, UrlRewrite } from '#gen/config/types.ts'
 import type { CorsFilter, HeaderFilter, MirrorFilter, PathModifier, RedirectFilter, RewriteFilter, RouteFilter } from '../../source/gateway-api.ts'
 import { fault, type Fault } from '../../model/conditions.ts'
@@ -24,30 +25,30 @@ export interface CompiledFilters {
 
 export function compileFilters(context: Context, from: Referrer, filters: readonly RouteFilter[], place: FilterPlace, refs: RefSink): CompiledFilters {
   const result: RouteFilters = {}
-  const refuse = (message: string): CompiledFilters => ({ filters: {}, fault: fault('IncompatibleFilters', message) })
+  const reject = (message: string, code: MessageCode): CompiledFilters => ({ filters: {}, fault: fault('IncompatibleFilters', message, code) })
   for (const filter of filters) {
     if (!supportedFilters[place].has(filter.type))
-      return refuse(`filter ${filter.type} is not supported (${place}); supported: ${[...supportedFilters[place]].join(', ')}`)
+      return reject(`filter ${filter.type} is not supported (${place}); supported: ${[...supportedFilters[place]].join(', ')}`, 'PX1109')
     if (filter.requestHeaderModifier) (result.requestHeaders ??= []).push(toHeaderModifier(filter.requestHeaderModifier))
     else if (filter.responseHeaderModifier) (result.responseHeaders ??= []).push(toHeaderModifier(filter.responseHeaderModifier))
     else if (filter.requestMirror) {
       const mirror = toRequestMirror(context, from, filter.requestMirror, refs)
       if (mirror) (result.mirrors ??= []).push(mirror)
     } else if (filter.requestRedirect) {
-      if (result.redirect) return refuse('more than one RequestRedirect filter')
+      if (result.redirect) return reject('more than one RequestRedirect filter', 'PX1110')
       result.redirect = toRequestRedirect(filter.requestRedirect)
     } else if (filter.urlRewrite) {
-      if (result.urlRewrite) return refuse('more than one URLRewrite filter')
+      if (result.urlRewrite) return reject('more than one URLRewrite filter', 'PX1110')
       result.urlRewrite = toUrlRewrite(filter.urlRewrite)
     } else if (filter.cors) {
-      if (result.cors) return refuse('more than one CORS filter')
+      if (result.cors) return reject('more than one CORS filter', 'PX1110')
       result.cors = toCors(filter.cors)
     } else if (filter.externalAuth) {
-      if (result.extAuth) return refuse('more than one ExternalAuth filter')
+      if (result.extAuth) return reject('more than one ExternalAuth filter', 'PX1110')
       result.extAuth = compileExternalAuth(context, from, filter.externalAuth, refs)
-    } else return refuse(`filter of type ${filter.type} has no ${filter.type} settings`)
+    } else return reject(`filter of type ${filter.type} has no ${filter.type} settings`, 'PX1111')
   }
-  if (result.redirect && result.urlRewrite) return refuse('RequestRedirect and URLRewrite cannot be used together')
+  if (result.redirect && result.urlRewrite) return reject('RequestRedirect and URLRewrite cannot be used together', 'PX1110')
   return { filters: result }
 }
 

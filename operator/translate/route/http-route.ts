@@ -37,13 +37,13 @@ function prefixFault({ filters = [], backendRefs = [], matches = [] }: HTTPRoute
   const all = [...filters, ...backendRefs.flatMap((ref) => ref.filters ?? [])]
   const isReplacing = all.some((filter) => (filter.requestRedirect ?? filter.urlRewrite)?.path?.type === 'ReplacePrefixMatch')
   const isPrefix = matches.every((match) => match.path === undefined || match.path.type === 'PathPrefix')
-  return isReplacing && !isPrefix ? fault('IncompatibleFilters', 'ReplacePrefixMatch needs matches of type PathPrefix only') : undefined
+  return isReplacing && !isPrefix ? fault('IncompatibleFilters', 'ReplacePrefixMatch needs matches of type PathPrefix only', 'PX1112') : undefined
 }
 
 function readMs(field: string, text: string | undefined, faults: Fault[]): number | undefined {
   if (text === undefined) return undefined
   const ms = parseDuration(text)
-  if (ms === undefined) faults.push(fault('UnsupportedValue', `${field}: ${text} is not a duration; write for example 500ms or 1m30s`))
+  if (ms === undefined) faults.push(fault('UnsupportedValue', `${field}: ${text} is not a duration; write for example 500ms or 1m30s`, 'PX1113'))
   return ms
 }
 

@@ -1,3 +1,4 @@
+import { withoutCodes } from '#api/messages/code.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
 import type { Route, RouteFilters, RouteMatch, RouteRef, TcpRoute, WeightedBackend } from '#gen/config/types.ts'
 import type { ParentRef, RouteBackendRef } from '../../source/gateway-api.ts'
@@ -78,13 +79,13 @@ export function compileL7(
       return { ref: 'fault' in resolved ? invalidBackend : resolved.ref, weight: ref.weight, ...compiled.filters }
     })
     const { matches, problems } = rule.compiled
-    if (problems.length > 0) faults.unshift(fault('UnsupportedValue', problems.join('; ')))
+    if (problems.length > 0) faults.unshift(fault('UnsupportedValue', problems.join('; '), 'PX1108'))
     const failure = joinFaults(faults)
     if (failure) broken.push({ index, fault: failure })
     const known = matches.filter(isExpressible)
     // Without its matches a rule would catch everything.
     if (known.length === 0 && matches.length > 0) return []
-    const filters: RouteFilters = failure ? { invalid: failure.message } : rule.filters
+    const filters: RouteFilters = failure ? { invalid: withoutCodes(failure.message) } : rule.filters
     const message: Omit<Route, 'listeners'> = {
       key: ruleKey(route, index, suffix),
       route: routeRef(route, index, rule.name),
@@ -110,12 +111,12 @@ function isExpressible(match: RouteMatch): boolean {
 export function outcomeOf(ruleCount: number, broken: readonly RuleFault[], refs: RefSink): Omit<CompiledRoute, 'messages'> {
   const unresolved = joinFaults(refs.unresolved)
   const list = broken.map(({ index, fault: { message } }) => `${index} (${message})`).join(', ')
-  const isAllBroken = broken.length === ruleCount && broken[0] !== undefined
+  const [first] = broken.length === ruleCount ? broken : []
   return {
     targets: refs.targets,
     ...(unresolved ? { unresolved } : {}),
-    ...(isAllBroken ? { rejected: fault(broken[0]?.fault.reason ?? 'UnsupportedValue', `no rule can be honoured: ${list}`) } : {}),
-    ...(broken.length > 0 && !isAllBroken ? { partial: `Dropped Rule ${list}; requests that match get 500` } : {}),
+    ...(first ? { rejected: { reason: first.fault.reason, message: `no rule is valid: ${list}` } } : {}),
+    ...(broken.length > 0 && !first ? { partial: `Dropped Rule ${list}; requests that match get 500` } : {}),
   }
 }
 

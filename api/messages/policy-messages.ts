@@ -1,0 +1,108 @@
+import type { MessageTable } from './types.ts'
+
+/** Conditions of ProxyPolicies, ProxyBackends and BackendTLSPolicies: PX13xx. */
+export const policyMessages = {
+  PX1301: {
+    title: 'expression does not compile',
+    cause:
+      'A CEL expression has a syntax error, or calls an unknown function. It fails where it is used: authorization denies, a transformation is skipped. Other parts of the policy are in force.',
+    fix: 'Correct the expression at the position that the message names.',
+  },
+  PX1302: {
+    title: 'expression uses a variable that is not available',
+    cause: 'A CEL expression is valid, and uses a variable that does not exist at the place where it is evaluated, such as response in a rule for requests.',
+    fix: 'Use a variable of that phase, or move the expression. docs/guide/expressions.md lists the variables of each phase.',
+  },
+  PX1303: {
+    title: 'Secret or ConfigMap not found',
+    cause: 'An object that a policy or backend refers to does not exist. The part that needs it rejects requests.',
+    fix: 'Create the object in the namespace of the policy or backend, or correct the name.',
+  },
+  PX1304: {
+    title: 'Secret or ConfigMap is not usable',
+    cause: 'The object exists, and lacks an entry that is needed or holds a certificate or key that does not parse. The part that needs it rejects requests.',
+    fix: 'Add or correct the entry that the message names.',
+  },
+  PX1305: {
+    title: 'credentials are skipped',
+    cause: 'Some users, password hashes or API keys cannot be read. They are skipped, so that their owners are rejected; the others work.',
+    fix: 'Correct the lines or entries that the message names. Lines are named by number, because they hold secrets.',
+  },
+  PX1306: {
+    title: 'no Secret matches the selector',
+    cause: 'secretSelector of an API key policy selects no Secret. Every request is rejected.',
+    fix: 'Label the Secrets, or correct matchLabels.',
+  },
+  PX1307: {
+    title: 'key set is not available',
+    cause: 'The operator has not been able to fetch a remote key set (JWKS) yet. Until then tokens are rejected.',
+    fix: 'If it lasts, check backendRef, jwksPath and TLS of the key set, and whether network policies let the operator reach it. The message names the last error.',
+  },
+  PX1308: {
+    title: 'key set is not usable',
+    cause: 'The key set is not a JSON Web Key Set, or has no key that can verify signatures. All its tokens are rejected.',
+    fix: 'Correct the key set, or the URL that it is fetched from.',
+  },
+  PX1309: {
+    title: 'backend of a key set has no fixed host',
+    cause: 'A remote key set refers to a ProxyBackend without static host. The operator cannot fetch from it.',
+    fix: 'Refer to a ProxyBackend with spec.static, or to a Service.',
+  },
+  PX1310: {
+    title: 'pattern is not valid',
+    cause: 'A regular expression of a prompt guard is not valid RE2 syntax. The guard rejects.',
+    fix: 'Correct the pattern. RE2 has no lookaround and no backreferences.',
+  },
+  PX1311: {
+    title: 'agent runtime reference is not valid',
+    cause: 'agentRuntimeRef is not the ARN of an agent runtime.',
+    fix: 'Copy the ARN of the runtime from the cloud console.',
+  },
+  PX1312: {
+    title: 'connection policies of a guard are not valid',
+    cause: 'policies of a guard service have an invalid field. The guard has no credentials and rejects.',
+    fix: 'Correct the field that the message names.',
+  },
+  PX1313: {
+    title: 'MCP targets are ambiguous',
+    cause: 'A selector of MCP targets is invalid, or two targets have one name. Requests to the backend get 500.',
+    fix: 'Rename a target, or set annotation proxy.dev/mcp-target-name of a Service.',
+  },
+  PX1314: {
+    title: 'MCP target has authentication of its own',
+    cause: 'A target of an MCP backend configures authentication. Clients authenticate to the backend as a whole, so requests are rejected.',
+    fix: 'Move the authentication to spec.policies of the backend, or to a ProxyPolicy.',
+  },
+  PX1315: {
+    title: 'policy is not attached to a target',
+    cause: 'A target does not exist, has no such section, or is not reached from any Gateway. Other targets of the policy are in force.',
+    fix: 'Correct the target. Policies on backends are attached when a route refers to the backend.',
+  },
+  PX1316: {
+    title: 'an older policy overrides fields',
+    cause: 'Two policies set one field on the same target. The older one wins.',
+    fix: 'Remove the field from one policy, or target a more specific object: a route overrides its Gateway.',
+  },
+  PX1317: {
+    title: 'MCP sessions are not shared by pods',
+    cause: 'A stateful MCP backend has targets with SSE transport, whose sessions live in one pod, and a Gateway that reaches it can have several pods.',
+    fix: 'Use Streamable HTTP, sessionRouting Stateless, or one replica.',
+  },
+  PX1318: {
+    title: 'paths of an LLM backend are not covered by checks',
+    cause: 'Some entries of ai.routes are forwarded without inspection, while guards, token limits or rules of API keys are configured.',
+    fix: 'Set ai.unguardedRoutes to Reject, or change the type of the paths that the message names.',
+  },
+  PX1319: {
+    title: 'another BackendTLSPolicy has the target',
+    cause: 'Two BackendTLSPolicies name the same target and section. The older one is in force.',
+    fix: 'Remove one of them, or use sectionName to name different ports.',
+  },
+  PX1320: {
+    title: 'well-known CA certificates are not supported',
+    cause: 'wellKnownCACertificates has a value other than System. Connections to the backend fail.',
+    fix: 'Use System, or name CA certificates in caCertificateRefs.',
+  },
+} as const satisfies MessageTable
+
+export type PolicyCode = keyof typeof policyMessages
