@@ -55,8 +55,8 @@ images: ## build container images of operator and data plane in dist/images; REG
 proxyctl: ## write proxyctl as one file that needs Node only: dist/proxyctl/proxyctl.mjs
 	@$(X) node images/proxyctl.ts
 
-release: ## write all files of a release to dist/release; VERSION=v0.2.0 REPOSITORY=owner/name REGISTRY=ghcr.io/owner/name BASE=image-with-node IMAGES=no
-	@$(X) node images/release/main.ts --version '$(VERSION)' $(if $(REPOSITORY),--repository '$(REPOSITORY)') $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(BASE),--base '$(BASE)') $(if $(filter no,$(IMAGES)),--no-images)
+release: ## write all files of a release to dist/release; VERSION=v0.2.0 REPOSITORY=owner/name REGISTRY=ghcr.io/owner/name BASE=image-with-node IMAGES=no EXECUTABLES=no|DIR
+	@$(X) node images/release/main.ts --version '$(VERSION)' $(if $(REPOSITORY),--repository '$(REPOSITORY)') $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(BASE),--base '$(BASE)') $(if $(filter no,$(IMAGES)),--no-images) $(if $(filter no,$(EXECUTABLES)),--no-executables,$(if $(EXECUTABLES),--executables '$(EXECUTABLES)'))
 
 clean: ## remove outputs of builds and tests
 	rm -rf dist coverage e2e/bench/out/*.tmp

@@ -76,6 +76,22 @@ export async function bundleProxyctl(file: string, options: BundleOptions = {}):
   await chmod(file, 0o755)
 }
 
+/** Writes `proxyctl` as one CommonJS file, which Node can embed in an executable. */
+export async function bundleProxyctlScript(file: string, options: BundleOptions = {}): Promise<void> {
+  await build({
+    entryPoints: [join(ROOT, 'operator/proxyctl/main.ts')],
+    outfile: file,
+    bundle: true,
+    minifyWhitespace: true,
+    minifySyntax: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node24',
+    logLevel: 'error',
+    plugins: pluginsOf(options),
+  })
+}
+
 /** Bundles the data plane as in its image. Returns the path of its `main.js`. */
 export const bundleDataplane = (directory: string): Promise<string> => bundleProgram('dataplane', directory)
 

@@ -13,15 +13,16 @@ const BLOCK = 512
 /**
  * A gzip-compressed tar (POSIX ustar), the format of Helm charts and npm packages. The same files produce the same bytes: owner and time are 0.
  *
+ * @param level of gzip, 1 to 9
  * @throws if a path has more than 100 bytes, starts with `/` or contains `..`
  */
-export function packFiles(files: readonly ArchiveFile[]): Buffer {
+export function packFiles(files: readonly ArchiveFile[], level = 9): Buffer {
   const blocks = files.flatMap(({ path, content, isExecutable = false }) => {
     const data = Buffer.from(content)
     return [createHeader(path, data.length, isExecutable ? 0o755 : 0o644), data, Buffer.alloc((BLOCK - (data.length % BLOCK)) % BLOCK)]
   })
   // Two empty blocks end the archive.
-  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]), { level: 9 })
+  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]), { level })
 }
 
 function createHeader(path: string, size: number, mode: number): Buffer {

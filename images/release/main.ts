@@ -6,7 +6,11 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { buildImages } from '../build.ts'
 import { findEngine } from '../engine.ts'
 import { packFiles } from './archive.ts'
+import { renderHealthChecks } from './argocd.ts'
 import { chartNames, readChartFiles } from './charts.ts'
+import { listPlatforms, packExecutable } from './executable.ts'
+import { createPluginManifest } from './krew.ts'
+import { createKustomizeFiles } from './kustomize.ts'
 import { renderInstallation } from './manifest.ts'
 import { writeNotes } from './notes.ts'
 import { createPackageFiles } from './npm-package.ts'
@@ -14,13 +18,17 @@ import { createSbom, type Lockfile } from './sbom.ts'
 import { describeTarget, type Target } from './target.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const USAGE = `usage: node images/release/main.ts --version TAG [--repository OWNER/NAME] [--registry HOST/PATH] [--base IMAGE] [--no-images] [--out DIR]
+const USAGE = `usage: node images/release/main.ts --version TAG [--repository OWNER/NAME] [--registry HOST/PATH] [--base IMAGE] [--no-images]
+                                    [--no-executables] [--only-executables] [--executables DIR] [--out DIR]
 
   --version TAG            such as v0.2.0
   --repository OWNER/NAME  on GitHub (default: that of package.json)
   --registry HOST/PATH     of images and charts (default ghcr.io/OWNER/NAME)
   --base IMAGE             image with Node.js 24 or newer; default: built from the Node.js of this machine
   --no-images              everything but the images, which need docker or buildah
+  --no-executables         does not build proxyctl as executables, which needs Linux or macOS and npm
+  --only-executables       writes the executables of this machine's platforms and nothing else
+  --executables DIR        adds the archives of executables that another machine built
   --out DIR                is emptied first (default dist/release)
 `
 
@@ -32,6 +40,9 @@ async function main(): Promise<void> {
       registry: { type: 'string' },
       base: { type: 'string' },
       'no-images': { type: 'boolean', default: false },
+      'no-executables': { type: 'boolean', default: false },
+      'only-executables': { type: 'boolean', default: false },
+      executables: { type: 'string' },
       out: { type: 'string', default: join(ROOT, 'dist/release') },
       help: { type: 'boolean', short: 'h' },
     },
@@ -41,19 +52,50 @@ async function main(): Promise<void> {
   const target = describeTarget({ tag, repository, registry })
   await rm(out, { recursive: true, force: true })
   await mkdir(out, { recursive: true })
-  for await (const { name, content } of createFiles(target)) await writeFile(join(out, name), content)
+  const executables = values['no-executables'] ? [] : await buildExecutables(target)
+  for (const { name, content } of executables) await writeFile(join(out, name), content)
+  if (values['only-executables']) return
+  const given = values.executables === undefined ? [] : await readExecutables(values.executables)
+  for await (const { name, content } of createFiles(target, [...executables, ...given])) await writeFile(join(out, name), content)
   if (!values['no-images']) await saveImages(target, base, out)
   const names = (await readdir(out)).toSorted()
   await writeFile(join(out, 'SHA256SUMS'), (await Promise.all(names.map(async (name) => `${await hashFile(join(out, name))}  ${name}\n`))).join(''))
   process.stdout.write([...names, 'SHA256SUMS'].map((name) => `${join(out, name)}\n`).join(''))
 }
 
+interface Executable {
+  /** Name of the archive. */
+  readonly name: string
+  readonly content: Buffer
+}
+
+async function buildExecutables({ version }: Target): Promise<readonly Executable[]> {
+  const archives: Executable[] = []
+  for (const platform of listPlatforms()) {
+    archives.push(await packExecutable(platform, version))
+    process.stderr.write(`built proxyctl for ${platform.os} ${platform.architecture}\n`)
+  }
+  return archives
+}
+
+async function readExecutables(directory: string): Promise<readonly Executable[]> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith('.tar.gz')).toSorted()
+  return Promise.all(names.map(async (name) => ({ name, content: await readFile(join(directory, name)) })))
+}
+
 /** All files but images and checksums. */
-async function* createFiles(target: Target): AsyncGenerator<{ readonly name: string; readonly content: Buffer | string }> {
+async function* createFiles(target: Target, executables: readonly Executable[]): AsyncGenerator<{ readonly name: string; readonly content: Buffer | string }> {
   const { version } = target
+  yield* executables
+  const plugin = createPluginManifest(target, executables)
+  if (plugin !== undefined) yield { name: 'krew-proxyctl.yaml', content: plugin }
   for (const chart of chartNames) yield { name: `${chart}-${version}.tgz`, content: packFiles(await readChartFiles(chart, target)) }
   yield { name: `proxyctl-${version}.tgz`, content: packFiles(await createPackageFiles(target)) }
   yield { name: 'install.yaml', content: await renderInstallation(target) }
+  yield { name: `proxy-kustomize-${version}.tgz`, content: packFiles(await createKustomizeFiles(target)) }
+  yield { name: 'argocd-health.yaml', content: await renderHealthChecks() }
+  yield { name: 'gateway-api-conformance.yaml', content: await readFile(join(ROOT, 'e2e/conformance/report.yaml')) }
+  yield { name: 'inference-extension-conformance.yaml', content: await readFile(join(ROOT, 'e2e/conformance/inference/report.yaml')) }
   yield { name: 'config.schema.json', content: await readFile(join(ROOT, 'gen/config/schema.json')) }
   yield { name: 'v1alpha1.schema.json', content: await readFile(join(ROOT, 'gen/v1alpha1/schema.json')) }
   const lockfile = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lockfile

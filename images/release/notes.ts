@@ -38,8 +38,10 @@ or without Helm:
 
     kubectl apply --server-side -f https://github.com/${repository}/releases/download/${tag}/install.yaml
 
-proxyctl needs Node 22.19 or newer:
+proxyctl as an executable (linux and darwin, amd64 and arm64), as a plugin of kubectl by krew, or by npm, which needs Node 22.19 or newer:
 
+    curl -fsSL https://github.com/${repository}/releases/download/${tag}/proxyctl-${version}-linux-amd64.tar.gz | tar -xz proxyctl
+    kubectl krew install --manifest-url https://github.com/${repository}/releases/download/${tag}/krew-proxyctl.yaml
     npm install --global ${npmPackage}@${version}
 
 ## Verify

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -8,7 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { parse, parseAllDocuments } from 'yaml'
 import { bundleProgram } from '../bundle.ts'
 import { packFiles } from './archive.ts'
+import { renderHealthChecks } from './argocd.ts'
 import { readChartFiles } from './charts.ts'
+import { addNote } from './elf.ts'
+import { createPluginManifest } from './krew.ts'
 import { renderInstallation } from './manifest.ts'
 import { writeNotes } from './notes.ts'
 import { createPackageFiles } from './npm-package.ts'
@@ -166,6 +169,51 @@ describe('createSbom', () => {
   })
 })
 
+describe('createPluginManifest', () => {
+  test('has one platform for each executable, with its checksum', () => {
+    const archives = ['linux-amd64', 'darwin-arm64'].map((platform) => ({ name: `proxyctl-0.2.0-${platform}.tar.gz`, content: Buffer.from(platform) }))
+    const manifest = parse(createPluginManifest(target, archives) ?? '') as {
+      readonly metadata: object
+      readonly spec: { readonly version: string; readonly shortDescription: string; readonly platforms: readonly object[] }
+    }
+    expect(manifest).toMatchObject({ apiVersion: 'krew.googlecontainertools.github.com/v1alpha2', kind: 'Plugin', metadata: { name: 'proxyctl' } })
+    expect(manifest.spec.version).toBe('v0.2.0')
+    // The index of krew rejects longer ones.
+    expect(manifest.spec.shortDescription.length).toBeLessThanOrEqual(50)
+    expect(manifest.spec.platforms).toMatchObject(
+      archives.map(({ name, content }) => ({
+        selector: { matchLabels: { os: name.split('-')[2], arch: name.split('-')[3]?.replace('.tar.gz', '') } },
+        uri: `https://github.com/Example/proxy-service/releases/download/v0.2.0/${name}`,
+        sha256: createHash('sha256').update(content).digest('hex'),
+        bin: 'proxyctl',
+      })),
+    )
+  })
+
+  test('is undefined without executables', () => {
+    expect(createPluginManifest(target, [])).toBeUndefined()
+  })
+})
+
+describe('addNote', () => {
+  test.each([
+    ['an empty file', Buffer.alloc(0)],
+    ['a script', Buffer.from('#!/bin/sh\n'.padEnd(100))],
+    ['a 32-bit ELF file', Buffer.from('7f454c4601010100'.padEnd(256, '0'), 'hex')],
+    ['a big-endian ELF file', Buffer.from('7f454c4602020100'.padEnd(256, '0'), 'hex')],
+  ])('rejects %s', (_, program) => {
+    expect(() => addNote(program, 'NAME', Buffer.from('x'))).toThrow('not a 64-bit little-endian ELF file')
+  })
+})
+
+test('the health checks of Argo CD are a patch of argocd-cm with a script for each kind', async () => {
+  const { data } = parse(await renderHealthChecks()) as { readonly data: Readonly<Record<string, string>> }
+  expect(Object.keys(data)).toEqual(
+    ['gateway.networking.k8s.io_Gateway', 'proxy.dev_ProxyBackend', 'proxy.dev_ProxyPolicy'].map((kind) => `resource.customizations.health.${kind}`),
+  )
+  for (const script of Object.values(data)) expect(script).toMatch(/return \{ status = /)
+})
+
 describe('writeNotes', () => {
   const changelog = (heading: string): string => `# Changelog\n\n## Unreleased\n\n- Next.\n\n${heading}\n\n- Fix of 0.2.0.\n\n## 0.1.0\n\nThe first version.\n`
 
@@ -183,7 +231,7 @@ describe('writeNotes', () => {
 })
 
 describe('the command', () => {
-  const release = (...args: readonly string[]) => run(process.execPath, [join(ROOT, 'images/release/main.ts'), '--no-images', ...args])
+  const release = (...args: readonly string[]) => run(process.execPath, [join(ROOT, 'images/release/main.ts'), '--no-images', '--no-executables', ...args])
 
   test('writes the same files each time, with their checksums', async () => {
     const [first, second] = [join(directory, 'first'), join(directory, 'second')]
@@ -192,10 +240,14 @@ describe('the command', () => {
     const sums = await readFile(join(first, 'SHA256SUMS'), 'utf8')
     expect(await readFile(join(second, 'SHA256SUMS'), 'utf8')).toBe(sums)
     const names = [
+      'argocd-health.yaml',
       'config.schema.json',
+      'gateway-api-conformance.yaml',
+      'inference-extension-conformance.yaml',
       'install.yaml',
       'proxy-0.2.0.tgz',
       'proxy-crds-0.2.0.tgz',
+      'proxy-kustomize-0.2.0.tgz',
       'proxyctl-0.2.0.tgz',
       'release-notes.md',
       'sbom.cdx.json',
@@ -209,6 +261,21 @@ describe('the command', () => {
           .digest('hex')}  ${name}\n`,
     )
     expect(sums).toBe((await Promise.all(lines)).join(''))
+  })
+
+  test('adds executables of another machine and lists them in the manifest for krew', async () => {
+    const [given, out] = [join(directory, 'given'), join(directory, 'fourth')]
+    await mkdir(given)
+    const archive = 'proxyctl-0.2.0-darwin-arm64.tar.gz'
+    await writeFile(join(given, archive), 'darwin')
+    await writeFile(join(given, 'notes.txt'), 'no archive')
+    await release('--version', 'v0.2.0', '--executables', given, '--out', out)
+    const names = await readdir(out)
+    expect(names).toEqual(expect.arrayContaining([archive, 'krew-proxyctl.yaml']))
+    expect(names).not.toContain('notes.txt')
+    expect(await readFile(join(out, 'SHA256SUMS'), 'utf8')).toMatch(new RegExp(`  ${archive}$`, 'm'))
+    const { spec } = parse(await readFile(join(out, 'krew-proxyctl.yaml'), 'utf8')) as { readonly spec: { readonly platforms: readonly object[] } }
+    expect(spec.platforms).toMatchObject([{ selector: { matchLabels: { os: 'darwin', arch: 'arm64' } } }])
   })
 
   test('reports a missing version', async () => {

@@ -69,15 +69,33 @@ export async function makeNamespace(name: string, labels: Readonly<Record<string
   await apply('default', { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
 }
 
-/** Installs the CRDs of Gateway API and of this project and the operator, or upgrades an installed release to `values`. */
-export async function installProxy(values: object = {}, name = RELEASE): Promise<void> {
+/**
+ * Installs the CRDs of Gateway API and of this project and the operator, or upgrades an installed release to `values`.
+ *
+ * @param charts directory of the two charts
+ */
+export async function installProxy(values: object = {}, { name = RELEASE, charts = 'charts' }: { name?: string; charts?: string } = {}): Promise<void> {
   const crds = process.env['GATEWAY_API']
   if (!crds) throw new Error('GATEWAY_API is not set; run this through e2e/suites/install/run')
   if (!(await kubectl('get', 'crd', '-o', 'name')).includes('listenersets.gateway.networking.k8s.io'))
     await kubectl('apply', '--server-side', '-k', join(crds, 'config/crd/experimental'))
-  await helm('upgrade', '--install', 'proxy-crds', 'charts/proxy-crds')
+  await helm('upgrade', '--install', 'proxy-crds', join(charts, 'proxy-crds'))
   // Without --reset-values, empty values would keep those of the previous release.
-  const chart = ['upgrade', '--install', '--reset-values', name, 'charts/proxy', '-n', SYSTEM, '--create-namespace', '--wait', '--timeout', '600s', '-f', '-']
+  const chart = [
+    'upgrade',
+    '--install',
+    '--reset-values',
+    name,
+    join(charts, 'proxy'),
+    '-n',
+    SYSTEM,
+    '--create-namespace',
+    '--wait',
+    '--timeout',
+    '600s',
+    '-f',
+    '-',
+  ]
   await run('helm', chart, JSON.stringify(values))
   await kubectl('wait', '--for=create', 'gatewayclass/proxy', '--timeout=300s')
   await kubectl('wait', 'gatewayclass/proxy', '--for=condition=Accepted', '--timeout=300s')
