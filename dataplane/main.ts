@@ -1,22 +1,33 @@
 import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
 import { runDataplane } from './program/dataplane.ts'
+import { checkDataplane } from './program/dry-run.ts'
 import { ConfigFileError } from './config/file/problem.ts'
 
-const USAGE = `usage: dataplane [-f FILE]
+const USAGE = `usage: dataplane [-f FILE] [--dry-run]
 
   -f, --file FILE  configuration file (YAML); with XDS_ADDRESS set, its listeners are added to those of the stream
+  --dry-run        check the file and the environment, print the ports, and exit
   --version        print the version
 
 Environment: XDS_ADDRESS, NAMESPACE, GATEWAY, ADMIN_ADDR, STATS_ADDR, READINESS_ADDR, PROXY_LOG (docs/guide/management-endpoints.md)
 `
 
 async function main(): Promise<void> {
-  const { file, version, help } = parseArgs({
-    options: { file: { type: 'string', short: 'f' }, version: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+  const {
+    file,
+    version,
+    help,
+    'dry-run': isDryRun,
+  } = parseArgs({
+    options: { file: { type: 'string', short: 'f' }, 'dry-run': { type: 'boolean' }, version: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
   }).values
   if (version === true || help === true) {
     process.stdout.write(help === true ? USAGE : `${packageJson.version}\n`)
+    return
+  }
+  if (isDryRun === true) {
+    process.stdout.write(await checkDataplane({ env: process.env, file, version: packageJson.version }))
     return
   }
   const dataplane = await runDataplane({ env: process.env, file, version: packageJson.version })

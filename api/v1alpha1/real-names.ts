@@ -60,9 +60,30 @@ export function bothValues(definition: string, field: string, ...values: string[
  * the config.
  */
 export function toNeutralNames<T>(value: T, definition: string, definitions: Definitions): T {
-  const renamer = new Renamer(definitions)
+  const renamer = new Renamer(definitions, { field: neutralField, value: neutralValue })
   return renamer.visit(value, { $ref: `#/$defs/${definition}` }) as T
 }
+
+/** Replaces neutral names by real ones, for output that people read. Otherwise like `toNeutralNames`. */
+export function toRealNames<T>(value: T, definition: string, definitions: Definitions): T {
+  const renamer = new Renamer(definitions, { field: realField, value: realValue })
+  return renamer.visit(value, { $ref: `#/$defs/${definition}` }) as T
+}
+
+/** Replaces the names of fields and the values of fields of a definition. */
+interface Names {
+  field(definition: string, field: string): string
+  value(definition: string, field: string, value: string): string
+}
+
+const neutralField: Names['field'] = (definition, field) => keyOf(fieldNames[definition], field) ?? field
+const realField: Names['field'] = (definition, field) => valueAt(fieldNames[definition], field) ?? field
+const neutralValue: Names['value'] = (definition, field, value) => keyOf(valueNames[definition]?.[field], value) ?? value
+const realValue: Names['value'] = (definition, field, value) => valueAt(valueNames[definition]?.[field], value) ?? value
+
+const keyOf = (names: Readonly<Record<string, string>> = {}, real: string): string | undefined => Object.keys(names).find((neutral) => names[neutral] === real)
+const valueAt = (names: Readonly<Record<string, string>> = {}, neutral: string): string | undefined =>
+  Object.hasOwn(names, neutral) ? names[neutral] : undefined
 
 /** Definitions from which one with real names can be reached: only there is anything to replace. */
 const reaching = new WeakMap<Definitions, ReadonlySet<string>>()
@@ -70,9 +91,11 @@ const reaching = new WeakMap<Definitions, ReadonlySet<string>>()
 class Renamer {
   readonly #definitions: Definitions
   readonly #reaching: ReadonlySet<string>
+  readonly #names: Names
 
-  constructor(definitions: Definitions) {
+  constructor(definitions: Definitions, names: Names) {
     this.#definitions = definitions
+    this.#names = names
     const known = reaching.get(definitions) ?? findReaching(definitions)
     reaching.set(definitions, known)
     this.#reaching = known
@@ -92,22 +115,16 @@ class Renamer {
       const items = value.map((item: unknown) => this.visit(item, schema.items))
       return items.some((item, index) => item !== value[index]) ? items : value
     }
-    const neutralOf = new Map(Object.entries(fieldNames[definition] ?? {}).map(([neutral, real]) => [real, neutral]))
     let isChanged = false
     const entries = Object.entries(value).map(([name, member]: [string, unknown]): [string, unknown] => {
-      const neutral = neutralOf.get(name) ?? name
+      const renamed = this.#names.field(definition, name)
       const others = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
-      const visited = typeof member === 'string' ? neutralValue(definition, name, member) : this.visit(member, schema.properties?.[name] ?? others)
-      if (neutral !== name || visited !== member) isChanged = true
-      return [neutral, visited]
+      const visited = typeof member === 'string' ? this.#names.value(definition, name, member) : this.visit(member, schema.properties?.[name] ?? others)
+      if (renamed !== name || visited !== member) isChanged = true
+      return [renamed, visited]
     })
     return isChanged ? Object.fromEntries(entries) : value
   }
-}
-
-function neutralValue(definition: string, field: string, value: string): string {
-  const names = Object.entries(valueNames[definition]?.[field] ?? {})
-  return names.find(([, real]) => real === value)?.[0] ?? value
 }
 
 function findReaching(definitions: Definitions): ReadonlySet<string> {

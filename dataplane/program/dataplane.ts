@@ -5,7 +5,6 @@ import { startManagement, type Management } from '../admin/management.ts'
 import { workloadsOf } from '../admin/workloads.ts'
 import { Binds } from '../gateway/binds.ts'
 import { explainRoute } from '../config/explain.ts'
-import type { ConfigFileOptions } from '../config/file/problem.ts'
 import { readConfigFile } from '../config/file/read.ts'
 import { indexPolicies } from '../config/merge.ts'
 import { createConfigStore, type ConfigSnapshot, type ConfigStore } from '../config/store.ts'
@@ -13,6 +12,7 @@ import { Gateway } from '../gateway/gateway.ts'
 import { readSessionKeys } from '../mcp/session/codec.ts'
 import type { OwnProcess } from '../destination/reach.ts'
 import { followOperator } from './operator.ts'
+import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
 import { createServiceLoader, type ServiceLoader, type ServiceLoaderOptions } from './services.ts'
 import { readSettings, type ProcessSettings } from './settings.ts'
 import { startSources } from './sources.ts'
@@ -23,13 +23,6 @@ import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
 import { createWriter } from '../telemetry/writer.ts'
 import { createPool } from '../upstream/pools.ts'
 
-export interface DataplaneOptions {
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** Path of the `-f` file. */
-  readonly file: string | undefined
-  readonly version: string
-}
-
 export interface Dataplane {
   /** Finishes requests in flight. Accepts new ones until `minDrainMs`; cuts open connections after `maxDrainMs`. */
   drain(cause: string): Promise<void>
@@ -37,8 +30,6 @@ export interface Dataplane {
 
 /** Milliseconds between a config change and the cleanup of what it made unused. */
 const TIDY_MS = 1000
-
-const NO_SOURCE = 'neither -f nor XDS_ADDRESS is given: name a config file, or the address of an operator'
 
 /** Starts the data plane of one process: config in, binds open, telemetry out. Rejects with a one-line cause if it cannot start. */
 export async function runDataplane({ env, file, version }: DataplaneOptions): Promise<Dataplane> {
@@ -157,14 +148,6 @@ async function shutDown(cause: string, parts: Parts, settings: ProcessSettings, 
   await liveness?.close()
   log.info('stopped')
   await parts.telemetry.close()
-}
-
-/**
- * With a config stream, listeners of the file belong to the Gateway of the stream, and placeholders are text: in a cluster the file is
- * `ProxyParameters.spec.rawConfig`, whose authors must not read the environment and the files of the pod (operator.md §2.5).
- */
-function fileOptionsOf(env: DataplaneOptions['env']): ConfigFileOptions {
-  return env['XDS_ADDRESS'] === undefined ? {} : { namespace: env['NAMESPACE'], gateway: env['GATEWAY'], placeholders: 'literal' }
 }
 
 /** Removes the metrics of deleted routes. */

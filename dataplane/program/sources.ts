@@ -4,6 +4,7 @@ import type { ReadFile } from '../config/file/read.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { ConfigStream } from '../config/stream/stream.ts'
+import { createFileReport } from './file-report.ts'
 import type { ProcessSettings } from './settings.ts'
 import type { Logging } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
@@ -24,22 +25,16 @@ export async function startSources(options: SourceOptions): Promise<{ close(): P
   // The stream first, so that readiness waits for it before the file alone makes the config look complete.
   const stream = settings.xdsAddress === undefined ? undefined : await followStream(settings.xdsAddress, options)
   const log = logging.logger('config')
-  const warn = ({ warnings }: ReadFile): void => {
-    for (const problem of warnings) log.warn('part of the config file cannot work', { problem })
-  }
-  if (file !== undefined) warn(file.first)
-  const path = file?.path
+  const report = createFileReport(log, file?.path)
+  if (file !== undefined) report.warn(file.first)
   const followed =
     file &&
     (await followConfigFile({
       ...file,
       store,
       ...(settings.xdsAddress === undefined ? {} : { namespace, gateway }),
-      onReload(read) {
-        log.info('config file reloaded', { file: path, version: store.snapshot().version })
-        warn(read)
-      },
-      onError: (error) => log.error('config file not usable; its last good version stays', { error: error.message }),
+      onReload: (read) => report.reloaded(read, store.snapshot().version),
+      onError: report.failed,
     }))
   return {
     async close() {

@@ -1,18 +1,6 @@
-import { readFile } from 'node:fs/promises'
-import { parse } from 'yaml'
 import type { ManagementPorts } from './program/dataplane.ts'
 import type { Example, UpstreamSpec } from './example/example.ts'
 import type { GatewaySummary, ListenerSummary, OperatorEvent } from './program/operator.ts'
-
-/** Ports of a `-f` file, without those that the data plane will report as invalid; empty if the file cannot be read. */
-export async function bindsOf(file: string): Promise<number[]> {
-  try {
-    const config = parse(await readFile(file, 'utf8')) as { binds?: { port?: unknown }[] }
-    return (config.binds ?? []).map((bind) => bind.port).filter((port): port is number => Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536)
-  } catch {
-    return []
-  }
-}
 
 /** The line of `make run` for an upstream. */
 export function describeUpstream(spec: UpstreamSpec): string {

@@ -77,7 +77,7 @@ spec: { ports: [{ port: 80 }] }
     ['the config file does not exist', () => ['--config', join(directory, 'none.yaml')], /no such file: .*none\.yaml/],
     ['the config file is a directory', () => ['--config', directory], /is a directory; run it with DIR=/],
     ['the directory holds no Gateway', () => [directory], /holds no Gateway/],
-    ['the config file is empty', () => ['--config', writeConfig('')], /has no binds, so nothing would listen/],
+    ['the config file is empty', () => ['--config', writeConfig('')], /has no port to listen on; add llm, mcp or binds/],
     [
       'a port of the config file does not exist',
       () => ['--config', writeConfig('binds: [{ port: 808000, listeners: [] }]')],
@@ -88,6 +88,35 @@ spec: { ports: [{ port: 80 }] }
     const program = start(...args())
     expect(await program.exited).toEqual({ code: 1, signal: null })
     expect(errorsOf(program)).toEqual([expect.stringMatching(message)])
+  })
+
+  test('serves the short forms of a config file, and reports an error and its solution once each', async () => {
+    const [llm, mcp] = [await findFreePort(), await findFreePort()]
+    const text = `llm: { port: ${llm}, models: { m: { openai: { apiKey: \${STANDALONE_KEY} } } } }\nmcp: { port: ${mcp}, a: { url: http://127.0.0.1:1 } }\n`
+    const file = writeConfig(text)
+    const program = startProgram({ name: 'standalone', args: [STANDALONE, '--config', file], env: { STANDALONE_KEY: 'k' } })
+    programs.push(program)
+    await program.waitForLine(/Ctrl-C/)
+    const said = program.lines.map((line) => line.text)
+    expect(said).toEqual(expect.arrayContaining([`listening  127.0.0.1:${llm}`, `listening  127.0.0.1:${mcp}`]))
+    expect(await (await fetch(`http://127.0.0.1:${llm}/v1/models`)).json()).toMatchObject({ data: [{ id: 'm' }] })
+    writeConfig(text.replace('openai', 'opnai'))
+    await program.waitForLine(/config file not usable.*:1:\d+: llm\.models\.m\.opnai: unknown field; did you mean openai/)
+    writeConfig(text)
+    await program.waitForLine(/problem solved.*llm\.models\.m\.opnai/)
+    expect(program.lines.filter((line) => line.text.includes('config file not usable'))).toHaveLength(1)
+  })
+
+  test('prints every problem of a config file with its position', async () => {
+    const program = start(
+      '--config',
+      writeConfig('llm:\n  models:\n    a: { openai: { apiKey: ${STANDALONE_A} } }\n    b: { openai: { apiKey: ${STANDALONE_B} } }\n'),
+    )
+    expect(await program.exited).toEqual({ code: 1, signal: null })
+    expect(errorsOf(program)).toEqual([
+      expect.stringMatching(/config\.yaml:3:28: llm\.models\.a\.openai\.apiKey: the environment variable STANDALONE_A is not set/),
+      expect.stringMatching(/config\.yaml:4:28: .* STANDALONE_B is not set/),
+    ])
   })
 
   test('serves management ports at the addresses of the environment', async () => {

@@ -2,12 +2,15 @@ import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { Bind } from '#gen/config/types.ts'
+import { ConfigFileError } from '../../dataplane/config/file/problem.ts'
+import { readConfigFile } from '../../dataplane/config/file/read.ts'
 import { startDataplane, type Dataplane, type ManagementPorts } from './program/dataplane.ts'
 import { readExample, startUpstream, writeCertificates, type Example, type Running } from './example/example.ts'
 import { lastError, startOperator, type GatewaySummary, type Operator, type OperatorEvent } from './program/operator.ts'
 import { findFreePort, isPortFree } from './program/ports.ts'
 import type { Program } from './program/program.ts'
-import { bindsOf, describeCommands, describeEvent, describeGateway, describeManagement, describeUpstream } from './standalone-text.ts'
+import { describeCommands, describeEvent, describeGateway, describeManagement, describeUpstream } from './standalone-text.ts'
 
 /** An error that the user can correct; only its message is printed. */
 class StartError extends Error {}
@@ -51,14 +54,22 @@ async function runConfig(file: string): Promise<void> {
   if ((await stat(file)).isDirectory()) throw new StartError(`${shorten(file)} is a directory; run it with DIR=${shorten(file)}`)
   const directory = dirname(file)
   const example = await prepare(directory)
-  const binds = await bindsOf(file)
+  const binds = await readPorts(file)
+  if (binds.length === 0) throw new StartError(`${shorten(file)} has no port to listen on; add llm, mcp or binds (docs/guide/config-file.md)`)
   for (const port of binds) await requireFreePort(port, `a bind of ${shorten(file)}`)
   log(`reading ${shorten(file)}; edits are picked up while this runs`)
   const dataplane = await startOurDataplane({ file })
-  if (binds.length === 0) throw new StartError(`${shorten(file)} has no binds, so nothing would listen; add one (docs/guide/config-file.md)`)
   for (const port of binds) log(`listening  127.0.0.1:${port}`)
   log(describeManagement(dataplane.ports))
   announce(example, directory)
+}
+
+/** Ports of a config file, those of its short forms included. Rejects with all problems of the file. */
+async function readPorts(file: string): Promise<number[]> {
+  const { messages } = await readConfigFile(shorten(file)).catch((error: Error) => {
+    throw error instanceof ConfigFileError ? new StartError(error.problems.join('\nerror: ')) : error
+  })
+  return messages.flatMap(({ kind, message }) => (kind === 'bind' ? ((message as Bind | undefined)?.port ?? []) : []))
 }
 
 /** Generates the certificates and starts the upstreams of the directory's `run.ts`. */

@@ -99,7 +99,7 @@ describe('the help of a command', () => {
   test.each([
     ['an unknown command', ['stats'], '"stats" is not a command; did you mean status?'],
     ['an unknown option', ['status', '--namspace', 'x'], "Unknown option '--namspace'; did you mean --namespace?"],
-    ['an option of another command', ['lint', '--admin', 'a:1', 'x'], '--admin is not an option of lint, which takes --namespace, --output, --help'],
+    ['an option of another command', ['lint', '--admin', 'a:1', 'x'], '--admin is not an option of lint, which takes --namespace, --expand, --output, --help'],
     ['half of a command', ['config'], 'config takes dump or diff'],
     ['a wrong second word', ['config', 'dif', 'x'], '"dif" is not one of them; did you mean diff?'],
     ['an unknown kind', ['get', 'rotues'], 'did you mean routes?'],

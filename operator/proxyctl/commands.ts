@@ -99,10 +99,11 @@ export const commands: readonly CommandEntry[] = [
     arguments: 'DIR|FILE|-',
     summary: 'Checks manifests or a config file without a cluster',
     details: 'Reports what the API server, the operator and the data plane would. - reads standard input. Exit status 1 if there is an error.',
-    options: ['namespace'],
+    options: ['namespace', 'expand'],
     examples: [
       ['A directory of manifests', 'proxyctl lint manifests/'],
       ['A config file', 'proxyctl lint gateway.yaml'],
+      ['The long form of a config file', 'proxyctl lint gateway.yaml --expand'],
       ['Rendered manifests', 'kustomize build overlays/prod | proxyctl lint -'],
     ],
     completes: 'files',

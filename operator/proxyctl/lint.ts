@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { UsageError, alignColumns } from './output.ts'
+import { UsageError, alignColumns, type Output } from './output.ts'
 import type { Command } from './types.ts'
 
-/** An error or a note. `where` is `file:line`, or the object. */
+/** An error or a note. `where` is `file:line`, `file:line:column`, or the object. */
 interface Finding {
   readonly severity: 'error' | 'note'
   readonly where: string
@@ -21,9 +21,10 @@ export const runLint: Command = async ({ args, options, output, readInput }) => 
   if (path === undefined || rest.length > 0) throw new UsageError('lint takes one directory or file, or - for standard input')
   const text = path === '-' ? await readInput() : undefined
   const name = text === undefined ? path : STDIN
-  const findings = isConfigFile(text ?? (await readFile(path, 'utf8').catch(() => '')))
-    ? await checkConfigFile(name, text)
-    : await checkManifests(name, text, options.namespace)
+  const isConfig = isConfigFile(text ?? (await readFile(path, 'utf8').catch(() => '')))
+  if (options.expand === true && !isConfig) throw new UsageError(`--expand: ${name} is not a config file`)
+  const findings = isConfig ? await checkConfigFile(name, text) : await checkManifests(name, text, options.namespace)
+  if (options.expand === true && findings.every(({ severity }) => severity !== 'error')) return printExpansion(name, text, output)
   const errors = findings.filter(({ severity }) => severity === 'error').length
   output.print({ errors, findings }, () => [
     ...alignColumns(findings.map(({ severity, where, message }) => [output.paint(severity === 'error' ? 'red' : 'gray', severity), where, message])),
@@ -65,20 +66,34 @@ async function checkManifests(path: string, text: string | undefined, defaultNam
 const isConfigFile = (text: string): boolean =>
   /^\s{0,2}"?(?:config|binds|backends|services|secrets|policies|llm|mcp)"?\s*:/m.test(text) && !/^\s{0,2}"?apiVersion"?\s*:/m.test(text)
 
+/** Valid, because the listeners may come from an operator. */
+const NOTHING_LISTENS = 'no port to listen on; add llm, mcp or binds, unless an operator adds listeners'
+
 async function checkConfigFile(path: string, text: string | undefined): Promise<Finding[]> {
   // Loaded on demand: the schema of the config is large.
   const { loadConfigFile } = await import('../../dataplane/config/file/file.ts')
   const { ConfigFileError } = await import('../../dataplane/config/file/problem.ts')
   try {
-    const { warnings } = await loadConfigFile(path, text === undefined ? {} : { text })
-    return warnings.map((warning) => toFinding('error', warning))
+    const { messages, warnings } = await loadConfigFile(path, text === undefined ? {} : { text })
+    const isUseless = !messages.some(({ kind }) => kind === 'bind')
+    return [
+      ...warnings.map((warning) => toFinding('error', warning)),
+      ...(isUseless ? [{ severity: 'note' as const, where: path, message: NOTHING_LISTENS }] : []),
+    ]
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
     return error.problems.map((problem) => toFinding('error', problem))
   }
 }
 
-/** Splits `file:line: path: problem`. */
+async function printExpansion(path: string, text: string | undefined, output: Output): Promise<number> {
+  const [{ expandConfigFile }, { stringify }] = await Promise.all([import('../../dataplane/config/file/expand.ts'), import('yaml')])
+  const file = await expandConfigFile(path, text === undefined ? {} : { text })
+  output.print(file, () => [stringify(file, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd()])
+  return 0
+}
+
+/** Splits `file:line:column: path: problem`. */
 function toFinding(severity: Finding['severity'], text: string): Finding {
   const [, where = '', message = text] = /^(.*?:\d+): ([^]*)$/.exec(text) ?? []
   return { severity, where, message }

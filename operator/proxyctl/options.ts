@@ -41,6 +41,7 @@ export const optionTable = {
     text: 'format of the file: litellm or agentgateway. Default: recognized by its fields',
     completes: ['litellm', 'agentgateway'],
   },
+  expand: { type: 'boolean', text: 'prints a valid config file with its short forms in the long form' },
   output: { type: 'string', short: 'o', value: formats.join('|'), text: 'output format; default text. wide adds columns to tables', completes: formats },
   help: { type: 'boolean', short: 'h', text: 'prints this help' },
 } as const satisfies Readonly<Record<string, OptionEntry>>

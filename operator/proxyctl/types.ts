@@ -15,6 +15,7 @@ export interface Options {
   readonly timeout?: string | undefined
   readonly client?: boolean | undefined
   readonly from?: string | undefined
+  readonly expand?: boolean | undefined
 }
 
 export interface Invocation {

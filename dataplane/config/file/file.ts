@@ -73,7 +73,7 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
 }
 
 /** Gateway of the listeners of a file. */
-function gatewayOf({ config }: ConfigFile, { namespace, gateway }: ConfigFileOptions): GatewayRef {
+export function gatewayOf({ config }: ConfigFile, { namespace, gateway }: ConfigFileOptions): GatewayRef {
   return { namespace: namespace ?? config?.namespace ?? 'default', name: gateway ?? config?.gateway ?? 'config' }
 }
 

@@ -1,0 +1,22 @@
+import type { Bind } from '#gen/config/types.ts'
+import { resolveAddresses } from '../admin/listen.ts'
+import { readConfigFile } from '../config/file/read.ts'
+import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
+import { readSettings } from './settings.ts'
+
+/**
+ * Checks the config file and the settings without opening a port. Resolves with lines to print: one for each warning, and the ports. Rejects like
+ * `runDataplane` if the process could not start.
+ */
+export async function checkDataplane({ env, file }: DataplaneOptions): Promise<string> {
+  const read = file === undefined ? undefined : await readConfigFile(file, fileOptionsOf(env))
+  const settings = readSettings(env, read?.process)
+  resolveAddresses(env, read?.process ?? {})
+  if (read === undefined) {
+    if (settings.xdsAddress === undefined) throw new Error(NO_SOURCE)
+    return `settings: valid; the config comes from ${settings.xdsAddress}\n`
+  }
+  const ports = read.messages.flatMap(({ kind, message }) => (kind === 'bind' ? ((message as Bind | undefined)?.port ?? []) : []))
+  const summary = ports.length > 0 ? `ports ${ports.join(', ')}` : 'no port to listen on; add llm, mcp or binds, unless an operator adds listeners'
+  return [...read.warnings.map((warning) => `warning: ${warning}`), `${file}: valid; ${summary}`, ''].join('\n')
+}
