@@ -42,7 +42,7 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror, registry
     (head) => {
       counted?.end({ status: head.status })
       head.upgraded?.socket.destroy()
-      head.body?.start({ onData: () => {}, onEnd: () => {}, onError: () => {} })
+      head.body?.start({ onData: () => {}, onBorrowed: () => false, onEnd: () => {}, onError: () => {} })
     },
     (error: Error) => counted?.end({ error }),
   )

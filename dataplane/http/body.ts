@@ -4,6 +4,13 @@ import type { HeaderList } from './headers.ts'
 /** Receives a body. Exactly one of onEnd and onError is called, last; no method is called after `Body.cancel`. */
 export interface BodySink {
   onData(chunk: Buffer): void
+  /**
+   * Accepts a chunk in memory that the source reuses. A sink without this method receives such chunks through `onData`, as copies.
+   * The chunk is valid until the method returns; with `canHold`, the sink may also pass it to a write that is still pending then.
+   * Returns whether it did. The source reads into other memory after that, or, if the sink has paused it, into the same memory once
+   * the sink resumes it: the sink must not do so while the write is pending.
+   */
+  onBorrowed?(chunk: Buffer, canHold: boolean): boolean
   onEnd(trailers: HeaderList | undefined): void
   onError(error: Error): void
 }
@@ -13,7 +20,7 @@ export interface BodySink {
  * on both sides implement it themselves, without stream objects or copies and with back-pressure end to end.
  *
  * A sink that cannot accept more calls `pause`, and `resume` once it can. After `pause` a source may still deliver what it had
- * already read (at most one socket read, 64 KiB). `start` and `resume` may call `onData` and `onEnd` synchronously.
+ * already read (at most one socket read, 256 KiB). `start` and `resume` may call `onData` and `onEnd` synchronously.
  */
 export interface Body {
   /** Length in bytes if it is known in advance (`content-length`). */

@@ -27,7 +27,10 @@ export class ObservedBody implements Body {
   start(sink: BodySink): void {
     if (this.#isClosed) return
     this.#sink = sink
+    const isUnread = this.#observer.onData === undefined
     this.#source.start({
+      // An observer of data may keep chunks.
+      ...(isUnread && sink.onBorrowed && { onBorrowed: (chunk, canHold) => !this.#isClosed && sink.onBorrowed?.(chunk, canHold) === true }),
       onData: (chunk) => {
         this.#observer.onData?.(chunk)
         if (!this.#isClosed) sink.onData(chunk)

@@ -5,27 +5,28 @@ import type { HeaderList } from '../http/headers.ts'
 export class ManualBody implements Body {
   readonly length: number | undefined
   readonly asked: string[] = []
-  #sink: BodySink | undefined
+  /** The sink of `start`, until `cancel`. */
+  sink: BodySink | undefined
 
   constructor(length?: number) {
     this.length = length
   }
 
-  push(text: string): void {
-    this.#sink?.onData(Buffer.from(text))
+  push(text: string, encoding?: BufferEncoding): void {
+    this.sink?.onData(Buffer.from(text, encoding))
   }
 
   end(trailers?: HeaderList): void {
-    this.#sink?.onEnd(trailers)
+    this.sink?.onEnd(trailers)
   }
 
   fail(error: Error): void {
-    this.#sink?.onError(error)
+    this.sink?.onError(error)
   }
 
   start(sink: BodySink): void {
     this.asked.push('start')
-    this.#sink = sink
+    this.sink = sink
   }
 
   pause(): void {
@@ -38,7 +39,7 @@ export class ManualBody implements Body {
 
   cancel(): void {
     this.asked.push('cancel')
-    this.#sink = undefined
+    this.sink = undefined
   }
 }
 

@@ -43,7 +43,8 @@ export class ChunkedDecoder {
     while (this.#state !== 'done') {
       const next = this.#state === 'data' ? this.#takeData(bytes, at, onData) : this.#takeLine(bytes, at)
       if (next === -1) {
-        if (at < bytes.length) this.#partial = bytes.subarray(at)
+        // A copy: the input may be reused.
+        if (at < bytes.length) this.#partial = Buffer.from(bytes.subarray(at))
         return -1
       }
       at = next

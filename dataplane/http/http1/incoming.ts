@@ -3,6 +3,9 @@ import { ChunkedDecoder } from './chunked.ts'
 import type { Framing } from './fields.ts'
 import type { HeadLimits } from '../syntax.ts'
 
+/** How long bytes that were read are valid: for as long as they are referenced, until the call that passes them returns, or until their connection reads again. */
+export type ChunkMemory = 'owned' | 'shared' | 'exclusive'
+
 /** The connection that an IncomingBody is read from. */
 export interface BodyOwner {
   /** The body got its sink: the owner delivers the held bytes and continues to read. */
@@ -24,11 +27,14 @@ export class IncomingBody implements Body {
   /** Body bytes received, without framing. */
   bytes = 0
   state: 'unstarted' | 'flowing' | 'paused' | 'discarded' | 'ended' | 'failed' = 'unstarted'
+  /** Whether a pending write of the sink still reads bytes that were fed as 'exclusive'. */
+  isHeld = false
   readonly #owner: BodyOwner
   readonly #chunks: ChunkedDecoder | undefined
   /** Bytes not yet received; Infinity for a body that ends with the connection. */
   #remaining: number
   #sink: BodySink | undefined = undefined
+  #memory: ChunkMemory = 'owned'
   #failure: Error | undefined = undefined
 
   constructor(framing: Framing, owner: BodyOwner, limits: HeadLimits) {
@@ -44,6 +50,11 @@ export class IncomingBody implements Body {
 
   get isFlowing(): boolean {
     return this.state === 'flowing' || this.state === 'discarded'
+  }
+
+  /** Whether the sink accepts memory that is reused; undefined without a sink. */
+  get isBorrowing(): boolean | undefined {
+    return this.#sink && this.#sink.onBorrowed !== undefined
   }
 
   get isOver(): boolean {
@@ -70,6 +81,7 @@ export class IncomingBody implements Body {
   resume(): void {
     if (this.state !== 'paused') return
     this.state = 'flowing'
+    this.isHeld = false
     this.#owner.resumeBody()
   }
 
@@ -81,7 +93,8 @@ export class IncomingBody implements Body {
   }
 
   /** Accepts at least one byte from the connection. Throws MessageError if the framing is invalid. */
-  feed(input: Buffer): void {
+  feed(input: Buffer, memory: ChunkMemory = 'owned'): void {
+    this.#memory = memory
     if (this.#chunks !== undefined) {
       const end = this.#chunks.decode(input, this.#deliver)
       if (end !== -1) this.#end(end < input.length ? input.subarray(end) : undefined)
@@ -117,7 +130,11 @@ export class IncomingBody implements Body {
   // A property, because decode() calls it without a receiver.
   readonly #deliver = (chunk: Buffer): void => {
     this.bytes += chunk.length
-    this.#sink?.onData(chunk)
+    const sink = this.#sink
+    if (sink === undefined) return
+    if (this.#memory === 'owned') sink.onData(chunk)
+    else if (sink.onBorrowed === undefined) sink.onData(Buffer.from(chunk))
+    else if (sink.onBorrowed(chunk, this.#memory === 'exclusive')) this.isHeld = true
   }
 
   #end(rest: Buffer | undefined): void {

@@ -74,12 +74,13 @@ export class OutgoingBody implements BodySink {
     if (this.isDone || chunk.length === 0) return
     this.bytes += chunk.length
     const isChunked = this.#framing === 'chunked'
+    const isJoined = this.#joins(chunk)
     if (typeof this.#framing === 'number' && this.bytes > this.#framing) {
       this.#fail(new Error(`body is longer than its content-length ${this.#framing}`))
       return
     }
     if (isChunked) this.#text += `${chunk.length.toString(16)}\r\n`
-    if (chunk.length <= MAX_JOINED_CHUNK && this.#text.length <= MAX_JOINED_TEXT) {
+    if (isJoined) {
       this.#text += isChunked ? `${chunk.toString('latin1')}\r\n` : chunk.toString('latin1')
       this.#flushSoon()
       return
@@ -93,6 +94,26 @@ export class OutgoingBody implements BodySink {
     if (isChunked) hasRoom = this.#socket.write('\r\n', 'latin1')
     if (text !== '' || isChunked) this.#socket.uncork()
     if (!hasRoom && this.#socket.writableLength > 0) this.#block()
+  }
+
+  onBorrowed(chunk: Buffer, canHold: boolean): boolean {
+    if (this.isDone || this.#joins(chunk)) {
+      this.onData(chunk)
+      return false
+    }
+    const socket = this.#socket
+    // A small chunk behind others would occupy a large buffer until the client has read them.
+    if (!canHold || (chunk.length < socket.writableHighWaterMark && socket.writableLength > 0)) {
+      this.onData(Buffer.from(chunk))
+      return false
+    }
+    this.onData(chunk)
+    return socket.writableLength > 0
+  }
+
+  /** Whether a chunk is copied into the text of the next write. */
+  #joins(chunk: Buffer): boolean {
+    return chunk.length <= MAX_JOINED_CHUNK && this.#text.length <= MAX_JOINED_TEXT
   }
 
   onEnd(trailers: HeaderList | undefined): void {

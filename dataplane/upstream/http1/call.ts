@@ -5,8 +5,8 @@ import { UpstreamError, type UpstreamCall } from '../types.ts'
 
 /** The pool of a call. */
 export interface ConnectionPool extends ConnectionOwner {
-  /** Returns a connection that carries no call: an idle one unless `isFresh`. */
-  acquire(connectMs: number, isFresh: boolean): ClientConnection
+  /** Returns a connection that carries no call: an idle one unless `isFresh`. `mayTunnel`: the response may turn it into a tunnel. */
+  acquire(connectMs: number, isFresh: boolean, mayTunnel: boolean): ClientConnection
 }
 
 /** Idempotent methods, which may be sent again even if the upstream has processed the first request (RFC 9110 §9.2.2). */
@@ -34,8 +34,10 @@ export class Http1Call implements UpstreamCall, CallSink {
   }
 
   /** Sends the call on a connection. Upgrades use a new connection, which is never reused. */
-  send(isFresh: boolean): void {
-    this.#connection = this.#pool.acquire(this.#connectMs, isFresh)
+  send(isRetry: boolean): void {
+    const { upgrade, method } = this.request
+    const mayTunnel = upgrade !== undefined || method === 'CONNECT'
+    this.#connection = this.#pool.acquire(this.#connectMs, isRetry || mayTunnel, mayTunnel)
     this.#connection.send(this)
   }
 

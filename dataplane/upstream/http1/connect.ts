@@ -1,31 +1,34 @@
 import { lookup as resolve } from 'node:dns'
-import { connect as connectTcp, isIP, Socket, type LookupFunction } from 'node:net'
+import { connect as connectTcp, isIP, Socket, type LookupFunction, type OnReadOpts } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { tlsOptions } from '../tls.ts'
 import { openTunnel } from '../tunnel.ts'
 import { UpstreamError, type ConnectGuard, type Transport, type UpstreamFailure } from '../types.ts'
 
-/** Opens a connection and calls `onReady` once it is ready for HTTP. Failures are emitted as the socket's `error`. */
-export type Connector = (onReady: () => void) => Socket
+/**
+ * Opens a connection and calls `onReady` once it is ready for HTTP. Failures are emitted as the socket's `error`. A plain TCP connection with
+ * `reads` passes its data to it and emits no `data` events; others ignore it.
+ */
+export type Connector = (onReady: () => void, reads?: OnReadOpts) => Socket
 
 /** Creates a connector to an endpoint. TLS offers `alpn`, accepts no other protocol, and resumes sessions. */
 export function createConnector(transport: Transport, alpn: readonly string[]): Connector {
   const connect = withProbes(connectorTo(transport, alpn), transport)
   const { onConnected } = transport
   if (onConnected === undefined) return connect
-  return (onReady) => {
+  return (onReady, reads) => {
     const startedAtMs = performance.now()
     return connect(() => {
       onConnected((performance.now() - startedAtMs) / 1000)
       onReady()
-    })
+    }, reads)
   }
 }
 
 function withProbes(connect: Connector, { probes, tunnel }: Transport): Connector {
   // Through a tunnel the connection is one to the proxy, whose own policies set the probes.
   if (probes === undefined || tunnel !== undefined) return connect
-  return (onReady) => connect(onReady).setKeepAlive(true, probes.timeMs, probes.intervalMs, probes.retries)
+  return (onReady, reads) => connect(onReady, reads).setKeepAlive(true, probes.timeMs, probes.intervalMs, probes.retries)
 }
 
 function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
@@ -36,7 +39,7 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
   if (rejection !== undefined) return () => new Socket().destroy(new UpstreamError('forbidden', rejection))
   if (tls === undefined) {
     if (tunnel !== undefined) return (onReady) => openTunnel(tunnel, host, port, onReady)
-    return (onReady) => connectTcp({ host, port, noDelay: true, ...(lookup && { lookup }) }, onReady)
+    return (onReady, reads) => connectTcp({ host, port, noDelay: true, ...(lookup && { lookup }), ...(reads && { onread: reads }) }, onReady)
   }
   let options: ConnectionOptions
   try {

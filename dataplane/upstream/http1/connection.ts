@@ -1,11 +1,12 @@
-import { Socket } from 'node:net'
+import { Socket, type OnReadOpts } from 'node:net'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { parseResponseHead, type ParsedResponse } from '../../http/http1/head.ts'
-import { IncomingBody, type BodyOwner } from '../../http/http1/incoming.ts'
+import { IncomingBody, type BodyOwner, type ChunkMemory } from '../../http/http1/incoming.ts'
 import { OutgoingBody, type OutgoingOwner } from '../../http/http1/outgoing.ts'
 import { encodeRequestHead, requestFraming } from '../../http/http1/serialize.ts'
 import { findHead, hasBareLineFeed, MessageError, type HeadLimits } from '../../http/syntax.ts'
 import { connectFailure, type Connector } from './connect.ts'
+import { largeBuffers, sharedBuffer } from './read-buffers.ts'
 import { UpstreamError, type Transport } from '../types.ts'
 
 /** Limit of interim responses to one call; more is a protocol error. */
@@ -46,6 +47,10 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
   /** Connect timeout, or timeout while a cancelled response is skipped. */
   #timer: NodeJS.Timeout | undefined
   #calls = 0
+  /** The buffer that reads go to instead of the shared one. */
+  #large: Buffer | undefined = undefined
+  /** Whether a large body is expected or being read. */
+  #isLarge = false
 
   // The call in flight.
   #call: CallSink | undefined = undefined
@@ -62,9 +67,10 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
   /** How the connection ended while the reader of the body was paused. */
   #ended: { readonly error: UpstreamError; readonly isInOrder: boolean } | undefined = undefined
 
-  constructor(connect: Connector, connectMs: number, pool: ConnectionOwner) {
+  /** `mayTunnel`: the socket may be passed on as a tunnel, whose reader needs `data` events. */
+  constructor(connect: Connector, connectMs: number, pool: ConnectionOwner, mayTunnel: boolean) {
     this.#pool = pool
-    this.#socket = connect(() => this.#connected())
+    this.#socket = connect(() => this.#connected(), mayTunnel ? undefined : this.#reads())
     holdWriteErrors(this.#socket, this.#onWriteError)
     this.#socket.on('data', this.#onData)
     this.#socket.on('drain', this.#onDrain)
@@ -141,7 +147,37 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
 
   // Socket events. Properties, because the listeners are removed when the connection becomes a tunnel.
 
-  readonly #onData = (chunk: Buffer): void => {
+  readonly #onData = (chunk: Buffer): void => this.#receive(chunk, 'owned')
+
+  #reads(): OnReadOpts {
+    return {
+      buffer: () => this.#nextBuffer(),
+      callback: (count, buffer) => {
+        this.#receive((buffer as Buffer).subarray(0, count), buffer === sharedBuffer ? 'shared' : 'exclusive')
+        return true
+      },
+    }
+  }
+
+  /** The buffer of the next read. Called when the connection opens and after each read, so a large buffer stays attached until the first read that does not need it. */
+  #nextBuffer(): Buffer {
+    const incoming = this.#incoming
+    if (incoming !== undefined && this.#isLarge && !this.isClosed && incoming.isBorrowing !== false) {
+      this.#large ??= largeBuffers.attach()
+      return this.#large ?? sharedBuffer
+    }
+    this.#detachLarge(false)
+    return sharedBuffer
+  }
+
+  /** `isHeld`: a pending write still reads the buffer. */
+  #detachLarge(isHeld: boolean): void {
+    if (this.#large === undefined) return
+    largeBuffers.detach(this.#large, isHeld)
+    this.#large = undefined
+  }
+
+  #receive(chunk: Buffer, memory: ChunkMemory): void {
     const call = this.#call
     if (call === undefined) {
       // Bytes without a request: the connection is out of sync and must be closed.
@@ -149,15 +185,23 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
       return
     }
     this.#hasReceived = true
-    if (this.#incoming !== undefined) {
-      if (this.#incoming.isFlowing && this.#pending === undefined) this.#feed(this.#incoming, chunk)
-      else {
-        this.#pending = this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk])
-        this.#socket.pause()
+    const incoming = this.#incoming
+    if (incoming === undefined) {
+      this.#readHead(call, this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk]))
+      if (memory !== 'owned' && this.#pending?.buffer === chunk.buffer) this.#pending = Buffer.from(this.#pending)
+    } else if (incoming.isFlowing && this.#pending === undefined) {
+      // A full buffer: the body is large, whatever its framing.
+      if (chunk.length === sharedBuffer.length) this.#isLarge = true
+      this.#feed(incoming, chunk, memory)
+      if (incoming.isHeld && incoming.state !== 'paused') {
+        // More may be read before the write completes.
+        incoming.isHeld = false
+        this.#detachLarge(true)
       }
-      return
+    } else {
+      this.#pending = this.#pending === undefined ? (memory === 'owned' ? chunk : Buffer.from(chunk)) : Buffer.concat([this.#pending, chunk])
+      this.#socket.pause()
     }
-    this.#readHead(call, this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk]))
   }
 
   readonly #onDrain = (): void => this.#outgoing?.onDrain()
@@ -238,6 +282,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     }
     this.#pending = rest
     this.#incoming = new IncomingBody(framing, this, this.#pool.limits)
+    this.#isLarge = typeof framing === 'number' && framing - (rest?.length ?? 0) > sharedBuffer.length
     call.succeed({ status, headers, body: this.#incoming, upgraded: undefined })
   }
 
@@ -256,9 +301,9 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     call.succeed({ status: head.status, headers: head.headers, body: undefined, upgraded: { socket, head: rest ?? Buffer.alloc(0) } })
   }
 
-  #feed(incoming: IncomingBody, chunk: Buffer): void {
+  #feed(incoming: IncomingBody, chunk: Buffer, memory: ChunkMemory): void {
     try {
-      incoming.feed(chunk)
+      incoming.feed(chunk, memory)
     } catch (error) {
       if (!(error instanceof MessageError)) throw error
       this.#close(this.#errorOf('protocol', error.message))
@@ -276,7 +321,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
   resumeBody(): void {
     const held = this.#pending
     this.#pending = undefined
-    if (held !== undefined && this.#incoming !== undefined) this.#feed(this.#incoming, held)
+    if (held !== undefined && this.#incoming !== undefined) this.#feed(this.#incoming, held, 'owned')
     if (this.#incoming?.isFlowing !== true) return
     if (this.#ended !== undefined) this.#end(this.#ended.error, this.#ended.isInOrder)
     else this.#socket.resume()
@@ -288,7 +333,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
 
   cancelBody(error: Error | undefined): void {
     const incoming = this.#incoming
-    if (incoming?.length !== undefined && incoming.remaining <= MAX_DISCARD_BYTES && this.#isRequestSent) {
+    if (incoming?.length !== undefined && incoming.remaining <= MAX_DISCARD_BYTES && this.#isRequestSent && !incoming.isHeld) {
       this.#timer = setTimeout(() => this.#close(this.#errorOf('cancelled', 'rest of the response is late')), MAX_DISCARD_MS)
       this.resumeBody()
     } else this.#close(this.#errorOf('cancelled', 'response was cancelled', error))
@@ -326,6 +371,8 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     this.#outgoing = undefined
     this.#pool.forget(this)
     this.#socket.destroy()
+    // The last read may be in progress, or a write of it pending.
+    this.#detachLarge(true)
     incoming?.fail(error)
     if (call === undefined || incoming !== undefined) outgoing?.cancel(error)
     else if (error.failure === 'reset' && !this.#hasReceived) {

@@ -48,7 +48,7 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
 
   call(request: RequestHead, timeouts: { connectMs: number }): UpstreamCall {
     const call = new Http1Call(request, this, timeouts.connectMs)
-    call.send(request.upgrade !== undefined || request.method === 'CONNECT')
+    call.send(false)
     return call
   }
 
@@ -57,10 +57,10 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
     for (const connection of this.#idle.splice(0)) connection.destroy()
   }
 
-  acquire(connectMs: number, isFresh: boolean): ClientConnection {
+  acquire(connectMs: number, isFresh: boolean, mayTunnel: boolean): ClientConnection {
     const idle = isFresh ? undefined : this.#idle.pop()
     if (idle !== undefined) return idle
-    const connection = new ClientConnection(this.#connect, connectMs, this)
+    const connection = new ClientConnection(this.#connect, connectMs, this, mayTunnel)
     this.#open.add(connection)
     return connection
   }
