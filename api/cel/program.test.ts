@@ -37,7 +37,7 @@ describe('compile', () => {
     ['resource', 'source.address', ['line 1, column 1: "source" is not known here, only on connections']],
     ['log', 'flatten(jwt)', []],
     ['request', 'flatten(jwt)', ['line 1, column 1: flatten() is only for fields of logs and traces']],
-    ['request', 'request.path.startWith("/")', ['line 1, column 14: unknown method "startWith"']],
+    ['request', 'request.path.startWith("/")', ['line 1, column 14: unknown method "startWith"; did you mean "startsWith"?']],
     ['request', 'startsWith(request.path, "/")', ['line 1, column 1: unknown function "startsWith"; it is a method: x.startsWith(…)']],
     ['request', 'request.path.startsWith()', ['line 1, column 14: startsWith() takes 1 arguments, not 0']],
     [

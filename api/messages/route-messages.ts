@@ -62,6 +62,17 @@ export const routeMessages = {
     cause: 'A timeout or backoff of a rule cannot be read as a duration.',
     fix: 'Write a number and a unit, such as 500ms, 10s or 1m30s.',
   },
+  PX1114: {
+    title: 'route without a Gateway',
+    cause: 'A route has no parentRefs, or no manifest of the directory defines the Gateway that they name. No Gateway serves the route.',
+    fix: 'Correct the name and namespace in parentRefs, or add the Gateway.',
+  },
+  PX1115: {
+    title: 'rule without requests',
+    cause:
+      'Two rules on one listener and hostname have the same match. The older route gets the requests, then the first by namespace and name, then the first rule.',
+    fix: 'Remove one of the matches, or add a header, method or query parameter that tells the requests apart.',
+  },
   PX1201: {
     title: 'backend of an unsupported kind',
     cause: 'A backendRef names a kind other than Service, ProxyBackend and, if enabled, InferencePool. Its share of the requests gets 500.',

@@ -1,6 +1,7 @@
+import { join } from 'node:path'
 import type { ManagementPorts } from './program/dataplane.ts'
 import type { Example, UpstreamSpec } from './example/example.ts'
-import type { GatewaySummary, ListenerSummary, OperatorEvent } from './program/operator.ts'
+import type { GatewaySummary, ListenerSummary, OperatorEvent, Place } from './program/operator.ts'
 
 /** The line of `make run` for an upstream. */
 export function describeUpstream(spec: UpstreamSpec): string {
@@ -26,14 +27,32 @@ export function describeCommands(example: Example, directory: string): string {
   return (example.commands ?? []).map(({ title, command }) => `  # ${title}\n  ${command.replaceAll('{dir}', directory)}`).join('\n')
 }
 
-/** The text that a user sees for an event; undefined for events that only tests use. */
-export function describeEvent(event: OperatorEvent): string | undefined {
-  if (event.event === 'error') {
-    const place = [event.file, event.line].filter((part) => part !== undefined).join(':')
-    return `error      ${place === '' ? '' : `${place}: `}${event.message}`
+/**
+ * The text that a user sees for an event; undefined for events that only tests use, and for conditions that follow from another one.
+ *
+ * @param directory of the manifests, as the user would type it: editors and terminals open `file:line:column`
+ */
+export function describeEvent(event: OperatorEvent, directory: string): string | undefined {
+  switch (event.event) {
+    case 'error':
+      return `error      ${describePlace(event, directory)}${event.message}`
+    case 'warning':
+      return `warning    ${describePlace(event, directory)}${event.kind} ${event.namespace}/${event.name}: ${event.message}`
+    case 'solved':
+      return `solved     ${event.problem}`
+    case 'condition':
+      return event.isConsequence === true
+        ? undefined
+        : `problem    ${describePlace(event, directory)}${event.kind} ${event.namespace}/${event.name}: ${event.type}=${event.status} (${event.reason}) ${event.message}`
+    case 'listening':
+    case 'config':
+      return undefined
   }
-  if (event.event !== 'condition') return undefined
-  return `problem    ${event.kind} ${event.namespace}/${event.name}: ${event.type}=${event.status} (${event.reason}) ${event.message}`
+}
+
+function describePlace({ file, line, column }: Place, directory: string): string {
+  if (file === undefined) return ''
+  return `${[join(directory, file), line, column].filter((part) => part !== undefined).join(':')}: `
 }
 
 function describeListener(listener: ListenerSummary): string {

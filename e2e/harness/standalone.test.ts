@@ -158,6 +158,23 @@ spec: { ports: [{ port: 80 }] }
     expect(failed.message).toMatch(/./)
   })
 
+  test('prints a problem with its position, and that it is solved', async () => {
+    const [port, upstreamPort] = [await findFreePort(), await findFreePort()]
+    await writeManifests(port, upstreamPort)
+    const file = join(directory, 'stray.yaml')
+    const route = (parent: string) =>
+      `apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: { name: stray }\nspec: { parentRefs: [{ name: ${parent} }] }\n`
+    await writeFile(file, route('onne'))
+    const program = start(directory)
+    await program.waitForLine(
+      /^warning +\S*stray\.yaml:4:24: HTTPRoute default\/stray: not in these manifests: Gateway default\/onne; did you mean one\? \[PX1114\]$/,
+    )
+    await program.waitForLine(/Ctrl-C/)
+    await writeFile(file, route('one'))
+    await program.waitForLine(/^solved +HTTPRoute default\/stray$/)
+    expect(program.lines.filter(({ text }) => /^(?:problem|error) /.test(text))).toEqual([])
+  })
+
   test('prints its addresses, serves, applies edits, and stops all programs on Ctrl-C', async () => {
     const [port, upstreamPort] = [await findFreePort(), await findFreePort()]
     await writeManifests(port, upstreamPort)

@@ -39,6 +39,10 @@ async function runDirectory(directory: string): Promise<void> {
   })
   stops.unshift(() => operator.stop())
   watch(operator.program, 'the operator')
+  const reportEvent = (event: OperatorEvent): void => {
+    const text = describeEvent(event, shorten(directory))
+    if (text !== undefined) log(text)
+  }
   for (const event of operator.events) reportEvent(event)
   if (operator.gateways().length === 0) throw new StartError(`${shorten(directory)} holds no Gateway of GatewayClass "proxy" that can be used`)
   operator.onEvent(reportEvent)
@@ -160,11 +164,6 @@ function watch(program: Program, what: string): void {
     process.stderr.write(`error: ${what} ended (${signal ?? `exit code ${code}`}): ${lastError(program) ?? 'it printed nothing'}\n`)
     return stopAll(1)
   })
-}
-
-function reportEvent(event: OperatorEvent): void {
-  const text = describeEvent(event)
-  if (text !== undefined) log(text)
 }
 
 function announce(example: Example, directory: string): void {

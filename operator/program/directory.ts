@@ -3,7 +3,8 @@ import { createKeySets } from '../jwks/index.ts'
 import { textOf } from '../runtime/log.ts'
 import { createConfigServer } from '../serve/server.ts'
 import { watchDirectory, type Load } from '../source/directory.ts'
-import { findTroubles, summarizeGateways, type ReportEvent } from './report.ts'
+import { findConditions, findOverlaps, findStrayRoutes } from './findings.ts'
+import { summarizeGateways, type GatewaySummary, type ReportEvent } from './report.ts'
 
 export interface DirectoryModeOptions {
   readonly directory: string
@@ -35,8 +36,13 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
     latest = load
     const translation = keySets.translate(load.snapshot, { isStandalone: true, checkExpression })
     server.publish(translation)
-    reporter.problems(load.problems)
-    reporter.conditions(findTroubles(translation.statuses))
+    reporter.findings([
+      ...describeProblems(load),
+      ...findConditions(load, translation).map(({ place, ...condition }): Finding => ({ event: 'condition', ...condition, ...place })),
+      ...[...findStrayRoutes(load, translation), ...findOverlaps(load, translation)].map(({ place, ...finding }): Finding => {
+        return { event: 'warning', ...finding, ...place }
+      }),
+    ])
     reporter.gateways(summarizeGateways(translation))
   }
   const source = await watchDirectory(directory, publish, {
@@ -72,32 +78,37 @@ function describeFailure(directory: string, error: unknown): string {
   return `${directory}: ${failures[code] ?? message}`
 }
 
-/** Reports each problem once, and again only after it was solved. */
+/** An event that reports a problem until it is solved. */
+type Finding = Extract<ReportEvent, { event: 'error' | 'condition' | 'warning' }>
+
+function describeProblems({ problems }: Load): Finding[] {
+  return problems.flatMap(({ severity, file, line, column, field, message }): Finding[] =>
+    severity === 'note' ? [] : [{ event: 'error', file, line, column, message: field === '' ? message : `${field}: ${message}` }],
+  )
+}
+
+/** What the finding is about: a finding with another message is not solved. */
+function subjectOf(finding: Finding): string {
+  if (finding.event === 'error') return [finding.file, finding.message.split(': ', 1)[0]].filter((part) => part !== undefined).join(': ')
+  const object = `${finding.kind} ${finding.namespace}/${finding.name}`
+  const part = finding.event === 'condition' ? finding.type : /^rule \d+/.exec(finding.message)?.[0]
+  return part === undefined ? object : `${object}: ${part}`
+}
+
+/** Reports each problem once, again only after it was solved, and when it is solved. */
 function createReporter(report: (event: ReportEvent) => void) {
-  let reported: ReadonlySet<string> = new Set()
-  let reportedConditions: ReadonlySet<string> = new Set()
+  let reported: ReadonlyMap<string, Finding> = new Map()
   let lastGateways = ''
-  const reportNew = (before: ReadonlySet<string>, events: readonly ReportEvent[]): ReadonlySet<string> => {
-    const now = new Map(events.map((event) => [JSON.stringify(event), event]))
-    for (const [key, event] of now) if (!before.has(key)) report(event)
-    return new Set(now.keys())
-  }
   return {
-    problems(problems: Load['problems']): void {
-      reported = reportNew(
-        reported,
-        problems.flatMap(({ severity, file, line, field, message }) =>
-          severity === 'note' ? [] : [{ event: 'error', file, line, message: field === '' ? message : `${field}: ${message}` }],
-        ),
-      )
+    findings(findings: readonly Finding[]): void {
+      const now = new Map(findings.map((finding) => [keyOf(finding), finding]))
+      for (const [key, finding] of now) if (!reported.has(key)) report(finding)
+      const open = new Set(findings.map(subjectOf))
+      const solved = new Set([...reported.values()].flatMap((finding) => (isShown(finding) && !open.has(subjectOf(finding)) ? [subjectOf(finding)] : [])))
+      for (const problem of solved) report({ event: 'solved', problem })
+      reported = now
     },
-    conditions(troubles: ReturnType<typeof findTroubles>): void {
-      reportedConditions = reportNew(
-        reportedConditions,
-        troubles.map((trouble) => ({ event: 'condition', ...trouble })),
-      )
-    },
-    gateways(gateways: ReturnType<typeof summarizeGateways>): void {
+    gateways(gateways: readonly GatewaySummary[]): void {
       const text = JSON.stringify(gateways)
       if (text === lastGateways) return
       lastGateways = text
@@ -105,3 +116,8 @@ function createReporter(report: (event: ReportEvent) => void) {
     },
   }
 }
+
+const isShown = (finding: Finding): boolean => finding.event !== 'condition' || !finding.isConsequence
+
+/** Without its position: an edit above a problem moves it. */
+const keyOf = (finding: Finding): string => JSON.stringify({ ...finding, line: undefined, column: undefined })

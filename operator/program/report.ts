@@ -1,13 +1,16 @@
 import type { Bind, Listener, Route } from '#gen/config/types.ts'
 import { isBad } from '../model/conditions.ts'
 import type { Condition, ObjectStatus, Translation } from '../model/translation.ts'
+import type { Place } from '../source/reader.ts'
 
 /** Output of directory mode, one JSON object per line (README.md). */
 export type ReportEvent =
   | { readonly event: 'listening'; readonly address: string }
   | { readonly event: 'config'; readonly gateways: readonly GatewaySummary[] }
-  | { readonly event: 'error'; readonly file?: string; readonly line?: number; readonly message: string }
-  | ({ readonly event: 'condition' } & ConditionReport)
+  | ({ readonly event: 'error'; readonly message: string } & Partial<Place>)
+  | ({ readonly event: 'condition'; readonly isConsequence: boolean } & ConditionReport & Partial<Place>)
+  | ({ readonly event: 'warning'; readonly kind: string; readonly namespace: string; readonly name: string; readonly message: string } & Partial<Place>)
+  | { readonly event: 'solved'; readonly problem: string }
 
 export interface GatewaySummary {
   readonly namespace: string

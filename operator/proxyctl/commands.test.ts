@@ -229,7 +229,7 @@ describe('lint of standard input', () => {
     })
     const { code, stdout } = await run(['lint', '-'], { input: manifests.replace('{timeouts: ', '{timeout: ') })
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^error +stdin:\d+ +spec\.traffic\.timeout: unknown field; did you mean timeouts\?/m)
+    expect(stdout).toMatch(/^error +stdin:\d+:\d+ +spec\.traffic\.timeout: unknown field; did you mean timeouts\?/m)
   })
 
   test('reports a config file by line', async () => {

@@ -1,12 +1,19 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ObjectFinding } from '../program/findings.ts'
+import type { Place } from '../source/reader.ts'
 import { UsageError, alignColumns, type Output } from './output.ts'
 import type { Command } from './types.ts'
 
-/** An error or a note. `where` is `file:line`, `file:line:column`, or the object. */
+/** An error or a note. `where` is the object, or `file:line` or `file:line:column` where none is known. */
 interface Finding {
   readonly severity: 'error' | 'note'
   readonly where: string
   readonly message: string
+  /** Path of the file as the user would type it. */
+  readonly file?: string
+  readonly line?: number
+  readonly column?: number
 }
 
 /** Name of standard input in findings. */
@@ -27,7 +34,7 @@ export const runLint: Command = async ({ args, options, output, readInput }) => 
   if (options.expand === true && findings.every(({ severity }) => severity !== 'error')) return printExpansion(name, text, output)
   const errors = findings.filter(({ severity }) => severity === 'error').length
   output.print({ errors, findings }, () => [
-    ...alignColumns(findings.map(({ severity, where, message }) => [output.paint(severity === 'error' ? 'red' : 'gray', severity), where, message])),
+    ...alignColumns(findings.map((finding) => [output.paint(finding.severity === 'error' ? 'red' : 'gray', finding.severity), ...describe(finding)])),
     errors === 0 ? output.paint('green', `${name}: no error`) : `${name}: ${errors} error${errors === 1 ? '' : 's'}`,
   ])
   return errors === 0 ? 0 : 1
@@ -35,31 +42,44 @@ export const runLint: Command = async ({ args, options, output, readInput }) => 
 
 async function checkManifests(path: string, text: string | undefined, defaultNamespace: string | undefined): Promise<Finding[]> {
   // Loaded on demand: the translation is large.
-  const [{ readManifests, readManifestsOf }, { findTroubles }, { findUnguardedPaths }] = await Promise.all([
+  const [{ readManifests, readManifestsOf }, { findUnguardedPaths }] = await Promise.all([
     import('./manifests.ts'),
-    import('../program/report.ts'),
     import('../translate/backend/unguarded.ts'),
   ])
-  const { problems, translation, strayRoutes, overlays } =
+  const { problems, translation, conditions, strayRoutes, overlaps, overlays } =
     text === undefined ? await readManifests(path, defaultNamespace) : readManifestsOf(path, text, defaultNamespace)
+  // Files are relative to a directory, and the name of a file that is checked alone.
+  const isDirectory = text === undefined && (await stat(path)).isDirectory()
+  const toPlace = (place: Place): Place => ({ file: isDirectory ? join(path, place.file) : path, line: place.line, column: place.column })
+  const toFindings = (severity: Finding['severity'], found: readonly ObjectFinding[]): Finding[] =>
+    found.map(({ kind, namespace, name, message, place }) => {
+      return { severity, where: `${kind} ${namespace === '' ? name : `${namespace}/${name}`}`, message, ...(place === undefined ? {} : toPlace(place)) }
+    })
+  // One cause is one line.
+  const causes = conditions.filter(({ isConsequence }) => !isConsequence)
   return [
-    ...problems.map(({ severity, file, line, field, message }) => ({
-      severity,
-      where: `${file}:${line}`,
-      message: field === '' ? message : `${field}: ${message}`,
-    })),
-    ...findTroubles(translation.statuses).map(({ kind, namespace, name, type, reason, message }) => ({
-      severity: 'error' as const,
-      where: `${kind} ${namespace === '' ? name : `${namespace}/${name}`}`,
-      message: `${type}: ${reason}: ${message}`,
-    })),
-    ...overlays.map(({ namespace, name, message }) => ({ severity: 'error' as const, where: `ProxyParameters ${namespace}/${name}`, message })),
+    ...problems.map(({ severity, field, message, ...place }): Finding => {
+      const { file, line, column } = toPlace(place)
+      return { severity, where: `${place.file}:${line}`, message: field === '' ? message : `${field}: ${message}`, file, line, column }
+    }),
+    ...toFindings(
+      'error',
+      causes.map((each) => ({ ...each, message: `${each.type}: ${each.reason}: ${each.message}` })),
+    ),
+    ...toFindings('error', overlays),
     ...[...findUnguardedPaths(translation.gateways.values())].flatMap(([key, lines]) =>
       lines.map((message) => ({ severity: 'note' as const, where: `ProxyBackend ${key}`, message })),
     ),
     // Its Gateway may be among other manifests.
-    ...strayRoutes.map(({ kind, namespace, name, message }) => ({ severity: 'note' as const, where: `${kind} ${namespace}/${name}`, message })),
+    ...toFindings('note', [...strayRoutes, ...overlaps]),
   ]
+}
+
+/** The columns of a finding: `file:line:column`, then the object and the message. */
+function describe({ where, message, file, line, column }: Finding): readonly [place: string, text: string] {
+  if (file === undefined) return [where, message]
+  const place = [file, line, column].filter((part) => part !== undefined).join(':')
+  return [place, where.includes(' ') ? `${where}: ${message}` : message]
 }
 
 /** Whether a text has one of the top-level fields of a config file and no apiVersion. */

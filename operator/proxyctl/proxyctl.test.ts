@@ -70,7 +70,7 @@ describe('lint', () => {
     const file = write('bad.yaml', gateway + policy('{timeouts: {reqest: 1s}}'))
     const { code, stdout } = await run(['lint', file])
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^error +bad\.yaml:\d+ +spec\.traffic\.timeouts\.reqest: unknown field; did you mean request\?$/m)
+    expect(stdout).toMatch(/^error +\S*bad\.yaml:\d+:\d+ +spec\.traffic\.timeouts\.reqest: unknown field; did you mean request\?$/m)
   })
 
   test('checks a config file as the data plane does', async () => {
@@ -87,8 +87,10 @@ describe('lint', () => {
     const overlays = '  deployment: {spec: {replicaz: 3}}\n  service: {spec: {ports: 80}}\n'
     const { code, stdout } = await run(['lint', write('overlays.yaml', `${parameters}${overlays}`)])
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^error +ProxyParameters default\/p +spec\.deployment\.spec\.replicaz: unknown field, ignored; did you mean replicas\? \[PX1023\]$/m)
-    expect(stdout).toMatch(/^error +ProxyParameters default\/p +spec\.service\.spec\.ports is 80; give a list/m)
+    expect(stdout).toMatch(
+      /^error +\S*overlays\.yaml:5:23 +ProxyParameters default\/p: spec\.deployment\.spec\.replicaz: unknown field, ignored; did you mean replicas\? \[PX1023\]$/m,
+    )
+    expect(stdout).toMatch(/^error +\S*overlays\.yaml:6:20 +ProxyParameters default\/p: spec\.service\.spec\.ports is 80; give a list/m)
   })
 
   test('names the ports of a Service that lacks the port of a backendRef', async () => {
@@ -104,7 +106,16 @@ describe('lint', () => {
     expect(code).toBe(1)
     expect(JSON.parse(stdout)).toEqual({
       errors: 1,
-      findings: [{ severity: 'error', where: 'HTTPRoute default/web', message: 'ResolvedRefs: BackendNotFound: Service not found: default/nothing [PX1207]' }],
+      findings: [
+        {
+          severity: 'error',
+          where: 'HTTPRoute default/web',
+          message: 'ResolvedRefs: BackendNotFound: Service not found: default/nothing [PX1207]',
+          file,
+          line: expect.any(Number),
+          column: expect.any(Number),
+        },
+      ],
     })
   })
 })
@@ -135,8 +146,10 @@ spec:
 
 test('a route without its Gateway is a note of lint and a warning of status', async () => {
   const file = write('stray.yaml', route('nothing'))
-  expect((await run(['lint', file])).stdout).toMatch(/^note +HTTPRoute default\/web +not in these manifests: Gateway default\/gw$/m)
-  expect((await run(['status', '--dir', file])).stdout).toMatch(/^warning +HTTPRoute +default\/web +not in these manifests: Gateway default\/gw$/m)
+  expect((await run(['lint', file])).stdout).toMatch(
+    /^note +\S*stray\.yaml:\d+:\d+ +HTTPRoute default\/web: not in these manifests: Gateway default\/gw \[PX1114\]$/m,
+  )
+  expect((await run(['status', '--dir', file])).stdout).toMatch(/^warning +HTTPRoute +default\/web +not in these manifests: Gateway default\/gw \[PX1114\]$/m)
 })
 
 describe('status', () => {

@@ -81,7 +81,7 @@ async function describeManifests(directory: string, defaultNamespace: string | u
         return { severity: 'error', kind: 'manifest', namespace: '', name: `${file}:${line}`, conditions: [field === '' ? message : `${field}: ${message}`] }
       }),
     ...translation.statuses.map(describeObject),
-    ...strayRoutes.map(({ message, ...object }): Row => ({ severity: 'warning', ...object, conditions: [message] })),
+    ...strayRoutes.map(({ message, kind, namespace, name }): Row => ({ severity: 'warning', kind, namespace, name, conditions: [message] })),
   ]
 }
 

@@ -63,7 +63,7 @@ describe('reading a directory', () => {
   test('accepts a single file', async () => {
     await write('only.yaml', secret('one', 'v', 'oops: 1\n'))
     const { problems } = await loadDirectory(join(root, 'only.yaml'))
-    expect(problems.map(({ text }) => text)).toEqual([expect.stringMatching(/^only\.yaml:5: oops: unknown field; known here: /)])
+    expect(problems.map(({ text }) => text)).toEqual([expect.stringMatching(/^only\.yaml:5:1: oops: unknown field; known here: /)])
   })
 
   test('throws when there is no such directory', async () => {
@@ -98,14 +98,14 @@ describe('reading a directory', () => {
     await write('b.yaml', `# comment\n${secret('one', 'second')}`)
     const load = await loadDirectory(root)
     expect(valueOf(load, 'one')).toBe('first')
-    expect(load.problems.map(({ text }) => text)).toEqual(['b.yaml:4: metadata.name: Secret default/one is already defined at a.yaml:3; that one counts'])
+    expect(load.problems.map(({ text }) => text)).toEqual(['b.yaml:4:12: metadata.name: Secret default/one is already defined at a.yaml:3; that one counts'])
   })
 
   test('reports a duplicate cluster-scoped object without a namespace', async () => {
     const text = 'apiVersion: v1\nkind: Namespace\nmetadata: {name: one}\n'
     await write('a.yaml', `${text}---\n${text}`)
     expect((await loadDirectory(root)).problems.map(({ text: each }) => each)).toEqual([
-      'a.yaml:7: metadata.name: Namespace one is already defined at a.yaml:3; that one counts',
+      'a.yaml:7:12: metadata.name: Namespace one is already defined at a.yaml:3; that one counts',
     ])
   })
 

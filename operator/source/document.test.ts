@@ -279,7 +279,7 @@ describe('a valid manifest, completed as by an API server,', () => {
       'apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Namespace\n    metadata: {name: a}\n  - apiVersion: v1\n    kind: Secret\n    metadata: {name: b}\n    date: {}',
     )
     expect(items.map(({ id }) => id)).toEqual(['Namespace//a', 'Secret/default/b'])
-    expect(findings).toEqual([{ severity: 'error', line: 10, field: 'date', message: 'unknown field; did you mean data?' }])
+    expect(findings).toEqual([{ severity: 'error', line: 10, column: 5, field: 'date', message: 'unknown field; did you mean data?' }])
   })
 
   test('may use YAML merge keys and anchors', () => {

@@ -6,11 +6,15 @@ import { schemas } from './schemas.ts'
 import { suggest } from '#api/suggest.ts'
 import { validate, type Issue, type Path } from './validate.ts'
 
-/** A message to the user about a file. Notes are not mistakes. */
-interface Finding {
-  readonly severity: 'error' | 'note'
-  /** 1-based, in the chunk. */
+/** A position in a chunk, both numbers from 1. */
+export interface Position {
   readonly line: number
+  readonly column: number
+}
+
+/** A message to the user about a file. Notes are not mistakes. */
+interface Finding extends Position {
+  readonly severity: 'error' | 'note'
   readonly field: string
   readonly message: string
 }
@@ -19,8 +23,9 @@ interface Finding {
 interface Item {
   /** `<kind>/<namespace>/<name>`. */
   readonly id: string
-  readonly line: number
   readonly object?: KubeObject
+  /** Position of a field, or of the last part of its path that exists. */
+  positionOf(path: Path): Position
 }
 
 /** The objects and problems of one YAML document. */
@@ -53,22 +58,22 @@ export function readChunk(text: string, defaultNamespace = 'default'): Chunk {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false })
   const [syntax] = document.errors
-  if (syntax) return unreadable(lines.linePos(syntax.pos[0]).line, `YAML: ${syntax.message}`)
+  if (syntax) return unreadable(toPosition(lines, syntax.pos[0]), `YAML: ${syntax.message}`)
   let value: unknown
   try {
     value = document.toJS()
   } catch (error) {
-    return unreadable(1, `YAML: ${error instanceof Error ? error.message : String(error)}`)
+    return unreadable({ line: 1, column: 1 }, `YAML: ${error instanceof Error ? error.message : String(error)}`)
   }
   if (value === null || value === undefined) return { items: [], findings: [], isUnreadable: false }
   const parts = isList(value) ? value.items.map((item, index) => ({ item, path: ['items', index] as Path })) : [{ item: value, path: [] as Path }]
-  const read = parts.map(({ item, path }) => readObject(item, defaultNamespace, (inner) => lineAt(document, lines, [...path, ...inner])))
+  const read = parts.map(({ item, path }) => readObject(item, defaultNamespace, (inner) => positionAt(document, lines, [...path, ...inner])))
   return { items: read.flatMap(({ items }) => items), findings: read.flatMap(({ findings }) => findings), isUnreadable: read.some((each) => each.isUnreadable) }
 }
 
-const unreadable = (line: number, message: string, field = ''): Chunk => ({
+const unreadable = (position: Position, message: string, field = ''): Chunk => ({
   items: [],
-  findings: [{ severity: 'error', line, field, message }],
+  findings: [{ severity: 'error', ...position, field, message }],
   isUnreadable: true,
 })
 
@@ -76,8 +81,13 @@ function isList(value: unknown): value is { items: unknown[] } {
   return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'List' && 'items' in value && Array.isArray(value.items)
 }
 
-/** Line of the deepest node on the way to `path` that exists; of the key, where there is one. */
-function lineAt(document: Document.Parsed, lines: LineCounter, path: Path): number {
+function toPosition(lines: LineCounter, offset: number): Position {
+  const { line, col } = lines.linePos(offset)
+  return { line, column: col }
+}
+
+/** Position of the deepest node on the way to `path` that exists; of the key, where there is one. */
+function positionAt(document: Document.Parsed, lines: LineCounter, path: Path): Position {
   let node: unknown = document.contents
   let offset = document.contents?.range[0] ?? 0
   for (const step of path) {
@@ -92,7 +102,7 @@ function lineAt(document: Document.Parsed, lines: LineCounter, path: Path): numb
       if (range) offset = range[0]
     } else break
   }
-  return lines.linePos(offset).line
+  return toPosition(lines, offset)
 }
 
 /** `spec.listeners[0].port`. */
@@ -127,28 +137,28 @@ interface RawObject {
   readonly metadata?: { readonly name?: unknown; readonly namespace?: unknown }
 }
 
-function readObject(value: unknown, defaultNamespace: string, lineOf: (path: Path) => number): Chunk {
+function readObject(value: unknown, defaultNamespace: string, positionOf: (path: Path) => Position): Chunk {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return unreadable(lineOf([]), 'expected an object with apiVersion, kind and metadata')
+    return unreadable(positionOf([]), 'expected an object with apiVersion, kind and metadata')
   const raw = value as RawObject
   for (const field of ['apiVersion', 'kind'] as const) {
-    if (typeof raw[field] !== 'string') return unreadable(lineOf([field]), `${field} is required; add it`, field)
+    if (typeof raw[field] !== 'string') return unreadable(positionOf([field]), `${field} is required; add it`, field)
   }
   const found = findKind(String(raw.apiVersion), String(raw.kind))
   if ('note' in found)
-    return { items: [], findings: [{ severity: 'note', line: lineOf(['kind']), field: 'kind', message: `${found.note}; ignored` }], isUnreadable: false }
-  if ('error' in found) return unreadable(lineOf(['kind']), found.error, 'kind')
+    return { items: [], findings: [{ severity: 'note', ...positionOf(['kind']), field: 'kind', message: `${found.note}; ignored` }], isUnreadable: false }
+  if ('error' in found) return unreadable(positionOf(['kind']), found.error, 'kind')
   const { kind } = found
-  if (typeof raw.metadata?.name !== 'string') return unreadable(lineOf(['metadata']), 'name is required; add it', 'metadata.name')
+  if (typeof raw.metadata?.name !== 'string') return unreadable(positionOf(['metadata']), 'name is required; add it', 'metadata.name')
 
   const namespace = kinds[kind].isClusterScoped ? '' : typeof raw.metadata.namespace === 'string' ? raw.metadata.namespace : defaultNamespace
-  const item = { id: `${kind}/${namespace}/${raw.metadata.name}`, line: lineOf(['metadata', 'name']) }
+  const item = { id: `${kind}/${namespace}/${raw.metadata.name}`, positionOf }
   const checked = validate(schemas[kind], value)
   const issues: Issue[] = [...checkNames(kind, raw.metadata.name, namespace), ...checked.issues]
   // With the schema satisfied, the value has the kind's shape.
   const object = issues.length === 0 ? complete(kind, namespace, checked.value as KubeObject) : undefined
   if (object) issues.push(...checkRules(object))
-  const findings = issues.map(({ path, message }): Finding => ({ severity: 'error', line: lineOf(path), field: fieldOf(path), message }))
+  const findings = issues.map(({ path, message }): Finding => ({ severity: 'error', ...positionOf(path), field: fieldOf(path), message }))
   return { items: [issues.length === 0 && object ? { ...item, object } : item], findings, isUnreadable: false }
 }
 

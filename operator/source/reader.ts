@@ -2,16 +2,19 @@ import type { Stats } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { CONTROLLER_NAME, GATEWAY_CLASS } from '#api/names.ts'
-import { readChunk, type Chunk } from './document.ts'
+import { readChunk, type Chunk, type Position } from './document.ts'
 import { apiVersionOf, type GatewayClass, type KubeObject } from './objects.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
 
-/** A message to the user about a directory. `text` is `file:line: field: message`. */
-interface Problem {
-  readonly severity: 'error' | 'note'
+/** A position in a file of the directory. */
+export interface Place extends Position {
   /** Relative to the directory. */
   readonly file: string
-  readonly line: number
+}
+
+/** A message to the user about a directory. `text` is `file:line:column: field: message`. */
+interface Problem extends Place {
+  readonly severity: 'error' | 'note'
   readonly field: string
   readonly message: string
   readonly text: string
@@ -23,6 +26,8 @@ export interface Load {
   readonly objects: readonly KubeObject[]
   /** Sorted by file and line. */
   readonly problems: readonly Problem[]
+  /** Position of a field of an object, or of the last part of its path that exists; undefined for objects that no file holds. */
+  locate(kind: string, namespace: string, name: string, path: readonly (string | number)[]): Place | undefined
   /** Files that were there before and are gone or empty now: they still count until a second look, since editors replace files in two steps. */
   readonly pending: readonly string[]
 }
@@ -211,34 +216,39 @@ function keepGood(parts: FileState['parts'], previous: ReadonlyMap<string, KubeO
   return good
 }
 
+const NAME = ['metadata', 'name']
+
 /** `Service default/web` for `Service/default/web`, `Namespace web` for `Namespace//web`. */
 const nameOf = (id: string): string => id.replace(/\/+/, ' ')
 
 function assemble(files: ReadonlyMap<string, FileState>, date: (object: KubeObject, fileIndex: number, position: number) => KubeObject): Omit<Load, 'pending'> {
   const problems: Problem[] = []
   const objects = new Map<string, KubeObject>()
-  const places = new Map<string, string>()
+  const places = new Map<string, (path: readonly (string | number)[]) => Place>()
   let fileIndex = 0
   for (const [file, { parts, good, failure }] of files) {
-    const report = (severity: Problem['severity'], line: number, field: string, message: string): void => {
-      problems.push({ severity, file, line, field, message, text: `${file}:${line}: ${field === '' ? '' : `${field}: `}${message}` })
+    const report = (severity: Problem['severity'], { line, column }: Position, field: string, message: string): void => {
+      problems.push({ severity, file, line, column, field, message, text: `${file}:${line}:${column}: ${field === '' ? '' : `${field}: `}${message}` })
     }
-    if (failure !== undefined) report('error', 1, '', failure)
-    const lines = new Map<string, number>()
+    if (failure !== undefined) report('error', { line: 1, column: 1 }, '', failure)
+    const own = new Map<string, (path: readonly (string | number)[]) => Place>()
     for (const { line, chunk } of parts) {
-      for (const finding of chunk.findings) report(finding.severity, line + finding.line - 1, finding.field, finding.message)
+      for (const finding of chunk.findings) report(finding.severity, { ...finding, line: line + finding.line - 1 }, finding.field, finding.message)
       for (const item of chunk.items) {
-        const at = line + item.line - 1
-        const first = lines.has(item.id) ? `${file}:${lines.get(item.id)}` : places.get(item.id)
-        if (first !== undefined) report('error', at, 'metadata.name', `${nameOf(item.id)} is already defined at ${first}; that one counts`)
-        else lines.set(item.id, at)
+        const placeOf = (path: readonly (string | number)[]): Place => {
+          const position = item.positionOf(path)
+          return { file, line: line + position.line - 1, column: position.column }
+        }
+        const first = (own.get(item.id) ?? places.get(item.id))?.(NAME)
+        if (first === undefined) own.set(item.id, placeOf)
+        else report('error', placeOf(NAME), 'metadata.name', `${nameOf(item.id)} is already defined at ${first.file}:${first.line}; that one counts`)
       }
     }
     let position = 0
     for (const [id, object] of good) {
       if (!objects.has(id)) {
         objects.set(id, date(object, fileIndex, position))
-        places.set(id, `${file}:${lines.get(id) ?? 1}`)
+        places.set(id, own.get(id) ?? (() => ({ file, line: 1, column: 1 })))
       }
       position++
     }
@@ -246,5 +256,6 @@ function assemble(files: ReadonlyMap<string, FileState>, date: (object: KubeObje
   }
   const list = [...objects.values(), ...(objects.has(`GatewayClass//${GATEWAY_CLASS}`) ? [] : [impliedClass])]
   problems.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1))
-  return { snapshot: createSnapshot(list), objects: list, problems }
+  const locate: Load['locate'] = (kind, namespace, name, path) => places.get(`${kind}/${namespace}/${name}`)?.(path)
+  return { snapshot: createSnapshot(list), objects: list, problems, locate }
 }

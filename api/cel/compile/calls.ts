@@ -1,7 +1,8 @@
 import type { CallNode } from '../ast.ts'
 import { chainOf } from '../ast.ts'
 import { CelError } from '../error.ts'
-import { findArities, findFunction, findMethod, isNamespace } from '../functions/index.ts'
+import { suggest } from '../../suggest.ts'
+import { findArities, findFunction, findMethod, isNamespace, listNames } from '../functions/index.ts'
 import { HostMap, HostText, load, store } from '../values.ts'
 import type { Stored, Value } from '../values.ts'
 import { findVariable, fromLiteral, fromLive, fromStored } from './code.ts'
@@ -63,6 +64,10 @@ function reportUnknown(compilation: Compilation, node: CallNode, name: string, i
   let message = `unknown ${isMethod ? 'method' : 'function'} "${name}"`
   if (arities.length > 0) message = `${name}() takes ${arities.join(' or ')} arguments, not ${node.args.length}`
   else if (other) message += isMethod ? `; it is a function: ${name}(…)` : `; it is a method: x.${name}(…)`
+  else {
+    const meant = suggest(name, listNames(isMethod))
+    if (meant !== undefined) message += `; did you mean "${meant}"?`
+  }
   const error = compilation.report(node, 'no_such_overload', message)
   for (const part of [...(node.target && isMethod ? [node.target] : []), ...node.args]) compilation.compile(part, scope)
   return error

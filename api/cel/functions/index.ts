@@ -37,6 +37,11 @@ export function findArities(name: string, isMethod: boolean): string[] {
   return [...(isMethod ? methods : functions).keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
 }
 
+/** Names of all functions or methods, for suggestions. */
+export function listNames(isMethod: boolean): Set<string> {
+  return new Set([...(isMethod ? methods : functions).keys()].map((key) => key.slice(0, key.lastIndexOf('/'))))
+}
+
 const namespaces = new Set([...functions.keys()].filter((key) => key.includes('.')).map((key) => key.slice(0, key.lastIndexOf('.'))))
 
 /** Whether functions have this prefix: `base64` of `base64.encode`. */

@@ -21,8 +21,15 @@ export interface ListenerSummary {
   readonly routes?: number
 }
 
+/** Position in a file of the directory, if known. */
+export interface Place {
+  readonly file?: string | undefined
+  readonly line?: number
+  readonly column?: number
+}
+
 /** A condition that reports a problem. */
-export interface ConditionEvent {
+export interface ConditionEvent extends Place {
   readonly event: 'condition'
   readonly kind: string
   readonly namespace: string
@@ -31,13 +38,26 @@ export interface ConditionEvent {
   readonly status: string
   readonly reason: string
   readonly message: string
+  /** Another condition reports the cause. */
+  readonly isConsequence?: boolean
 }
 
-interface ErrorEvent {
+interface ErrorEvent extends Place {
   readonly event: 'error'
-  readonly file?: string
-  readonly line?: number
   readonly message: string
+}
+
+interface WarningEvent extends Place {
+  readonly event: 'warning'
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly message: string
+}
+
+interface SolvedEvent {
+  readonly event: 'solved'
+  readonly problem: string
 }
 
 /** One line of the operator's standard output in directory mode (e2e/harness/README.md). */
@@ -46,6 +66,8 @@ export type OperatorEvent =
   | { readonly event: 'config'; readonly gateways: readonly GatewaySummary[] }
   | ErrorEvent
   | ConditionEvent
+  | WarningEvent
+  | SolvedEvent
 
 /** A running operator. */
 export interface Operator {

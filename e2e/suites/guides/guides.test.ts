@@ -89,8 +89,9 @@ describe('run against a gateway,', () => {
 
     for (const line of section.blocks.filter(({ language }) => language === 'log').flatMap(({ text }) => text.trimEnd().split('\n'))) {
       test(`logs the line ${line}`, async () => {
-        const pattern = linePattern(line.replaceAll('default/', `${name}/`))
-        const problems = running.conditions().map((event) => describeEvent(event) ?? '')
+        // The test writes the objects of the section to another file.
+        const pattern = linePattern(line.replaceAll('default/', `${name}/`).replace(/\S+\.yaml:\d+:\d+: /, ''))
+        const problems = running.conditions().map((event) => describeEvent({ ...event, file: undefined }, '') ?? '')
         if (!problems.some((problem) => pattern.test(problem))) await running.dataplane.program.waitForLine(pattern, 20_000)
       })
     }
