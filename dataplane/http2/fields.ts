@@ -8,7 +8,7 @@ import { encodeName, encodeValue } from './hpack.ts'
 const unsentFields = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'host'])
 
 /** Whether a field (lower case) of a peer makes its message malformed (RFC 9113 §8.2.2). */
-export function isConnectionField(name: string, value: string): boolean {
+function isConnectionField(name: string, value: string): boolean {
   switch (name) {
     case 'connection':
     case 'keep-alive':

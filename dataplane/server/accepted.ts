@@ -236,11 +236,8 @@ export class Accepted implements Waiter {
       onRefuse: (error: Error) => hooks.onRefuse?.(error, connection),
       ...(deadlines !== undefined && { deadlines }),
     }
-    if (isHttp2) {
-      socket.pause()
-      if (initial !== undefined) socket.unshift(initial)
-      this.#serving = serveHttp2(socket, { ...options, ...(http2 !== undefined && { settings: http2 }) })
-    } else this.#serving = serveHttp1(socket, { ...options, initial, ...http1 })
+    if (isHttp2) this.#serving = serveHttp2(socket, { ...options, ...(http2 !== undefined && { settings: http2 }) }, initial)
+    else this.#serving = serveHttp1(socket, { ...options, initial, ...http1 })
     if (this.#owner.isDraining) this.#serving.drain()
   }
 

@@ -95,7 +95,7 @@ let dateText = ''
 let dateSecond = 0
 
 /** Current time as an IMF-fixdate, cached for a second. */
-function httpDate(): string {
+export function httpDate(): string {
   const second = Math.floor(Date.now() / 1000)
   if (second !== dateSecond) {
     dateSecond = second

@@ -1,7 +1,8 @@
 import { HeaderList } from '../../http/headers.ts'
 import type { RequestHead } from '../../http/message.ts'
 import { isFramingSpelling } from '../../http/names.ts'
-import { acceptsUnderscores, isAuthority, isOriginForm, isToken, listElements, MessageError, parseContentLength, type Underscores } from '../../http/syntax.ts'
+import { acceptsUnderscores, isAuthority, isOriginForm, isToken, MessageError, parseContentLength, type Underscores } from '../../http/syntax.ts'
+import { PROTOCOL_ERROR, StreamError } from '../../http2/frames.ts'
 
 /** A request head with the fields that only the stream needs. */
 export interface Http2Request {
@@ -11,36 +12,42 @@ export interface Http2Request {
 }
 
 /**
- * Parses a header block (RFC 9113 §8.3). nghttp2 has already checked its general form: lower-case names, pseudo-headers
- * first and once, no connection-specific fields. This checks what a later HTTP/1.1 hop could read differently, and `maxHeaderList`,
- * which nghttp2 enforces only after the client has acknowledged it. `scheme` is the connection's. Throws MessageError.
+ * Parses a header section (RFC 9113 §8.3) of names and values that the decoder found valid. Throws StreamError if it is malformed, and MessageError
+ * for what HTTP/2 permits but a later HTTP/1.1 hop could read differently. `scheme` is the connection's.
  */
-export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'https', maxHeaderList: number, underscores?: Underscores): Http2Request {
+export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'https', underscores?: Underscores): Http2Request {
   const fields: string[] = []
-  let method = ''
-  let target = ''
+  let method: string | undefined
+  let target: string | undefined
+  let receivedScheme: string | undefined
   let authority: string | undefined
   let host: string | undefined
   let cookie = -1
   let contentLength: number | undefined
   let expectsContinue = false
   let acceptsTrailers = false
-  let size = 0
+  /** Index of the first field after the pseudo-header fields. */
+  let fieldsStart = 0
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? ''
     const value = raw[i + 1] ?? ''
-    size += name.length + value.length + 32
+    if (name.charCodeAt(0) === 58 && fieldsStart !== i) throw new StreamError(PROTOCOL_ERROR, 'pseudo-header field after other fields')
     switch (name) {
       case ':method':
-        method = value
+        method = onlyOne(method, value)
+        fieldsStart = i + 2
         break
       case ':path':
-        target = value
+        target = onlyOne(target, value)
+        fieldsStart = i + 2
         break
       case ':authority':
-        authority = value
+        authority = onlyOne(authority, value)
+        fieldsStart = i + 2
         break
       case ':scheme':
+        receivedScheme = onlyOne(receivedScheme, value)
+        fieldsStart = i + 2
         break
       case 'host':
         if (host !== undefined && host !== value) throw new MessageError(400, 'duplicate host')
@@ -62,24 +69,30 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
         expectsContinue = true
         break
       case 'te':
-        acceptsTrailers ||= listElements(value).includes('trailers')
+        if (value.toLowerCase() !== 'trailers') throw new StreamError(PROTOCOL_ERROR, 'te is not trailers')
+        acceptsTrailers = true
         break
       case 'trailer':
+      case 'proxy-authenticate':
+        break
       case 'connection':
       case 'keep-alive':
       case 'proxy-connection':
-      case 'proxy-authenticate':
       case 'transfer-encoding':
       case 'upgrade':
-        break
+        throw new StreamError(PROTOCOL_ERROR, `field ${name} in HTTP/2`)
       default:
-        if (name.charCodeAt(0) === 58) throw new MessageError(400, 'unknown pseudo-header')
+        if (name.charCodeAt(0) === 58) throw new StreamError(PROTOCOL_ERROR, 'unknown pseudo-header field')
         if (!name.includes('_') || (acceptsUnderscores(underscores) && !isFramingSpelling(name))) fields.push(name, value)
     }
   }
-  if (size > maxHeaderList) throw new MessageError(431, `request header section exceeds ${maxHeaderList} bytes`)
-  if (!isToken(method)) throw new MessageError(400, 'invalid method')
+  if (method === undefined) throw new StreamError(PROTOCOL_ERROR, 'request without :method')
   const isConnect = method === 'CONNECT'
+  if (isConnect) {
+    if (receivedScheme !== undefined || target !== undefined || authority === undefined) throw new StreamError(PROTOCOL_ERROR, 'CONNECT has :authority only')
+  } else if (!receivedScheme || !target) throw new StreamError(PROTOCOL_ERROR, 'request without :scheme or :path')
+  target ??= ''
+  if (!isToken(method)) throw new MessageError(400, 'invalid method')
   if (!isConnect && target !== '*' && !isOriginForm(target)) throw new MessageError(400, 'invalid :path')
   if (target === '*' && method !== 'OPTIONS') throw new MessageError(400, ':path * is for OPTIONS only')
   if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase())
@@ -88,7 +101,7 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
   if (authority !== '' && !isAuthority(authority)) throw new MessageError(400, 'invalid :authority')
   const request: RequestHead = {
     method,
-    target: isConnect ? '' : target,
+    target,
     scheme,
     authority,
     version: 'HTTP/2',
@@ -98,4 +111,9 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
     acceptsTrailers,
   }
   return { request, contentLength, expectsContinue }
+}
+
+function onlyOne(known: string | undefined, value: string): string {
+  if (known !== undefined) throw new StreamError(PROTOCOL_ERROR, 'duplicate pseudo-header field')
+  return value
 }

@@ -1,7 +1,21 @@
-import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { sharedDeadlines, type Deadlines, type Waiter } from '../../http/deadlines.ts'
-import { Http2ServerStream, type Http2StreamOwner } from './stream.ts'
+import { Http2Connection } from '../../http2/connection.ts'
+import {
+  ConnectionError,
+  MAX_STREAM_ID,
+  NO_ERROR,
+  PROTOCOL_ERROR,
+  REFUSED_STREAM,
+  settingBytes,
+  SETTINGS_INITIAL_WINDOW_SIZE,
+  SETTINGS_MAX_CONCURRENT_STREAMS,
+  SETTINGS_MAX_FRAME_SIZE,
+  SETTINGS_MAX_HEADER_LIST_SIZE,
+  STREAM_CLOSED,
+} from '../../http2/frames.ts'
+import type { HeaderProblem } from '../../http2/hpack.ts'
+import { Http2ServerStream, type ServerStreamOwner } from './stream.ts'
 import { defaultHttp2Settings, type Http2Options, type Http2Settings } from './options.ts'
 
 /** A client's HTTP/2 connection. */
@@ -15,94 +29,83 @@ export interface Http2Server {
 
 /** Maximum time between the first GOAWAY, which still accepts new streams, and the second (RFC 9113 §6.8). */
 const NOTICE_MS = 1000
-const ALL_STREAMS = 2 ** 31 - 1
+/** Ranges of skipped stream identifiers that are remembered. */
+const MAX_SKIPPED = 16
+/** Payloads of PING: keep-alive, and the one that follows the first GOAWAY. */
+const KEEP_ALIVE = 'keepaliv'
+const DRAIN = 'draining'
 
 /**
- * Serves HTTP/2 on an accepted socket, plaintext by prior knowledge or decrypted with ALPN h2 (RFC 9113). The caller must put bytes that
- * it has read back into the socket (`unshift`) and must not read from it any more.
+ * Serves HTTP/2 on an accepted socket, plaintext by prior knowledge or decrypted with ALPN h2 (RFC 9113). `initial`: what the caller has read from
+ * the socket; it must not read from it any more.
  */
-export function serveHttp2(socket: Duplex, options: Http2Options): Http2Server {
-  return new Http2Connection(socket, options)
+export function serveHttp2(socket: Duplex, options: Http2Options, initial?: Buffer): Http2Server {
+  const connection = new ServerConnection(socket, options)
+  connection.begin(initial)
+  return connection
 }
 
-class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
+class ServerConnection extends Http2Connection<Http2ServerStream> implements Http2Server, ServerStreamOwner, Waiter {
   deadlineMs = Infinity
   readonly options: Http2Options
   readonly scheme: 'http' | 'https'
-  readonly #session: ServerHttp2Session
   readonly settings: Http2Settings
   readonly #deadlines: Deadlines
-  readonly #streams = new Set<Http2ServerStream>()
+  /** Requests whose handler has not returned; those of streams that were reset count too. */
+  #running = 0
+  #skipped: { readonly from: number; readonly to: number }[] = []
   #idleAtMs = Infinity
   #pingAtMs = Infinity
   #isPinging = false
   #isDraining = false
+  /** Streams above are not accepted any more. */
+  #lastAccepted = MAX_STREAM_ID
   #closeAtMs = Infinity
 
   constructor(socket: Duplex, options: Http2Options) {
+    const settings = { ...defaultHttp2Settings, ...options.settings }
+    const deadlines = options.deadlines ?? sharedDeadlines
+    super(socket, settings, true, () => deadlines.nowMs)
     this.options = options
+    this.settings = settings
     this.scheme = options.connection.tls === undefined ? 'http' : 'https'
-    this.#deadlines = options.deadlines ?? sharedDeadlines
-    const settings = (this.settings = { ...defaultHttp2Settings, ...options.settings })
-    const session = (this.#session = performServerHandshake(socket, {
-      settings: {
-        initialWindowSize: settings.streamWindow,
-        maxFrameSize: settings.maxFrame,
-        maxConcurrentStreams: settings.maxConcurrentStreams,
-        maxHeaderListSize: settings.maxHeaderList,
-        enablePush: false,
-      },
-      // Fields are limited by total size only (traffic.md §10), so disable Node's limit of 128 fields; each counts as 32 bytes or more.
-      maxHeaderListPairs: Math.ceil(settings.maxHeaderList / 32),
-      // Floods close the connection: bad frames, refused streams, resets (CVE-2023-44487), settings, pings.
-      maxSessionInvalidFrames: 100,
-      maxSessionRejectedStreams: 100,
-      streamResetBurst: 1000,
-      streamResetRate: 33,
-      maxSettings: 32,
-      maxOutstandingPings: 10,
-      // In megabytes, including the windows of paused streams.
-      maxSessionMemory: Math.max(10, Math.ceil((settings.streamWindow * settings.maxConcurrentStreams) / 1_048_576) + 2),
-    }))
-    session.on('stream', (stream, _headers, flags, raw) => this.#serve(stream, flags, raw))
-    // The session destroys itself and emits an event on each stream.
-    session.on('error', () => undefined)
-    session.once('close', () => this.#closed())
-    if (session.destroyed) return
-    if (settings.connectionWindow > 65_535) session.setLocalWindowSize(settings.connectionWindow)
+    this.#deadlines = deadlines
+  }
+
+  begin(initial: Buffer | undefined): void {
+    const { settings } = this
     this.#deadlines.add(this)
     this.#becomeIdle()
     if (settings.keepAliveMs > 0) this.#pingAtMs = this.#deadlines.nowMs + settings.keepAliveMs
     this.#schedule()
+    this.open(
+      settingBytes(SETTINGS_MAX_CONCURRENT_STREAMS, settings.maxConcurrentStreams) +
+        settingBytes(SETTINGS_INITIAL_WINDOW_SIZE, settings.streamWindow) +
+        settingBytes(SETTINGS_MAX_FRAME_SIZE, settings.maxFrame) +
+        settingBytes(SETTINGS_MAX_HEADER_LIST_SIZE, settings.maxHeaderList),
+      initial,
+    )
   }
 
   get isIdle(): boolean {
-    return this.#streams.size === 0
+    return this.streams.size === 0
   }
 
   drain(): void {
-    if (this.#isDraining || this.#session.destroyed) return
+    if (this.#isDraining || this.isClosed) return
     this.#isDraining = true
     // Requests in transit are still served, because the client learns of the shutdown before any stream is refused.
-    this.#session.goaway(0, ALL_STREAMS)
-    this.#session.ping((error) => {
-      if (error === null) this.#closeInOrder()
-    })
+    this.goaway(MAX_STREAM_ID, NO_ERROR)
+    this.ping(DRAIN)
     this.#closeAtMs = this.#deadlines.nowMs + NOTICE_MS
     this.#schedule()
   }
 
   close(force: boolean): void {
     if (!force) return this.drain()
-    for (const stream of this.#streams) stream.cut('shutdown')
-    this.#session.destroy()
-  }
-
-  streamClosed(stream: Http2ServerStream): void {
-    this.#streams.delete(stream)
-    if (this.#streams.size > 0) return
-    this.#becomeIdle()
-    this.#schedule()
+    for (const stream of this.streams.values()) stream.cut('shutdown')
+    this.output.flush()
+    this.socket.destroy()
   }
 
   expire(): void {
@@ -112,11 +115,92 @@ class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
     this.#schedule()
   }
 
-  #serve(stream: ServerHttp2Stream, flags: number, raw: string[]): void {
+  // Streams.
+
+  handlerStarted(): void {
+    this.#running++
+  }
+
+  handlerReturned(): void {
+    this.#running--
+  }
+
+  protected override acceptHeaders(id: number, fields: readonly string[], endStream: boolean, problem: HeaderProblem | undefined): void {
+    if (id <= this.lastPeerId) return this.#rejectOld(id)
+    if ((id & 1) === 0) throw new ConnectionError(PROTOCOL_ERROR, 'client used an even stream identifier')
+    if (id > this.lastPeerId + 2) this.#skip(this.lastPeerId + 1, id - 1)
+    this.lastPeerId = id
+    if (id > this.#lastAccepted) return
+    const { maxConcurrentStreams } = this.settings
+    // A client that resets its streams must not start more work than one that waits (CVE-2023-44487).
+    if (this.streams.size >= maxConcurrentStreams || this.#running >= 2 * maxConcurrentStreams) {
+      this.refuse(id, REFUSED_STREAM, endStream)
+      return this.guard.countReset()
+    }
+    if (problem === 'malformed') {
+      this.refuse(id, PROTOCOL_ERROR, endStream)
+      return this.guard.countReset()
+    }
+    this.turnRequests++
     this.#idleAtMs = Infinity
-    const served = new Http2ServerStream(stream, this)
-    this.#streams.add(served)
-    served.serve(flags, raw)
+    const stream = new Http2ServerStream(this, id)
+    this.streams.set(id, stream)
+    const violation = stream.serve(fields, endStream, problem)
+    if (violation === undefined) return
+    this.reset(stream, violation)
+    this.guard.countReset()
+  }
+
+  /** HEADERS on a stream that is closed, or that was never opened. */
+  #rejectOld(id: number): void {
+    if (this.wasReset(id)) return
+    const wasUsed = (id & 1) === 1 && !this.#skipped.some(({ from, to }) => from <= id && id <= to)
+    throw wasUsed
+      ? new ConnectionError(STREAM_CLOSED, 'HEADERS on a closed stream')
+      : new ConnectionError(PROTOCOL_ERROR, 'stream identifier is not higher than the previous')
+  }
+
+  #skip(from: number, to: number): void {
+    this.#skipped.push({ from, to })
+    if (this.#skipped.length > MAX_SKIPPED) this.#skipped.shift()
+  }
+
+  protected override isIdleId(id: number): boolean {
+    return id > this.lastPeerId || (id & 1) === 0
+  }
+
+  protected override onPeerReset(): void {
+    this.guard.countReset()
+  }
+
+  protected override onStreamClosed(): void {
+    if (this.streams.size > 0) return
+    this.#becomeIdle()
+    this.#schedule()
+    if (this.#lastAccepted !== MAX_STREAM_ID) this.shutdown(undefined, 'connection is drained')
+  }
+
+  protected override onGoaway(): void {
+    // The client opens no more streams, and closes the connection when it is done.
+  }
+
+  protected override onSettings(): void {
+    // Nothing here depends on them.
+  }
+
+  // The connection.
+
+  protected override onPingAck(payload: string): void {
+    if (payload === DRAIN && this.#isDraining) this.#closeInOrder()
+    if (payload !== KEEP_ALIVE || !this.#isPinging) return
+    this.#isPinging = false
+    this.#pingAtMs = this.#deadlines.nowMs + this.settings.keepAliveMs
+    this.#schedule()
+  }
+
+  protected override onClosed(): void {
+    this.#deadlines.remove(this)
+    this.options.onClose?.()
   }
 
   #becomeIdle(): void {
@@ -124,30 +208,26 @@ class Http2Connection implements Http2Server, Http2StreamOwner, Waiter {
   }
 
   #keepAlive(now: number): void {
-    if (this.#isPinging) return this.#session.destroy()
-    const { keepAliveMs, keepAliveTimeoutMs } = this.settings
+    if (this.#isPinging) {
+      this.socket.destroy()
+      return
+    }
     this.#isPinging = true
-    this.#pingAtMs = now + keepAliveTimeoutMs
-    this.#session.ping(() => {
-      this.#isPinging = false
-      this.#pingAtMs = this.#deadlines.nowMs + keepAliveMs
-      this.#schedule()
-    })
+    this.#pingAtMs = now + this.settings.keepAliveTimeoutMs
+    this.ping(KEEP_ALIVE)
   }
 
   #closeInOrder(): void {
     this.#isDraining = true
     this.#closeAtMs = Infinity
     this.#idleAtMs = Infinity
-    this.#session.close()
+    if (this.isClosed || this.#lastAccepted !== MAX_STREAM_ID) return
+    this.#lastAccepted = this.lastPeerId
+    this.goaway(this.lastPeerId, NO_ERROR)
+    if (this.streams.size === 0) this.shutdown(undefined, 'connection is drained')
   }
 
   #schedule(): void {
     this.deadlineMs = Math.min(this.#idleAtMs, this.#pingAtMs, this.#closeAtMs)
-  }
-
-  #closed(): void {
-    this.#deadlines.remove(this)
-    this.options.onClose?.()
   }
 }
