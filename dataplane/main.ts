@@ -1,3 +1,6 @@
+import { SettingError } from './program/settings.ts'
+import { LogLevelError } from './telemetry/log.ts'
+import { withCode } from '#api/messages/code.ts'
 import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
 import { runDataplane } from './program/dataplane.ts'
@@ -44,7 +47,15 @@ async function main(): Promise<void> {
 try {
   await main()
 } catch (error) {
-  const lines = error instanceof ConfigFileError ? error.problems : [error instanceof Error ? error.message : String(error)]
+  const lines =
+    error instanceof ConfigFileError
+      ? error.problems
+      : [
+          withCode(
+            error instanceof Error ? error.message : String(error),
+            error instanceof SettingError || error instanceof LogLevelError ? 'PX4001' : 'PX4002',
+          ),
+        ]
   for (const line of lines) process.stderr.write(`dataplane: ${line}\n`)
   process.exit(1)
 }

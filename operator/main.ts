@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import { parseArgs } from 'node:util'
 import { XDS_PORT } from '#api/names.ts'
 import packageJson from '../package.json' with { type: 'json' }
@@ -57,6 +58,6 @@ async function startClusterMode(): Promise<{ close(): Promise<void> }> {
 try {
   await main()
 } catch (error) {
-  process.stderr.write(`operator: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`operator: ${withCode(error instanceof Error ? error.message : String(error), 'PX5001')}\n`)
   process.exit(1)
 }

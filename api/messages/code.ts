@@ -1,9 +1,12 @@
+import type { ConfigCode } from './config-messages.ts'
+import type { DataplaneCode } from './dataplane-messages.ts'
 import type { GatewayCode } from './gateway-messages.ts'
+import type { OperatorCode } from './operator-messages.ts'
 import type { PolicyCode } from './policy-messages.ts'
 import type { RouteCode } from './route-messages.ts'
 
 /** Stable code of a message, such as `PX1012`. A code is never used for another message, nor changed. */
-export type MessageCode = GatewayCode | RouteCode | PolicyCode
+export type MessageCode = GatewayCode | RouteCode | PolicyCode | ConfigCode | DataplaneCode | OperatorCode
 
 /** Appends the code to a message of a status, a validator or a command: `Service not found: shop/cart [PX1207]`. */
 export const withCode = (message: string, code: MessageCode): string => `${message} [${code}]`

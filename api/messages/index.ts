@@ -1,5 +1,8 @@
 import type { MessageCode } from './code.ts'
+import { configMessages } from './config-messages.ts'
+import { dataplaneMessages } from './dataplane-messages.ts'
 import { gatewayMessages } from './gateway-messages.ts'
+import { operatorMessages } from './operator-messages.ts'
 import { policyMessages } from './policy-messages.ts'
 import { routeMessages } from './route-messages.ts'
 import type { MessageEntry, MessageTable } from './types.ts'
@@ -18,6 +21,9 @@ export const messageAreas: readonly MessageArea[] = [
   { page: 'gateways', title: 'Gateways, listeners and deployment', messages: gatewayMessages },
   { page: 'routes', title: 'Routes and references to backends', messages: routeMessages },
   { page: 'policies', title: 'Policies and backends', messages: policyMessages },
+  { page: 'config', title: 'Config files', messages: configMessages },
+  { page: 'dataplane', title: 'Start and log of the data plane', messages: dataplaneMessages },
+  { page: 'operator', title: 'Start and log of the operator', messages: operatorMessages },
 ]
 
 /** The entry of a code, and the path of its page with its anchor; undefined if there is no such code. */

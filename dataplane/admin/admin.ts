@@ -85,7 +85,7 @@ export function createAdminApp({ logging, configDump, explainRoute, trace, onQui
   for (const [method, path] of index) app.all(path, (c) => c.text(`method not allowed: use ${method}\n`, 405, { allow: method }))
   app.notFound((c) => c.text('not found: / lists what there is\n', 404))
   app.onError((error, c) => {
-    log.error('admin request failed', { path: c.req.path, error })
+    log.error('admin request failed', { code: 'PX4012', path: c.req.path, error })
     return c.text('internal error\n', 500)
   })
   return app

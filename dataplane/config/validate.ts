@@ -1,3 +1,4 @@
+import { withCode, type MessageCode } from '#api/messages/code.ts'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import { DURATION_PATTERN } from '#api/duration.ts'
@@ -10,6 +11,7 @@ export interface SchemaProblem {
   readonly path: readonly (string | number)[]
   /** What is wrong, with the offending value if it is short; never a complete secret. */
   readonly text: string
+  readonly code: MessageCode
 }
 
 /** Text to show instead of the value at a path; undefined: show the value. */
@@ -78,7 +80,7 @@ export function formatPath(path: readonly (string | number)[]): string {
   return text === '' ? '.' : text
 }
 
-export const formatProblem = ({ path, text }: SchemaProblem): string => `${formatPath(path)}: ${text}`
+export const formatProblem = ({ path, text, code }: SchemaProblem): string => withCode(`${formatPath(path)}: ${text}`, code)
 
 type Show = (value: unknown) => string
 
@@ -127,24 +129,25 @@ function toProblem(root: unknown, error: ErrorObject, describe: Show, sourceOf: 
   const params = error.params as Record<string, unknown>
   switch (error.keyword) {
     case 'additionalProperties':
-      return { path: [...path, unknownField(error)], text: describeUnknown(unknownField(error), knownFields(error)) }
+      return { path: [...path, unknownField(error)], text: describeUnknown(unknownField(error), knownFields(error)), code: 'PX3005' }
     case 'required':
-      return { path, text: `${String(params['missingProperty'])} is missing` }
+      return { path, text: `${String(params['missingProperty'])} is missing`, code: 'PX3006' }
     case 'type':
-      return { path, text: `must be ${describeType(params['type'])}, is ${show(error.data)}` }
+      return { path, text: `must be ${describeType(params['type'])}, is ${show(error.data)}`, code: 'PX3007' }
     case 'enum':
       return {
         path,
         text: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}, is ${show(error.data)}${hintOf(error, sourceOf(path))}`,
+        code: 'PX3007',
       }
     case 'pattern':
-      return { path, text: `${patternHints[String(params['pattern'])] ?? error.message ?? 'is invalid'}, is ${show(error.data)}` }
+      return { path, text: `${patternHints[String(params['pattern'])] ?? error.message ?? 'is invalid'}, is ${show(error.data)}`, code: 'PX3007' }
     case 'oneOf':
     case 'anyOf':
     case 'not':
-      return { path, text: commentOf(error) ?? error.message ?? 'is invalid' }
+      return { path, text: commentOf(error) ?? error.message ?? 'is invalid', code: 'PX3007' }
     default:
-      return { path, text: `${error.message ?? 'is invalid'}, is ${show(error.data)}` }
+      return { path, text: `${error.message ?? 'is invalid'}, is ${show(error.data)}`, code: 'PX3007' }
   }
 }
 

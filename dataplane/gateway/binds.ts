@@ -144,7 +144,7 @@ export class Binds {
     } catch (error) {
       const isNew = open.failure === undefined
       open.failure = error instanceof Error ? error : new Error(String(error))
-      if (isNew) this.#telemetry.logging.logger('bind').error('port not open; it is tried again', { cause: open.failure.message })
+      if (isNew) this.#telemetry.logging.logger('bind').error('port cannot be opened; it is retried', { code: 'PX4007', cause: open.failure.message })
       setTimeout(() => {
         if (!open.isClosed) void this.#listen(open)
       }, RETRY_MS).unref()
@@ -187,7 +187,7 @@ export class Binds {
       choices.set(running.key, { choice, terms: JSON.stringify([listener.kind, listener.clientValidation]) })
       const before = this.#open.get(running.listener.bind)?.tls.get(running.key)?.choice.problem
       if (choice.problem !== undefined && choice.problem !== before)
-        this.#telemetry.logging.logger('bind').error('TLS handshakes fail', { listener: running.key, cause: choice.problem })
+        this.#telemetry.logging.logger('bind').error('TLS handshakes fail', { code: 'PX4008', listener: running.key, cause: choice.problem })
     }
     return choices
   }

@@ -121,7 +121,7 @@ function applyConfig({ logging, telemetry, store, services, gateway, binds }: Pa
   let timer: NodeJS.Timeout | undefined
   store.subscribe((snapshot) => {
     gateway.update(snapshot)
-    for (const error of gateway.newErrors()) log.warn('a pattern of a route never matches', { error })
+    for (const error of gateway.newErrors()) log.warn('a pattern of a route never matches', { code: 'PX4009', error })
     binds.update(snapshot)
     clearTimeout(timer)
     timer = setTimeout(() => {

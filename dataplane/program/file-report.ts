@@ -27,7 +27,7 @@ export function createFileReport(log: Pick<Logger, 'info' | 'warn' | 'error'>, f
   const solved = (problem: string): void => log.info('config file: problem solved', { problem })
   const warn: FileReport['warn'] = (read) => {
     for (const problem of without(warnings, read.warnings)) solved(problem)
-    for (const problem of without(read.warnings, warnings)) log.warn('part of the config file cannot work', { problem })
+    for (const problem of without(read.warnings, warnings)) log.warn('part of the config file cannot work', { code: 'PX4003', problem })
     warnings = read.warnings
   }
   return {
@@ -40,7 +40,7 @@ export function createFileReport(log: Pick<Logger, 'info' | 'warn' | 'error'>, f
     },
     failed({ problems }) {
       for (const problem of without(errors, problems)) solved(problem)
-      for (const problem of without(problems, errors)) log.error('config file not usable; its last good version stays', { error: problem })
+      for (const problem of without(problems, errors)) log.error('config file not usable; its last good version stays', { code: 'PX4004', error: problem })
       errors = problems
     },
   }

@@ -64,10 +64,10 @@ async function followStream(address: string, { settings, store, logging, registr
       else if (event.type === 'disconnected') connected.value = 0
       else if (event.type === 'applied') appliedAt.value = Date.now() / 1000
       if (event.type === 'disconnected')
-        log.warn('config stream disconnected; the last good config stays', { cause: event.cause, retryMs: Math.round(event.retryMs) })
+        log.warn('config stream disconnected; the last good config stays', { code: 'PX4005', cause: event.cause, retryMs: Math.round(event.retryMs) })
       else if (event.type === 'connected') log.info('config stream connected', { address })
       else if (event.type === 'applied') log.info('config applied', { version: store.snapshot().version, updated: event.updated, removed: event.removed })
-      else for (const { key, error } of event.resources) log.warn('part of the config refused; its last good version stays', { key, error })
+      else for (const { key, error } of event.resources) log.warn('part of the config rejected; its last good version stays', { code: 'PX4006', key, error })
     },
   })
 }

@@ -79,7 +79,7 @@ describe('log levels', () => {
   ])('%j enables for scope %s the levels %j', (spec, scope, expected) => {
     const log = capture('text', spec)
     const logger = log.logger(scope)
-    for (const level of ['error', 'warn', 'info', 'debug', 'trace'] as const) logger[level]('x')
+    for (const level of ['error', 'warn', 'info', 'debug', 'trace'] as const) logger[level]('x', { code: 'PX4012' })
     expect(log.lines.map((line) => line.split('\t')[1])).toEqual(expected)
   })
 
@@ -131,7 +131,7 @@ describe('secrets', () => {
       fc.property(secrets, shapes, fc.constantFrom<LogFormat>('text', 'json'), (value, shape, format) => {
         const { message, fields } = shape(value)
         const log = capture(format)
-        log.logger('x').error(message, fields)
+        log.logger('x').error(message, { code: 'PX4012', ...fields })
         return log.lines.length === 1 && !log.lines.join('').includes(value)
       }),
     )

@@ -1,3 +1,4 @@
+import type { MessageCode } from '#api/messages/code.ts'
 import { REDACTED } from '#api/names.ts'
 import { Redacted, isSensitiveName, redactText } from './redact.ts'
 import { formatTime, toEpochMs } from '../runtime/time.ts'
@@ -8,11 +9,13 @@ const logLevels = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const
 type LogLevel = (typeof logLevels)[number]
 export type LogFormat = 'text' | 'json'
 type LogFields = Readonly<Record<string, unknown>>
+/** `code` names the page of the message in docs/reference/messages. */
+type ProblemFields = LogFields & { readonly code: MessageCode }
 
 /** Writes log lines of one scope, which is named after its module: `config`, `upstream`, `config/stream`. */
 export interface Logger {
-  error(message: string, fields?: LogFields): void
-  warn(message: string, fields?: LogFields): void
+  error(message: string, fields: ProblemFields): void
+  warn(message: string, fields: ProblemFields): void
   info(message: string, fields?: LogFields): void
   debug(message: string, fields?: LogFields): void
   trace(message: string, fields?: LogFields): void
@@ -79,10 +82,10 @@ class ScopeLogger implements Logger {
     this.#emit = emit
   }
 
-  error(message: string, fields?: LogFields): void {
+  error(message: string, fields: ProblemFields): void {
     if (this.rank >= 1) this.#emit('error', this.scope, message, fields)
   }
-  warn(message: string, fields?: LogFields): void {
+  warn(message: string, fields: ProblemFields): void {
     if (this.rank >= 2) this.#emit('warn', this.scope, message, fields)
   }
   info(message: string, fields?: LogFields): void {

@@ -39,7 +39,7 @@ export function createTelemetry(logging: Logging, options: { version: string }):
   registry.onCollect(() => {
     dropped.value = logging.writer.dropped
   })
-  const reportFailure = (error: unknown): void => log.error('exchange not recorded', { error })
+  const reportFailure = (error: unknown): void => log.error('exchange not recorded', { code: 'PX4011', error })
   const writeRecords = (exchange: Exchange): void => {
     const trace = traceOf(exchange)
     const tracing = gatewayTelemetry.get(exchange)?.tracing
@@ -65,7 +65,7 @@ export function createTelemetry(logging: Logging, options: { version: string }):
       try {
         accessLog.logTcpSession(session)
       } catch (error) {
-        log.error('connection not recorded', { error })
+        log.error('connection not recorded', { code: 'PX4011', error })
       }
     },
     async flushExports() {

@@ -55,7 +55,8 @@ const now = (): Date => new Date()
 export async function runClusterMode(options: ClusterModeOptions): Promise<ClusterMode> {
   const { settings, log } = options
   for (const name of settings.classParameters.keys())
-    if (name !== GATEWAY_CLASS) log('error', `PROXY_GATEWAY_CLASS_PARAMETERS_REFS names GatewayClass ${name}; only ${GATEWAY_CLASS} is made by this operator`)
+    if (name !== GATEWAY_CLASS)
+      log('error', `PROXY_GATEWAY_CLASS_PARAMETERS_REFS names GatewayClass ${name}; only ${GATEWAY_CLASS} is created by this operator`, { code: 'PX5002' })
   const connection = options.connection ?? connect({ kubeconfig: settings.kubeconfig })
   let onCertificate = (): void => undefined
   const certificate =
@@ -63,7 +64,7 @@ export async function runClusterMode(options: ClusterModeOptions): Promise<Clust
       ? await watchCertificate(connection, settings.namespace, {
           clock,
           onChange: () => onCertificate(),
-          onError: (error) => log('error', `certificate of the config stream: ${textOf(error)}`),
+          onError: (error) => log('error', `certificate of the config stream: ${textOf(error)}`, { code: 'PX5003' }),
         })
       : undefined
   const replica = new Replica(options, connection, certificate)
@@ -116,7 +117,7 @@ class Replica {
       isLoopbackAllowed: false,
       memory: this.#keySetMemory,
       onChange: () => this.#translate(this.#snapshot),
-      onError: (url, error) => this.#log('warn', `key set ${url}: ${textOf(error)}; it is tried again, and what was fetched before stays`),
+      onError: (url, error) => this.#log('warn', `key set ${url}: ${textOf(error)}; it is retried, and keys fetched before stay in force`, { code: 'PX5004' }),
     })
     this.#source = this.#watchObjects()
     this.#writer = createStatusWriter({
@@ -282,7 +283,10 @@ class Replica {
     } catch (error) {
       // A bug of the operator, because mistakes of users become statuses. The last translation stays in force.
       this.#failedTranslations += 1
-      this.#log('error', `translation failed; the last config stays: ${textOf(error)}`, { stack: error instanceof Error ? error.stack : undefined })
+      this.#log('error', `translation failed; the last config stays: ${textOf(error)}`, {
+        code: 'PX5005',
+        stack: error instanceof Error ? error.stack : undefined,
+      })
       return
     }
     this.#translations += 1
@@ -310,7 +314,7 @@ class Replica {
   #reportNack({ role, resources, message }: Nack): void {
     // The error of a secret may quote the secret.
     const rejected = resources.map(({ key, error }) => (key.startsWith('secret/') ? key : `${key}: ${error}`)).join('; ') || message
-    this.#log('warn', 'a data plane rejected part of the config', { role, rejected })
+    this.#log('warn', 'a data plane rejected part of the config', { code: 'PX5006', role, rejected })
     const gateway = this.#snapshot.list('Gateway').find((each) => roleOf(`${each.metadata.namespace}/${each.metadata.name}`) === role)
     if (gateway === undefined) return
     this.#events.record({ object: gateway, type: 'Warning', reason: 'ProxyNackError', message: rejected })
@@ -348,7 +352,7 @@ function createAbsenceReport(log: Log): (kinds: readonly string[]) => void {
     if (kinds.join() === reported.join()) return
     reported = kinds
     if (kinds.length === 0) log('info', 'every CRD is installed')
-    else log('warn', `no CRD for ${kinds.join(', ')}: these kinds count as empty until there is one`)
+    else log('warn', `no CRD for ${kinds.join(', ')}: these kinds count as empty until there is one`, { code: 'PX5007' })
   }
 }
 

@@ -236,7 +236,7 @@ describe('lint of standard input', () => {
     const { code, stdout } = await run(['lint', '-', '-o', 'json'], { input: 'binds:\n- port: 808000\n  listeners: []\n' })
     expect([code, JSON.parse(stdout)]).toEqual([
       1,
-      { errors: 1, findings: [{ severity: 'error', where: 'stdin:2:3', message: 'binds[0].port: must be <= 65535, is 808000' }] },
+      { errors: 1, findings: [{ severity: 'error', where: 'stdin:2:3', message: 'binds[0].port: must be <= 65535, is 808000 [PX3007]' }] },
     ])
   })
 })

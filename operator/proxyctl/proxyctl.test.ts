@@ -79,7 +79,7 @@ describe('lint', () => {
     const wrong = write('bad-config.yaml', 'binds:\n- port: 808000\n  listeners: []\n')
     const { code, stdout } = await run(['lint', wrong])
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^error +\S*bad-config\.yaml:2:3 +binds\[0\]\.port: must be <= 65535, is 808000$/m)
+    expect(stdout).toMatch(/^error +\S*bad-config\.yaml:2:3 +binds\[0\]\.port: must be <= 65535, is 808000 \[PX3007\]$/m)
   })
 
   test('names unknown fields and wrong types in overlays of ProxyParameters', async () => {

@@ -1,11 +1,17 @@
+import type { MessageCode } from '#api/messages/code.ts'
+
 const levels = ['error', 'warn', 'info', 'debug', 'trace'] as const
 export type LogLevel = (typeof levels)[number]
 
 export const isLogLevel = (text: string): text is LogLevel => (levels as readonly string[]).includes(text)
 
+/** `code` names the page of the message in docs/reference/messages. */
+type ProblemFields = Readonly<Record<string, unknown>> & { readonly code: MessageCode }
+
 /** Writes one JSON object per line. No Secret, token or request body is ever given to it. */
 export interface Log {
-  (level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void
+  (level: 'error' | 'warn', message: string, fields: ProblemFields): void
+  (level: 'info' | 'debug' | 'trace', message: string, fields?: Readonly<Record<string, unknown>>): void
   setLevel(level: LogLevel): void
   level(): LogLevel
 }

@@ -25,7 +25,7 @@ export function createFailureLog(log: Log, now: () => number, intervalMs = 60_00
     const [oldest] = causes.keys()
     if (causes.size > MAX_CAUSES && oldest !== undefined) causes.delete(oldest)
     const more = known === undefined || known.suppressed === 0 ? {} : { suppressed: known.suppressed }
-    log('warn', `${subject}: ${textOf(error)}; ${consequence}`, more)
+    log('warn', `${subject}: ${textOf(error)}; ${consequence}`, { code: 'PX5008', ...more })
   }
 }
 

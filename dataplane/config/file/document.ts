@@ -1,9 +1,10 @@
+import { withCode } from '#api/messages/code.ts'
 import { createResolve } from './environment.ts'
 import { maskPlaceholders, type MaskedText } from './placeholders.ts'
 import type { ConfigFileOptions } from './problem.ts'
 import { keepPlaceholders, substitute, type Substituted } from './substitute.ts'
 import { parseYaml, positionAt, type Position } from './yaml.ts'
-import { formatPath, formatProblem, type SchemaProblem, type SourceOf } from '../validate.ts'
+import { formatProblem, type SchemaProblem, type SourceOf } from '../validate.ts'
 
 /** A parsed config file whose placeholders have been replaced, not validated. */
 export interface ConfigDocument {
@@ -33,15 +34,17 @@ export function readDocument(
 ): ConfigDocument | { readonly problems: readonly string[] } {
   const at = ({ line, column }: Position): string => `${path}:${line}:${column}`
   const kind = findManifestKind(text)
-  if (kind !== undefined) return { problems: [`${path}: is a Kubernetes manifest of kind ${kind}, not a config file; run its directory (make run DIR=...)`] }
+  if (kind !== undefined)
+    return { problems: [withCode(`${path}: is a Kubernetes manifest of kind ${kind}, not a config file; run its directory (make run DIR=...)`, 'PX3002')] }
   let masked: MaskedText | undefined
   try {
     masked = placeholders === 'literal' ? undefined : maskPlaceholders(text)
   } catch (error) {
-    return { problems: [`${path}: ${error instanceof Error ? error.message : String(error)}`] }
+    return { problems: [withCode(`${path}: ${error instanceof Error ? error.message : String(error)}`, 'PX3004')] }
   }
   const parsed = parseYaml(masked?.text ?? text)
-  if ('problems' in parsed) return { problems: parsed.problems.map((problem) => `${at(problem)}: ${masked?.unmask(problem.text) ?? problem.text}`) }
+  if ('problems' in parsed)
+    return { problems: parsed.problems.map((problem) => withCode(`${at(problem)}: ${masked?.unmask(problem.text) ?? problem.text}`, 'PX3003')) }
   const locate = (problem: SchemaProblem): string => `${at(parsed.positionOf(problem.path))}: ${formatProblem(problem)}`
   if (masked === undefined)
     return {
@@ -55,7 +58,11 @@ export function readDocument(
   const resolve = createResolve({ path, env, digests })
   const { value, problems, sourceOf, values } = substitute(parsed.value, masked, isSymbolic ? keepPlaceholders(resolve) : resolve, isSymbolic)
   if (problems.length > 0)
-    return { problems: problems.map((problem) => `${at(positionAt(text, problem.offset))}: ${formatPath(problem.path)}: ${problem.text}`) }
+    return {
+      problems: problems.map(
+        ({ offset, path: place, text: cause }) => `${at(positionAt(text, offset))}: ${formatProblem({ path: place, text: cause, code: 'PX3004' })}`,
+      ),
+    }
   return { value, locate, sourceOf, conceal: (message) => concealValues(message, values), warnings: [] }
 }
 
@@ -69,7 +76,7 @@ function findLiterals(path: string, text: string): string[] {
   const match = /\$\{(?:[A-Za-z_]\w*(?::-[^}\n]*)?|file:[^}\n]+)\}/.exec(text)
   if (match === null) return []
   const { line, column } = positionAt(text, match.index)
-  return [`${path}:${line}:${column}: ${match[0]} is not replaced: placeholders are text in a file that is used together with XDS_ADDRESS`]
+  return [withCode(`${path}:${line}:${column}: ${match[0]} is not replaced: placeholders are text in a file that is used together with XDS_ADDRESS`, 'PX3011')]
 }
 
 /** The kind of a Kubernetes manifest. A config file has no field apiVersion. */

@@ -1,3 +1,4 @@
+import { withoutCodes } from '#api/messages/code.ts'
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,7 +45,10 @@ async function problemsOf(text: string): Promise<string[]> {
     return []
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
-    return error.problems.map((problem) => problem.replace(`${directory}/`, ''))
+    return error.problems.map((problem) => {
+      expect(problem).toMatch(/ \[PX30\d\d\]$/)
+      return withoutCodes(problem.replace(`${directory}/`, ''))
+    })
   }
 }
 
@@ -76,14 +80,14 @@ test('values that cannot work are reported by file, line, column and path, and t
   expect(warnings.map((warning) => warning.replace(`${directory}/`, ''))).toEqual([
     expect.stringContaining(`config.yaml:7:71: ${at}.policies.authorization.policy.matchExpressions[1]: `),
     expect.stringContaining(`config.yaml:10:25: ${at}.policies.transformation.request.metadata.who: `),
-    `config.yaml:11:63: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are refused`,
+    `config.yaml:11:63: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are refused [PX3010]`,
     expect.stringContaining(`config.yaml:12:40: ${at}.policies.basicAuthentication.users[0]: has a hash of no known format`),
     expect.stringMatching(
-      /^config\.yaml:13:52: binds\[0\]\.listeners\[0\]\.routes\[0\]\.matches\[0\]\.path\.value: is not .*RE2 syntax: .*; it matches nothing$/,
+      /^config\.yaml:13:52: binds\[0\]\.listeners\[0\]\.routes\[0\]\.matches\[0\]\.path\.value: is not .*RE2 syntax: .*; it matches nothing \[PX3010\]$/,
     ),
     expect.stringContaining(`config.yaml:13:121: ${at}.matches[1].headers[0].value: is not a regular expression of RE2 syntax`),
   ])
-  expect(warnings[0]).toMatch(/nobody.*; it fails whenever it is evaluated$/)
+  expect(warnings[0]).toMatch(/nobody.*; it fails whenever it is evaluated \[PX3010\]$/)
   expect(warnings.join()).not.toContain('secret')
 })
 
@@ -417,7 +421,7 @@ describe('a followed config file', () => {
     await until(() => ports()[0] === 2)
     await writeFile(path, file(0))
     await until(() => errors.length > 0)
-    expect(errors).toEqual([`${path}:2:3: binds[0].port: must be >= 1, is 0`])
+    expect(errors).toEqual([`${path}:2:3: binds[0].port: must be >= 1, is 0 [PX3007]`])
     expect(ports()).toEqual([2])
     await writeFile(path, file(3))
     await until(() => ports()[0] === 3)
@@ -481,7 +485,7 @@ describe('a followed config file', () => {
     const { ports, errors } = await followed(path, { pollMs: 20 })
     await unlink(path)
     await until(() => errors.length > 0)
-    expect([errors, ports()]).toEqual([[`${path}: no such file`], [1]])
+    expect([errors, ports()]).toEqual([[`${path}: no such file [PX3001]`], [1]])
     await writeFile(path, file(2))
     await until(() => ports()[0] === 2)
   })

@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -38,7 +39,7 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
     options.text ??
     (await readFile(path).catch((error: unknown) => {
       digests.set(resolve(path), undefined)
-      throw new ConfigFileError([`${path}: ${describeReadError(error)}`], digests)
+      throw new ConfigFileError([withCode(`${path}: ${describeReadError(error)}`, 'PX3001')], digests)
     }))
   digests.set(resolve(path), digestOf(bytes))
   const fail = (problems: readonly string[]): never => {
@@ -81,4 +82,4 @@ const distinct = (lines: readonly string[]): string[] => [...new Set(lines)]
 
 /** A warning about a value that comes from a placeholder: the text could quote the value. */
 const withoutValue = (problem: SchemaProblem, source: string | undefined): SchemaProblem =>
-  source === undefined ? problem : { path: problem.path, text: `the value of ${source} cannot work here: it is not a valid expression, pattern or credential` }
+  source === undefined ? problem : { ...problem, text: `the value of ${source} cannot work here: it is not a valid expression, pattern or credential` }

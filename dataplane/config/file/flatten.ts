@@ -1,3 +1,4 @@
+import type { MessageCode } from '#api/messages/code.ts'
 import { parseDuration, parseTimeout } from '#api/duration.ts'
 import type {
   Backend,
@@ -141,7 +142,7 @@ class Flattener {
     const certificate = `${listener}.tls`
     const clientCa = `${listener}.client-ca`
     const { secrets, problems } = readListenerMaterial(tls, certificate, clientCa, this.#read)
-    for (const { field, text } of problems) this.#report(field === '' ? path : [...path, field], text)
+    for (const { field, text } of problems) this.#report(field === '' ? path : [...path, field], text, 'PX3009')
     for (const secret of secrets) this.#add({ kind: 'secret', message: secret }, path)
     return {
       mode,
@@ -262,8 +263,8 @@ class Flattener {
     return formatPath(this.#originOf(path))
   }
 
-  #report(path: Path, text: string): void {
-    this.#problems.push({ path: this.#originOf(path), text })
+  #report(path: Path, text: string, code: MessageCode = 'PX3008'): void {
+    this.#problems.push({ path: this.#originOf(path), text, code })
   }
 }
 

@@ -1,3 +1,4 @@
+import { withoutCodes } from '#api/messages/code.ts'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,7 +28,10 @@ async function problemsOf(text: string): Promise<string[]> {
     return []
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
-    return error.problems.map((problem) => problem.replace(`${directory}/`, ''))
+    return error.problems.map((problem) => {
+      expect(problem).toMatch(/ \[PX30\d\d\]$/)
+      return withoutCodes(problem.replace(`${directory}/`, ''))
+    })
   }
 }
 

@@ -64,7 +64,7 @@ export interface LlmOptions {
 export function expandLlm(section: ShortLLM, { gateway, hasHttpSettings, written }: LlmOptions): Expansion {
   const { port = LLM_PORT, addresses, tls, models, policies } = section
   const problems: SchemaProblem[] = []
-  const report: Report = (path, text) => void problems.push({ path, text })
+  const report: Report = (path, text) => void problems.push({ path, text, code: 'PX3008' })
   const names = Object.keys(models)
   const reportAt = (name: string): ReportModel => {
     const provider = Object.keys(written[name] ?? {}).find((field) => field !== 'policies') ?? ''

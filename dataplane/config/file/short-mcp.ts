@@ -12,7 +12,7 @@ const serverName = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 export function expandMcp(section: ShortMCP): Expansion {
   const { port = MCP_PORT, addresses, tls, policies, prefixMode, failureMode, sessionRouting, ...others } = section
   const problems: SchemaProblem[] = []
-  const report = (path: Path, text: string): void => void problems.push({ path, text })
+  const report = (path: Path, text: string): void => void problems.push({ path, text, code: 'PX3008' })
   const targets = Object.entries(others as Record<string, ShortMCPServer>).flatMap(([name, server]) => expandServer(name, server, report) ?? [])
   if (Object.keys(others).length === 0) report([NAME], 'has no server; add one: everything: { url: https://mcp.example.com/mcp }')
   return {

@@ -51,6 +51,6 @@ export async function findWarnings(definition: string, value: unknown): Promise<
   // Loaded on demand: most files need no engine for expressions, patterns or tokens, and loading them takes longer than the file.
   const { checks } = await import('./checks.ts')
   const warnings: SchemaProblem[] = []
-  for (const suspect of suspects) checks[suspect.name](suspect.at as never, suspect.path, (where, text) => warnings.push({ path: where, text }))
+  for (const suspect of suspects) checks[suspect.name](suspect.at as never, suspect.path, (where, text) => warnings.push({ path: where, text, code: 'PX3010' }))
   return warnings
 }

@@ -1,3 +1,4 @@
+import { withoutCodes } from '#api/messages/code.ts'
 import { fromBinary } from '@bufbuild/protobuf'
 import { messageKinds } from '#api/config/message-kinds.ts'
 import { parseWireName, typeUrlOf } from '#api/config/wire.ts'
@@ -45,7 +46,7 @@ function readMessage({ name, resource }: Resource, typeUrl: string): ConfigMessa
     throw new Error('json: is not JSON')
   }
   const problems = validate(messageKinds[id.kind], message)
-  if (problems.length > 0) throw new Error(problems.map(formatProblem).join('; '))
+  if (problems.length > 0) throw new Error(withoutCodes(problems.map(formatProblem).join('; ')))
   const config = { kind: id.kind, message } as ConfigMessage
   if (config.message.key !== id.key) throw new Error(`key: ${config.message.key} does not equal the resource's key`)
   return config

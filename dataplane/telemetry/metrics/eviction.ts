@@ -14,7 +14,7 @@ export function createEvictionReport(log: Logger, registry: Registry): (backend:
     if (kind === 'evicted') {
       evictions.series(backend).value++
       evicted.series(backend).value++
-      log.warn('endpoint evicted', { ...fields, durationMs: Math.round(durationMs) })
+      log.warn('endpoint evicted', { code: 'PX4010', ...fields, durationMs: Math.round(durationMs) })
     } else {
       evicted.series(backend).value--
       log.info('endpoint is back', fields)

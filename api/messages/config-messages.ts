@@ -1,0 +1,63 @@
+import type { MessageTable } from './types.ts'
+
+/** Problems of config files, and of messages of the config stream: PX30xx. */
+export const configMessages = {
+  PX3001: {
+    title: 'config file cannot be read',
+    cause: 'The config file does not exist, is a directory, or the process may not read it.',
+    fix: 'Correct the path, or the permissions of the file.',
+  },
+  PX3002: {
+    title: 'file is a Kubernetes manifest',
+    cause: 'The file has apiVersion and kind. Config files have neither.',
+    fix: 'Run the directory of the manifest instead: `make run DIR=...`.',
+  },
+  PX3003: {
+    title: 'config file does not parse',
+    cause: 'The file is not valid YAML or JSON, or holds several documents. The last valid version of the file stays in force.',
+    fix: 'Correct the syntax at the line and column that the message names. Indentation counts in YAML; quote values that contain `: ` or `#`.',
+  },
+  PX3004: {
+    title: 'placeholder cannot be replaced',
+    cause: 'A placeholder such as `${NAME}` names a variable that is not set, or a file that cannot be read, or its value has the wrong type.',
+    fix: 'Set the variable, or write a default: `${NAME:-default}`.',
+  },
+  PX3005: {
+    title: 'unknown field',
+    cause: 'A field is not part of the schema. Unknown fields are rejected, because a misspelt policy would otherwise be missing silently.',
+    fix: 'Correct the name; the message lists the known fields. Indentation may have moved the field to another object.',
+  },
+  PX3006: {
+    title: 'required field is missing',
+    cause: 'An object lacks a field that it needs.',
+    fix: 'Add the field. docs/reference/config.md describes each object.',
+  },
+  PX3007: {
+    title: 'value is not allowed',
+    cause: 'A value has the wrong type, is none of the allowed values, or is out of range; or fields are set together that exclude each other.',
+    fix: 'Write a value that the message allows. Quote texts that YAML would read as numbers or booleans.',
+  },
+  PX3008: {
+    title: 'settings contradict each other',
+    cause:
+      'The fields of the file are valid each by itself, and do not fit together: a name that is used twice, a reference to an object that is not in the file, settings of another protocol.',
+    fix: 'Correct the field that the message names.',
+  },
+  PX3009: {
+    title: 'certificate or key of the config file is not usable',
+    cause: 'A file of a listener cannot be read, is not in PEM form, or the key does not belong to the certificate.',
+    fix: 'Name a certificate chain and its unencrypted private key. The paths are relative to the config file.',
+  },
+  PX3010: {
+    title: 'value cannot work',
+    cause: 'An expression, pattern, key set or user cannot be read. The file is used, and requests that need the value are rejected.',
+    fix: 'Correct the value; the message names its problem.',
+  },
+  PX3011: {
+    title: 'placeholder is not replaced',
+    cause: 'The file is used together with XDS_ADDRESS, where placeholders are text, because others than the user of the process can write such a file.',
+    fix: 'Write the value itself.',
+  },
+} as const satisfies MessageTable
+
+export type ConfigCode = keyof typeof configMessages

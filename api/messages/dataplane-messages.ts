@@ -1,0 +1,67 @@
+import type { MessageTable } from './types.ts'
+
+/** Start errors and log lines (field `code`) of the data plane: PX40xx. */
+export const dataplaneMessages = {
+  PX4001: {
+    title: 'setting of the data plane is not valid',
+    cause: 'An environment variable or a field of section config has a value that cannot be used. The process does not start.',
+    fix: 'Correct the setting; the message names it, its value and the allowed form.',
+  },
+  PX4002: {
+    title: 'data plane cannot start',
+    cause: 'An unexpected error during startup, for example an address of a management endpoint that is already in use.',
+    fix: 'The message names the cause. Addresses are set by ADMIN_ADDR, STATS_ADDR and READINESS_ADDR.',
+  },
+  PX4003: {
+    title: 'part of the config file cannot work',
+    cause: 'A value of the config file is accepted, and cannot work. Requests that need it are rejected.',
+    fix: 'Correct the value; field `problem` names file, line and path.',
+  },
+  PX4004: {
+    title: 'config file is not usable after an edit',
+    cause: 'An edit of the config file is invalid. The last valid version stays in force.',
+    fix: 'Correct the file; field `error` names the problems. `proxyctl lint` checks a file before it is used.',
+  },
+  PX4005: {
+    title: 'config stream is disconnected',
+    cause: 'The connection to the operator ended or cannot be opened. The last config stays in force, and the connection is retried.',
+    fix: 'Check that the operator runs and that network policies let its port 9978 through. Field `cause` names the error.',
+  },
+  PX4006: {
+    title: 'part of the config was rejected',
+    cause: 'A message of the operator is not valid for this version of the data plane. Its last valid version stays in force; the rest is applied.',
+    fix: 'Use the same version for operator and data plane. The Gateway has an Event with the error.',
+  },
+  PX4007: {
+    title: 'port cannot be opened',
+    cause: 'The port of a listener is in use, or the process may not open it. It is retried.',
+    fix: 'Use another port, or stop the process that uses it. Ports below 1024 need the capability NET_BIND_SERVICE.',
+  },
+  PX4008: {
+    title: 'TLS handshakes on a listener fail',
+    cause: 'The certificates of the listener are missing or not usable. Plaintext is never served instead.',
+    fix: 'Correct the certificate; field `cause` names the problem.',
+  },
+  PX4009: {
+    title: 'pattern of a route never matches',
+    cause: 'A regular expression of a route cannot be compiled. The route does not match.',
+    fix: 'Correct the pattern. RE2 has no lookaround and no backreferences.',
+  },
+  PX4010: {
+    title: 'endpoint is ejected',
+    cause: 'An endpoint failed its health condition and receives no requests for some time, unless all endpoints are ejected.',
+    fix: 'Check the endpoint. Thresholds and duration are in section health of a policy.',
+  },
+  PX4011: {
+    title: 'request or connection was not recorded',
+    cause: 'An error in an access log, metric or trace. The request itself is not affected.',
+    fix: 'Report the error with the log line; it is a defect of the program.',
+  },
+  PX4012: {
+    title: 'admin request failed',
+    cause: 'An unexpected error while a request to the admin endpoint was handled.',
+    fix: 'Report the error with the log line; it is a defect of the program.',
+  },
+} as const satisfies MessageTable
+
+export type DataplaneCode = keyof typeof dataplaneMessages
