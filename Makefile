@@ -5,7 +5,7 @@ SHELL := /bin/sh
 X := .ci/exec
 JEST := $(X) env NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWarning" jest --reporters=./.ci/reporter.js --max-workers=2
 
-.PHONY: help run test lint format generate gen-check golden e2e conformance bench images proxyctl release clean
+.PHONY: help run test lint format generate gen-check golden e2e conformance bench images proxyctl release docs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ proxyctl: ## write proxyctl as one file that needs Node only: dist/proxyctl/prox
 
 release: ## write all files of a release to dist/release; VERSION=v0.2.0 REPOSITORY=owner/name REGISTRY=ghcr.io/owner/name BASE=image-with-node IMAGES=no EXECUTABLES=no|DIR
 	@$(X) node images/release/main.ts --version '$(VERSION)' $(if $(REPOSITORY),--repository '$(REPOSITORY)') $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(BASE),--base '$(BASE)') $(if $(filter no,$(IMAGES)),--no-images) $(if $(filter no,$(EXECUTABLES)),--no-executables,$(if $(EXECUTABLES),--executables '$(EXECUTABLES)'))
+
+docs: ## build the documentation site in dist/docs; BASE=/path/ if it is published below a path
+	@docs/site/build
 
 clean: ## remove outputs of builds and tests
 	rm -rf dist coverage e2e/bench/out/*.tmp

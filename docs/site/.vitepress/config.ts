@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { defineConfig } from 'vitepress'
+import { adaptMarkdown, slugify } from '../markdown.ts'
+import { navigation } from '../navigation.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string; repository: { url: string } }
+const repository = manifest.repository.url.replace(/^git\+/, '').replace(/\.git$/, '')
+const toPath = (file: string): string => `/${file.replace(/(?:README)?\.md$/, '')}`
+
+export default defineConfig({
+  title: 'Proxy Service',
+  description: 'A Kubernetes-native gateway for HTTP, gRPC, LLM and MCP traffic',
+  lang: 'en',
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  /** Path below which the site is published; with a slash at both ends. */
+  base: process.env['BASE'] ?? '/',
+  srcDir: '..',
+  srcExclude: ['site/**'],
+  outDir: '../../dist/docs',
+  cleanUrls: false,
+  rewrites: (page) => page.replace(/README\.md$/, 'index.md'),
+  markdown: {
+    html: false,
+    anchor: { slugify },
+    languageAlias: { console: 'shellsession' },
+    config: (md) => adaptMarkdown(md, repository),
+  },
+  vite: {
+    plugins: [
+      {
+        name: 'vue-of-the-site',
+        enforce: 'pre',
+        // Pages are outside of the directory with the packages, so that Vite does not find Vue when it renders them to HTML.
+        resolveId: (id, _importer, { ssr }) => (ssr === true && /^(?:vue|vue\/server-renderer|mermaid)$/.test(id) ? { id, external: true } : undefined),
+      },
+    ],
+    build: { chunkSizeWarningLimit: 2000 },
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    nav: [
+      { text: 'Guide', link: '/guide/getting-started' },
+      { text: 'Reference', link: '/reference/' },
+      { text: 'Architecture', link: '/architecture' },
+      {
+        text: `v${manifest.version}`,
+        items: [
+          { text: 'Changes', link: `${repository}/blob/main/CHANGELOG.md` },
+          { text: 'Releases', link: `${repository}/releases` },
+          { text: 'Contributing', link: `${repository}/blob/main/CONTRIBUTING.md` },
+        ],
+      },
+    ],
+    sidebar: navigation.map(({ text, pages }) => ({
+      text,
+      collapsed: false,
+      items: pages.map((page) => ({ text: page.text, link: toPath(page.file) })),
+    })),
+    outline: [2, 3],
+    socialLinks: [{ icon: 'github', link: repository }],
+    editLink: { pattern: `${repository}/edit/main/docs/:path`, text: 'Edit this page' },
+  },
+})
