@@ -2,8 +2,10 @@ import type { MessageCode } from './code.ts'
 import { configMessages } from './config-messages.ts'
 import { dataplaneMessages } from './dataplane-messages.ts'
 import { gatewayMessages } from './gateway-messages.ts'
+import { manifestMessages } from './manifest-messages.ts'
 import { operatorMessages } from './operator-messages.ts'
 import { policyMessages } from './policy-messages.ts'
+import { proxyctlMessages } from './proxyctl-messages.ts'
 import { routeMessages } from './route-messages.ts'
 import type { MessageEntry, MessageTable } from './types.ts'
 
@@ -21,9 +23,11 @@ export const messageAreas: readonly MessageArea[] = [
   { page: 'gateways', title: 'Gateways, listeners and deployment', messages: gatewayMessages },
   { page: 'routes', title: 'Routes and references to backends', messages: routeMessages },
   { page: 'policies', title: 'Policies and backends', messages: policyMessages },
+  { page: 'manifests', title: 'Manifests', messages: manifestMessages },
   { page: 'config', title: 'Config files', messages: configMessages },
   { page: 'dataplane', title: 'Start and log of the data plane', messages: dataplaneMessages },
   { page: 'operator', title: 'Start and log of the operator', messages: operatorMessages },
+  { page: 'proxyctl', title: 'Errors of proxyctl', messages: proxyctlMessages },
 ]
 
 /** The entry of a code, and the path of its page with its anchor; undefined if there is no such code. */

@@ -45,3 +45,9 @@ test('a code is appended to a message and removed from what clients see', () => 
   expect(message).toBe('a; b [PX1002] [PX1001]')
   expect(withoutCodes(message)).toBe('a; b')
 })
+
+test('errors of proxyctl have a code: they are a CommandError or a UsageError', () => {
+  const directory = join(root, 'operator/proxyctl')
+  const sources = readdirSync(directory).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  expect(sources.filter((name) => readFileSync(join(directory, name), 'utf8').includes('new Error('))).toEqual([])
+})

@@ -6,7 +6,7 @@ import type { KubeConnection } from '../kube/connection.ts'
 import { safeName } from '#api/names.ts'
 import { sha256Hex } from '../deploy/hash.ts'
 import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
-import { UsageError } from './output.ts'
+import { CommandError, UsageError } from './output.ts'
 import type { Invocation } from './types.ts'
 
 const ADMIN_PORT = 15_000
@@ -72,7 +72,9 @@ export function adminAt(address: string): Admin {
     name: address,
     async ask(method, path, { onSent, signal } = {}) {
       return receive(request({ host, port, method, path, agent: false, signal }), onSent).catch((error: Error) => {
-        throw new Error(`admin endpoint ${address}: ${error.message}; name the data plane with --admin HOST:PORT or --gateway NS/NAME`, { cause: error })
+        throw new CommandError('PX6003', `admin endpoint ${address}: ${error.message}; name the data plane with --admin HOST:PORT or --gateway NS/NAME`, {
+          cause: error,
+        })
       })
     },
   }
@@ -107,7 +109,7 @@ async function findPod(connection: KubeConnection, namespace: string, gateway: s
   if (first !== undefined) return first
   const { checkGateway } = await import('./gateways.ts')
   await checkGateway(connection, namespace, gateway)
-  throw new Error(`Gateway ${namespace}/${gateway} has no running pod; proxyctl status names the cause`)
+  throw new CommandError('PX6006', `Gateway ${namespace}/${gateway} has no running pod; proxyctl status names the cause`)
 }
 
 const isUnreachable = (error: unknown): error is Error =>
@@ -121,7 +123,7 @@ export const isUnnamedAndUnreachable = (error: unknown, { options, env }: Pick<I
 export function explainUnreachable(error: unknown, kubeconfig: string | undefined): unknown {
   if (!isUnreachable(error)) return error
   const where = kubeconfig === undefined ? 'of the pod' : `of ${kubeconfig}`
-  return new Error(`the API server ${where} cannot be reached: ${error.message}; --kubeconfig FILE names another`, { cause: error })
+  return new CommandError('PX6005', `the API server ${where} cannot be reached: ${error.message}; --kubeconfig FILE names another`, { cause: error })
 }
 
 /** The kubeconfig to use: the option, the environment, or the one that kubectl uses; undefined inside a pod. */
@@ -150,6 +152,6 @@ function receive(call: ClientRequest, onSent?: () => void): Promise<{ status: nu
 /** Returns the JSON of an admin endpoint. Rejects with its text if the status is not 200. */
 export async function askJson<T>(admin: Admin, path: string, options?: AskOptions): Promise<T> {
   const { status, body } = await admin.ask('GET', path, options)
-  if (status !== 200) throw new Error(`${admin.name}: ${body.trim()}`)
+  if (status !== 200) throw new CommandError('PX6004', `${admin.name}: ${body.trim()}`)
   return JSON.parse(body) as T
 }

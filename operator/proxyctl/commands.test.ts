@@ -173,7 +173,7 @@ describe('get', () => {
 
   test('names the objects that exist if the named one does not', async () => {
     const { code, stderr } = await run(['get', 'policy', 'shop/nope', '--dir', write('get.yaml', manifests)])
-    expect({ code, stderr }).toEqual({ code: 1, stderr: 'proxyctl: there is no ProxyPolicy or BackendTLSPolicy shop/nope; there are shop/limits\n' })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'proxyctl: there is no ProxyPolicy or BackendTLSPolicy shop/nope; there are shop/limits [PX6008]\n' })
   })
 
   test('reads a cluster and leaves out objects of other controllers', async () => {
@@ -216,7 +216,7 @@ describe('explain of a code', () => {
   test('rejects a code that does not exist', async () => {
     expect(await run(['explain', 'PX9999'])).toMatchObject({
       code: 1,
-      stderr: 'proxyctl: there is no message with code PX9999; docs/reference/messages lists all codes\n',
+      stderr: 'proxyctl: there is no message with code PX9999; docs/reference/messages lists all codes [PX6008]\n',
     })
   })
 })
@@ -276,7 +276,7 @@ describe('trace -- PROGRAM', () => {
     const port = await new Promise<number>((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)))
     try {
       const { code, stderr } = await run(['trace', '--admin', `127.0.0.1:${port}`, '--', 'no-such-program-here'])
-      expect({ code, stderr }).toEqual({ code: 1, stderr: 'proxyctl: no-such-program-here: no such program\n' })
+      expect({ code, stderr }).toEqual({ code: 1, stderr: 'proxyctl: no-such-program-here: no such program [PX6009]\n' })
     } finally {
       server.closeAllConnections()
       server.close()

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { REDACTED } from '#api/names.ts'
 import { adminAt, askJson, openAdmin } from './admin.ts'
-import { UsageError, type Output } from './output.ts'
+import { CommandError, UsageError, type Output } from './output.ts'
 import type { Command, Invocation } from './types.ts'
 
 /** Kind of message -> key -> message, as `/config_dump` shows them: secrets redacted. */
@@ -64,7 +64,7 @@ function parseDump(file: string, text: string): object {
   } catch {
     // Reported below.
   }
-  throw new Error(`${file}: not a dump: proxyctl config dump writes one`)
+  throw new CommandError('PX6009', `${file}: not a dump: proxyctl config dump writes one`)
 }
 
 async function fromManifests(directory: string, namespace: string | undefined): Promise<Side> {

@@ -1,6 +1,6 @@
 import { checkExpression } from '../program/expression.ts'
 import { askJson, openAdmin } from './admin.ts'
-import { alignColumns, UsageError } from './output.ts'
+import { CommandError, alignColumns, UsageError } from './output.ts'
 import type { Command, Invocation } from './types.ts'
 
 interface Source {
@@ -49,7 +49,7 @@ export const runExplain: Command = async (invocation) => {
 async function explainCode(code: string, { output }: Invocation): Promise<number> {
   const { findMessage } = await import('#api/messages/index.ts')
   const found = findMessage(code)
-  if (found === undefined) throw new Error(`there is no message with code ${code}; docs/reference/messages lists all codes`)
+  if (found === undefined) throw new CommandError('PX6008', `there is no message with code ${code}; docs/reference/messages lists all codes`)
   const { entry, page } = found
   output.print({ code, ...entry, page }, () => [`${code}: ${entry.title}`, '', entry.cause, '', `Fix: ${entry.fix}`, '', `See ${page}`])
   return 0

@@ -1,3 +1,4 @@
+import { CommandError } from './output.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
 import { ApiError, type KubeConnection } from '../kube/connection.ts'
 import { collectionPaths, objectPath } from '../kube/resources.ts'
@@ -22,20 +23,23 @@ export async function findGateway(
   const inScope = gateways.filter((gateway) => (parents ? parents.has(gateway) : namespace === undefined || gateway.startsWith(`${namespace}/`)))
   const [only, ...others] = inScope
   if (only !== undefined && others.length === 0) return only
-  if (only !== undefined) throw new Error(`there are several Gateways, name one with --gateway: ${inScope.join(', ')}`)
-  if (parents) throw new Error(`route ${String(route)} has no parentRef to a Gateway of this controller${describeChoices(gateways)}`)
-  throw new Error(`there is no Gateway of this controller${namespace === undefined ? '' : ` in namespace ${namespace}`}${describeChoices(gateways)}`)
+  if (only !== undefined) throw new CommandError('PX6007', `there are several Gateways, name one with --gateway: ${inScope.join(', ')}`)
+  if (parents) throw new CommandError('PX6008', `route ${String(route)} has no parentRef to a Gateway of this controller${describeChoices(gateways)}`)
+  throw new CommandError(
+    'PX6008',
+    `there is no Gateway of this controller${namespace === undefined ? '' : ` in namespace ${namespace}`}${describeChoices(gateways)}`,
+  )
 }
 
 /** Rejects if the Gateway does not exist, with those that do. */
 export async function checkGateway(connection: KubeConnection, namespace: string, name: string): Promise<void> {
   const found = await read(connection, 'Gateway', namespace, name)
-  if (!found) throw new Error(`Gateway ${namespace}/${name} does not exist${describeChoices(await listGateways(connection))}`)
+  if (!found) throw new CommandError('PX6008', `Gateway ${namespace}/${name} does not exist${describeChoices(await listGateways(connection))}`)
 }
 
 /** Rejects if the namespace does not exist. Users without permission to read namespaces pass. */
 export async function checkNamespace(connection: KubeConnection, namespace: string): Promise<void> {
-  if (!(await read(connection, 'Namespace', '', namespace))) throw new Error(`namespace ${namespace} does not exist`)
+  if (!(await read(connection, 'Namespace', '', namespace))) throw new CommandError('PX6008', `namespace ${namespace} does not exist`)
 }
 
 const describeChoices = (gateways: readonly string[]): string => (gateways.length === 0 ? '' : `; the Gateways of this cluster are ${gateways.join(', ')}`)
@@ -55,7 +59,7 @@ async function listParents(connection: KubeConnection, route: string): Promise<S
   const [namespace = '', name = ''] = route.split('/')
   const routes = await Promise.all((['HTTPRoute', 'GRPCRoute'] as const).map((kind) => read(connection, kind, namespace, name)))
   const found = routes.flatMap((each) => each ?? [])
-  if (found.length === 0) throw new Error(`route ${route} does not exist`)
+  if (found.length === 0) throw new CommandError('PX6008', `route ${route} does not exist`)
   const parents = await Promise.all(
     found
       .flatMap(({ spec }) => spec?.parentRefs ?? [])

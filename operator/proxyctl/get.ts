@@ -3,7 +3,7 @@ import type { Condition } from '../model/translation.ts'
 import type { Kind } from '../source/objects.ts'
 import { askJson, openAdmin } from './admin.ts'
 import { describeReference, readClusterObjects, readManifestObjects, type ListedObject, type ObjectSource } from './objects.ts'
-import { alignColumns, UsageError, type Output } from './output.ts'
+import { CommandError, alignColumns, UsageError, type Output } from './output.ts'
 import { colours, describeObject } from './status.ts'
 import type { Command, Invocation, Row } from './types.ts'
 
@@ -146,7 +146,8 @@ export const runGet: Command = async (invocation) => {
     ? output.wait(`reading ${kind} from the cluster`, readClusterObjects(invocation, kinds))
     : readManifestObjects(options.dir, options.namespace, kinds))
   const items = select(source.objects, listing, name, options.namespace)
-  if (name !== undefined && items.length === 0) throw new Error(`there is no ${describeKinds(listing)} ${name}${listNames(source.objects, listing)}`)
+  if (name !== undefined && items.length === 0)
+    throw new CommandError('PX6008', `there is no ${describeKinds(listing)} ${name}${listNames(source.objects, listing)}`)
   const shown = name !== undefined && kind === 'routes' ? await Promise.all(items.map((item) => addPolicies(item, source, invocation))) : items
   output.print({ [kind]: shown }, () => describe(shown, output, kind))
   return shown.some(({ status }) => status === 'error') ? 1 : 0

@@ -1,5 +1,5 @@
 import { openAdmin } from './admin.ts'
-import { UsageError } from './output.ts'
+import { CommandError, UsageError } from './output.ts'
 import type { Command } from './types.ts'
 
 /** Shows or sets the log level of a data plane. */
@@ -8,7 +8,7 @@ export const runLog: Command = async (invocation) => {
   if (rest.length > 0) throw new UsageError('log level takes at most one level, such as debug or routing=debug,upstream=trace')
   const admin = await openAdmin(invocation)
   const { status, body } = await admin.ask('POST', level === undefined ? '/logging' : `/logging?level=${encodeURIComponent(level)}`)
-  if (status !== 200) throw new Error(`${admin.name}: ${body.trim()}`)
+  if (status !== 200) throw new CommandError('PX6004', `${admin.name}: ${body.trim()}`)
   const current = body.trim().replace(/^current log level is /, '')
   invocation.output.print({ level: current }, () => [current])
   return 0

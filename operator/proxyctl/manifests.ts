@@ -1,3 +1,4 @@
+import { CommandError } from './output.ts'
 import { GATEWAY_CLASS } from '#api/names.ts'
 import { checkExpression } from '../program/expression.ts'
 import { fieldPathOf, findConditions, findOverlaps, findStrayRoutes, type ConditionFinding, type ObjectFinding } from '../program/findings.ts'
@@ -22,7 +23,7 @@ export interface Manifests extends Pick<Load, 'problems' | 'snapshot'> {
 /** Reads manifests as `kubectl apply -n <namespace>` would. Rejects with one line if there is nothing to read. */
 export async function readManifests(path: string, defaultNamespace?: string): Promise<Manifests> {
   const load = await loadDirectory(path, defaultNamespace).catch((error: NodeJS.ErrnoException) => {
-    throw new Error(`${path}: ${error.code === 'ENOENT' ? 'no such file or directory' : error.message}`, { cause: error })
+    throw new CommandError('PX6009', `${path}: ${error.code === 'ENOENT' ? 'no such file or directory' : error.message}`, { cause: error })
   })
   return checkManifests(path, load)
 }
@@ -35,7 +36,7 @@ function checkManifests(path: string, load: Omit<Load, 'pending'>): Manifests {
   const { snapshot, objects, problems } = load
   // The GatewayClass is implied.
   if (problems.length === 0 && objects.every(({ kind, metadata }) => kind === 'GatewayClass' && metadata.name === GATEWAY_CLASS))
-    throw new Error(`${path}: no manifests (.yaml, .yml or .json)`)
+    throw new CommandError('PX6009', `${path}: no manifests (.yaml, .yml or .json)`)
   const translation = translate(snapshot, { isStandalone: true, checkExpression })
   const overlays = snapshot.list('ProxyParameters').flatMap(({ metadata: { namespace, name }, spec }) =>
     checkOverlays(spec).map((message) => ({

@@ -1,3 +1,4 @@
+import type { MessageCode } from '#api/messages/code.ts'
 import { styleText } from 'node:util'
 import type { Format } from './options.ts'
 
@@ -16,6 +17,16 @@ export interface Terminal {
 
 /** The command line is wrong. */
 export class UsageError extends Error {}
+
+/** A failure that the user can correct. */
+export class CommandError extends Error {
+  readonly code: MessageCode
+
+  constructor(code: MessageCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
 
 export type Colour = 'red' | 'yellow' | 'green' | 'gray'
 

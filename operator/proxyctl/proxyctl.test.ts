@@ -70,7 +70,7 @@ describe('lint', () => {
     const file = write('bad.yaml', gateway + policy('{timeouts: {reqest: 1s}}'))
     const { code, stdout } = await run(['lint', file])
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^error +\S*bad\.yaml:\d+:\d+ +spec\.traffic\.timeouts\.reqest: unknown field; did you mean request\?$/m)
+    expect(stdout).toMatch(/^error +\S*bad\.yaml:\d+:\d+ +spec\.traffic\.timeouts\.reqest: unknown field; did you mean request\? \[PX2003\]$/m)
   })
 
   test('checks a config file as the data plane does', async () => {
@@ -274,7 +274,7 @@ describe('wrong usage exits with 2 and names the mistake and the help', () => {
   ])('%s', async (_, args, message) => {
     const { code, stderr } = await run(args)
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
-    expect(stderr).toMatch(/; proxyctl ([a-z]+ )*--help shows the usage\n$/)
+    expect(stderr).toMatch(/; proxyctl ([a-z]+ )*--help shows the usage \[PX6001\]\n$/)
   })
 
   test('help is printed to standard output and is no failure', async () => {
@@ -344,10 +344,10 @@ describe('on a cluster,', () => {
   const put = (name: string, gatewayClassName = 'proxy'): void => void api.put(gateways, { metadata: { name, namespace: 'shop' }, spec: { gatewayClassName } })
   const putRoute = (...parents: string[]): void =>
     void api.put(httpRoutes, { metadata: { name: 'web', namespace: 'shop' }, spec: { parentRefs: parents.map((name) => ({ name })) } })
-  const noPod = (name: string): string => `proxyctl: Gateway shop/${name} has no running pod; proxyctl status names the cause\n`
+  const noPod = (name: string): string => `proxyctl: Gateway shop/${name} has no running pod; proxyctl status names the cause [PX6006]\n`
 
   test('a Gateway that does not exist is named with those that do', async () => {
-    const missing = 'proxyctl: Gateway shop/nope does not exist; the Gateways of this cluster are shop/gw\n'
+    const missing = 'proxyctl: Gateway shop/nope does not exist; the Gateways of this cluster are shop/gw [PX6008]\n'
     expect(await run(['log', 'level', '--gateway', 'shop/nope'], { env })).toEqual({ code: 1, stdout: '', stderr: missing })
     expect(await run(['log', 'level', '--gateway', 'shop/gw'], { env })).toEqual({ code: 1, stdout: '', stderr: noPod('gw') })
   })
@@ -356,9 +356,11 @@ describe('on a cluster,', () => {
     put('foreign', 'other')
     expect((await run(['config', 'dump'], { env })).stderr).toBe(noPod('gw'))
     put('second')
-    expect((await run(['config', 'dump'], { env })).stderr).toBe('proxyctl: there are several Gateways, name one with --gateway: shop/gw, shop/second\n')
+    expect((await run(['config', 'dump'], { env })).stderr).toBe(
+      'proxyctl: there are several Gateways, name one with --gateway: shop/gw, shop/second [PX6007]\n',
+    )
     expect((await run(['config', 'dump', '-n', 'else'], { env })).stderr).toBe(
-      'proxyctl: there is no Gateway of this controller in namespace else; the Gateways of this cluster are shop/gw, shop/second\n',
+      'proxyctl: there is no Gateway of this controller in namespace else; the Gateways of this cluster are shop/gw, shop/second [PX6008]\n',
     )
   })
 
@@ -368,15 +370,19 @@ describe('on a cluster,', () => {
     expect((await run(['explain', 'shop/web'], { env })).stderr).toBe(noPod('second'))
     putRoute('second', 'gw')
     expect((await run(['explain', 'shop/web'], { env })).stderr).toContain('several Gateways, name one with --gateway: shop/gw, shop/second')
-    expect((await run(['explain', 'shop/nope'], { env })).stderr).toBe('proxyctl: route shop/nope does not exist\n')
+    expect((await run(['explain', 'shop/nope'], { env })).stderr).toBe('proxyctl: route shop/nope does not exist [PX6008]\n')
     putRoute('theirs')
     expect((await run(['explain', 'shop/web'], { env })).stderr).toContain('route shop/web has no parentRef to a Gateway of this controller')
   })
 
   test('status of a namespace fails if the namespace does not exist or has no resource', async () => {
-    expect(await run(['status', '-n', 'nope'], { env })).toEqual({ code: 1, stdout: '', stderr: 'proxyctl: namespace nope does not exist\n' })
+    expect(await run(['status', '-n', 'nope'], { env })).toEqual({ code: 1, stdout: '', stderr: 'proxyctl: namespace nope does not exist [PX6008]\n' })
     api.put(namespaces, { metadata: { name: 'empty' } })
-    expect(await run(['status', '-n', 'empty'], { env })).toEqual({ code: 1, stdout: '', stderr: 'proxyctl: no resource of this gateway in namespace empty\n' })
+    expect(await run(['status', '-n', 'empty'], { env })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'proxyctl: no resource of this gateway in namespace empty [PX6008]\n',
+    })
     expect(await run(['status', '-n', 'shop'], { env })).toMatchObject({ code: 0, stdout: expect.stringMatching(/^pending +Gateway +shop\/gw/m) })
   })
 

@@ -1,9 +1,10 @@
+import { withCode, type MessageCode } from '#api/messages/code.ts'
 import { parseArgs } from 'node:util'
 import { suggest } from '#api/suggest.ts'
 import { commands, findCommand } from './commands.ts'
 import { describeCommands, describeProgram } from './help.ts'
 import { commonOptions, formats, optionTable, type Format, type OptionName } from './options.ts'
-import { createOutput, UsageError, type Terminal } from './output.ts'
+import { CommandError, createOutput, UsageError, type Terminal } from './output.ts'
 import type { CommandEntry, Options } from './types.ts'
 
 /** Runs the command line. Resolves with the exit status: 0 all is well, 1 something is wrong (a finding or a failure), 2 wrong usage. */
@@ -37,10 +38,13 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
     })
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    terminal.writeError(`proxyctl: ${message}${error instanceof UsageError ? `; ${help} shows the usage` : ''}\n`)
+    const text = error instanceof UsageError ? `${message}; ${help} shows the usage` : message
+    terminal.writeError(`proxyctl: ${withCode(text, codeOf(error))}\n`)
     return error instanceof UsageError ? 2 : 1
   }
 }
+
+const codeOf = (error: unknown): MessageCode => (error instanceof UsageError ? 'PX6001' : error instanceof CommandError ? error.code : 'PX6002')
 
 type Values = Options & { readonly output?: string | undefined; readonly help?: boolean | undefined }
 

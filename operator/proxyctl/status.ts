@@ -5,7 +5,7 @@ import { findTroubles, type ConditionReport } from '../program/report.ts'
 import type { ObjectStatus } from '../model/translation.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
 import { checkNamespace } from './gateways.ts'
-import { alignColumns, type Colour } from './output.ts'
+import { CommandError, alignColumns, type Colour } from './output.ts'
 import type { Command, Invocation, Row } from './types.ts'
 import { describeDeployment, WORKLOAD_SELECTOR, type Deployment, type Pod } from './workloads.ts'
 
@@ -20,7 +20,8 @@ export const runStatus: Command = async (invocation) => {
       ? await output.wait('reading statuses from the cluster', describeCluster(invocation))
       : await describeManifests(options.dir, options.namespace)
   const { namespace: only } = options
-  if (only !== undefined && !all.some(({ namespace }) => namespace === only)) throw new Error(`no resource of this gateway in namespace ${only}`)
+  if (only !== undefined && !all.some(({ namespace }) => namespace === only))
+    throw new CommandError('PX6008', `no resource of this gateway in namespace ${only}`)
   const rows = all
     .filter(({ namespace }) => only === undefined || namespace === '' || namespace === only)
     .sort(

@@ -5,7 +5,7 @@ import { request as requestHttps } from 'node:https'
 import { basename } from 'node:path'
 import { parseDuration } from '#api/duration.ts'
 import { askJson, openAdmin } from './admin.ts'
-import { alignColumns, UsageError, type Output } from './output.ts'
+import { CommandError, alignColumns, UsageError, type Output } from './output.ts'
 import type { Command, Invocation } from './types.ts'
 
 /** As `/debug/trace` of the data plane's admin endpoint answers (dataplane/trace). */
@@ -74,7 +74,8 @@ async function sendUntraced(sender: string, request: () => Promise<number | stri
   await new Promise((resolve) => setTimeout(resolve, ARMING_MS))
   const outcome = await request()
   await new Promise((resolve) => setTimeout(resolve, REPORT_MS).unref())
-  throw new Error(
+  throw new CommandError(
+    'PX6010',
     typeof outcome === 'string'
       ? `${sender}: ${outcome}`
       : `${sender} answered ${outcome}, but not through ${admin}: --admin HOST:PORT or --gateway NS/NAME says which data plane to ask`,
@@ -86,7 +87,9 @@ function runProgram(name: string, args: readonly string[], { output }: Invocatio
   return new Promise((resolve, reject) => {
     const child = spawn(name, args, { stdio: ['inherit', 'pipe', 'pipe'] })
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => output.note(text))
-    child.on('error', (error: NodeJS.ErrnoException) => reject(new Error(error.code === 'ENOENT' ? `${name}: no such program` : `${name}: ${error.message}`)))
+    child.on('error', (error: NodeJS.ErrnoException) =>
+      reject(new CommandError('PX6009', error.code === 'ENOENT' ? `${name}: no such program` : `${name}: ${error.message}`)),
+    )
     child.on('close', (code, signal) =>
       resolve(
         code === 0

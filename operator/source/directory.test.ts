@@ -98,14 +98,16 @@ describe('reading a directory', () => {
     await write('b.yaml', `# comment\n${secret('one', 'second')}`)
     const load = await loadDirectory(root)
     expect(valueOf(load, 'one')).toBe('first')
-    expect(load.problems.map(({ text }) => text)).toEqual(['b.yaml:4:12: metadata.name: Secret default/one is already defined at a.yaml:3; that one counts'])
+    expect(load.problems.map(({ text }) => text)).toEqual([
+      'b.yaml:4:12: metadata.name: Secret default/one is already defined at a.yaml:3; that one counts [PX2011]',
+    ])
   })
 
   test('reports a duplicate cluster-scoped object without a namespace', async () => {
     const text = 'apiVersion: v1\nkind: Namespace\nmetadata: {name: one}\n'
     await write('a.yaml', `${text}---\n${text}`)
     expect((await loadDirectory(root)).problems.map(({ text: each }) => each)).toEqual([
-      'a.yaml:7:12: metadata.name: Namespace one is already defined at a.yaml:3; that one counts',
+      'a.yaml:7:12: metadata.name: Namespace one is already defined at a.yaml:3; that one counts [PX2011]',
     ])
   })
 

@@ -1,3 +1,4 @@
+import { withoutCodes } from '#api/messages/code.ts'
 import { describe, expect, test } from '@jest/globals'
 import { readChunk } from './document.ts'
 
@@ -217,7 +218,8 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
 describe('a manifest with a mistake is reported at its line', () => {
   test.each(Object.entries(mistakes))('%s', (_, [manifest, finding]) => {
     const { items, findings } = readChunk(manifest)
-    const texts = findings.map(({ line, field, message }) => `${line}: ${field}: ${message}`)
+    const texts = findings.map(({ line, field, message }) => `${line}: ${field}: ${withoutCodes(message)}`)
+    expect(findings.filter(({ message }) => !/ \[PX20\d\d\]$/.test(message))).toEqual([])
     expect(texts).toEqual(expect.arrayContaining([typeof finding === 'string' ? finding : expect.stringMatching(finding)]))
     expect(findings.every(({ severity }) => severity === 'error')).toBe(true)
     expect(items.every((item) => item.object === undefined)).toBe(true)
@@ -279,7 +281,7 @@ describe('a valid manifest, completed as by an API server,', () => {
       'apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Namespace\n    metadata: {name: a}\n  - apiVersion: v1\n    kind: Secret\n    metadata: {name: b}\n    date: {}',
     )
     expect(items.map(({ id }) => id)).toEqual(['Namespace//a', 'Secret/default/b'])
-    expect(findings).toEqual([{ severity: 'error', line: 10, column: 5, field: 'date', message: 'unknown field; did you mean data?' }])
+    expect(findings).toEqual([{ severity: 'error', line: 10, column: 5, field: 'date', message: 'unknown field; did you mean data? [PX2003]' }])
   })
 
   test('may use YAML merge keys and anchors', () => {

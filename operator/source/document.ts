@@ -1,10 +1,11 @@
+import { withCode, type MessageCode } from '#api/messages/code.ts'
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
 import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
 import { apiVersionOf, kinds, type Kind, type KubeObject } from './objects.ts'
 import { checkRules } from './rules.ts'
 import { schemas } from './schemas.ts'
 import { suggest } from '#api/suggest.ts'
-import { validate, type Issue, type Path } from './validate.ts'
+import { validate, type CodedIssue, type Path } from './validate.ts'
 
 /** A position in a chunk, both numbers from 1. */
 export interface Position {
@@ -58,12 +59,12 @@ export function readChunk(text: string, defaultNamespace = 'default'): Chunk {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false })
   const [syntax] = document.errors
-  if (syntax) return unreadable(toPosition(lines, syntax.pos[0]), `YAML: ${syntax.message}`)
+  if (syntax) return unreadable(toPosition(lines, syntax.pos[0]), `YAML: ${syntax.message}`, 'PX2001')
   let value: unknown
   try {
     value = document.toJS()
   } catch (error) {
-    return unreadable({ line: 1, column: 1 }, `YAML: ${error instanceof Error ? error.message : String(error)}`)
+    return unreadable({ line: 1, column: 1 }, `YAML: ${error instanceof Error ? error.message : String(error)}`, 'PX2001')
   }
   if (value === null || value === undefined) return { items: [], findings: [], isUnreadable: false }
   const parts = isList(value) ? value.items.map((item, index) => ({ item, path: ['items', index] as Path })) : [{ item: value, path: [] as Path }]
@@ -71,9 +72,9 @@ export function readChunk(text: string, defaultNamespace = 'default'): Chunk {
   return { items: read.flatMap(({ items }) => items), findings: read.flatMap(({ findings }) => findings), isUnreadable: read.some((each) => each.isUnreadable) }
 }
 
-const unreadable = (position: Position, message: string, field = ''): Chunk => ({
+const unreadable = (position: Position, message: string, code: MessageCode, field = ''): Chunk => ({
   items: [],
-  findings: [{ severity: 'error', ...position, field, message }],
+  findings: [{ severity: 'error', ...position, field, message: withCode(message, code) }],
   isUnreadable: true,
 })
 
@@ -139,26 +140,35 @@ interface RawObject {
 
 function readObject(value: unknown, defaultNamespace: string, positionOf: (path: Path) => Position): Chunk {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return unreadable(positionOf([]), 'expected an object with apiVersion, kind and metadata')
+    return unreadable(positionOf([]), 'expected an object with apiVersion, kind and metadata', 'PX2001')
   const raw = value as RawObject
   for (const field of ['apiVersion', 'kind'] as const) {
-    if (typeof raw[field] !== 'string') return unreadable(positionOf([field]), `${field} is required; add it`, field)
+    if (typeof raw[field] !== 'string') return unreadable(positionOf([field]), `${field} is required; add it`, 'PX2004', field)
   }
   const found = findKind(String(raw.apiVersion), String(raw.kind))
   if ('note' in found)
-    return { items: [], findings: [{ severity: 'note', ...positionOf(['kind']), field: 'kind', message: `${found.note}; ignored` }], isUnreadable: false }
-  if ('error' in found) return unreadable(positionOf(['kind']), found.error, 'kind')
+    return {
+      items: [],
+      findings: [{ severity: 'note', ...positionOf(['kind']), field: 'kind', message: withCode(`${found.note}; ignored`, 'PX2010') }],
+      isUnreadable: false,
+    }
+  if ('error' in found) return unreadable(positionOf(['kind']), found.error, 'PX2002', 'kind')
   const { kind } = found
-  if (typeof raw.metadata?.name !== 'string') return unreadable(positionOf(['metadata']), 'name is required; add it', 'metadata.name')
+  if (typeof raw.metadata?.name !== 'string') return unreadable(positionOf(['metadata']), 'name is required; add it', 'PX2004', 'metadata.name')
 
   const namespace = kinds[kind].isClusterScoped ? '' : typeof raw.metadata.namespace === 'string' ? raw.metadata.namespace : defaultNamespace
   const item = { id: `${kind}/${namespace}/${raw.metadata.name}`, positionOf }
   const checked = validate(schemas[kind], value)
-  const issues: Issue[] = [...checkNames(kind, raw.metadata.name, namespace), ...checked.issues]
+  const issues: CodedIssue[] = [...checkNames(kind, raw.metadata.name, namespace), ...checked.issues]
   // With the schema satisfied, the value has the kind's shape.
   const object = issues.length === 0 ? complete(kind, namespace, checked.value as KubeObject) : undefined
-  if (object) issues.push(...checkRules(object))
-  const findings = issues.map(({ path, message }): Finding => ({ severity: 'error', ...positionOf(path), field: fieldOf(path), message }))
+  if (object) issues.push(...checkRules(object).map((issue) => ({ ...issue, code: 'PX2008' as const })))
+  const findings = issues.map(({ path, message, code }): Finding => ({
+    severity: 'error',
+    ...positionOf(path),
+    field: fieldOf(path),
+    message: withCode(message, code),
+  }))
   return { items: [issues.length === 0 && object ? { ...item, object } : item], findings, isUnreadable: false }
 }
 
@@ -167,13 +177,17 @@ const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 const labelKinds: ReadonlySet<Kind> = new Set(['Service', 'Namespace'])
 
 /** Names that an API server accepts. */
-function checkNames(kind: Kind, name: string, namespace: string): Issue[] {
+function checkNames(kind: Kind, name: string, namespace: string): CodedIssue[] {
   const isLabel = (text: string): boolean => text.length <= 63 && LABEL.test(text)
   const isGood = labelKinds.has(kind) ? isLabel(name) : name.length <= 253 && name.split('.').every((part) => LABEL.test(part))
   const advice = 'use lower-case letters, digits and -'
   return [
-    ...(isGood || name === '' ? [] : [{ path: ['metadata', 'name'], message: `"${name}" is not a name that ${kind} can have; ${advice}` }]),
-    ...(namespace === '' || isLabel(namespace) ? [] : [{ path: ['metadata', 'namespace'], message: `"${namespace}" is not a name of a namespace; ${advice}` }]),
+    ...(isGood || name === ''
+      ? []
+      : [{ path: ['metadata', 'name'], message: `"${name}" is not a name that ${kind} can have; ${advice}`, code: 'PX2009' as const }]),
+    ...(namespace === '' || isLabel(namespace)
+      ? []
+      : [{ path: ['metadata', 'namespace'], message: `"${namespace}" is not a name of a namespace; ${advice}`, code: 'PX2009' as const }]),
   ]
 }
 

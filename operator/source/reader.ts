@@ -1,3 +1,4 @@
+import { withCode } from '#api/messages/code.ts'
 import type { Stats } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
@@ -230,7 +231,7 @@ function assemble(files: ReadonlyMap<string, FileState>, date: (object: KubeObje
     const report = (severity: Problem['severity'], { line, column }: Position, field: string, message: string): void => {
       problems.push({ severity, file, line, column, field, message, text: `${file}:${line}:${column}: ${field === '' ? '' : `${field}: `}${message}` })
     }
-    if (failure !== undefined) report('error', { line: 1, column: 1 }, '', failure)
+    if (failure !== undefined) report('error', { line: 1, column: 1 }, '', withCode(failure, 'PX2012'))
     const own = new Map<string, (path: readonly (string | number)[]) => Place>()
     for (const { line, chunk } of parts) {
       for (const finding of chunk.findings) report(finding.severity, { ...finding, line: line + finding.line - 1 }, finding.field, finding.message)
@@ -241,7 +242,13 @@ function assemble(files: ReadonlyMap<string, FileState>, date: (object: KubeObje
         }
         const first = (own.get(item.id) ?? places.get(item.id))?.(NAME)
         if (first === undefined) own.set(item.id, placeOf)
-        else report('error', placeOf(NAME), 'metadata.name', `${nameOf(item.id)} is already defined at ${first.file}:${first.line}; that one counts`)
+        else
+          report(
+            'error',
+            placeOf(NAME),
+            'metadata.name',
+            withCode(`${nameOf(item.id)} is already defined at ${first.file}:${first.line}; that one counts`, 'PX2011'),
+          )
       }
     }
     let position = 0

@@ -1,3 +1,4 @@
+import type { MessageCode } from '#api/messages/code.ts'
 import { DURATION_PATTERN } from '#api/duration.ts'
 import { refName, type Json, type Schema, type ValidationRule } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
@@ -12,9 +13,14 @@ export interface Issue {
   readonly message: string
 }
 
+/** An issue with the code of its message. */
+export interface CodedIssue extends Issue {
+  readonly code: MessageCode
+}
+
 /** Checks `value` against `schema` as an API server would, and fills in defaults. Unknown fields are issues, not dropped. The value is copied where it changes. */
-export function validate(schema: Schema, value: unknown): { readonly value: unknown; readonly issues: readonly Issue[] } {
-  const issues: Issue[] = []
+export function validate(schema: Schema, value: unknown): { readonly value: unknown; readonly issues: readonly CodedIssue[] } {
+  const issues: CodedIssue[] = []
   return { value: visit(schema, value, [], issues), issues }
 }
 
@@ -36,10 +42,10 @@ function resolve(schema: Schema): Schema {
   return current
 }
 
-function visit(unresolved: Schema, value: unknown, path: Path, issues: Issue[]): unknown {
+function visit(unresolved: Schema, value: unknown, path: Path, issues: CodedIssue[]): unknown {
   const schema = resolve(unresolved)
-  const report = (message: string): unknown => {
-    issues.push({ path, message })
+  const report = (message: string, code: MessageCode = 'PX2005'): unknown => {
+    issues.push({ path, message, code })
     return value
   }
   if (schema['x-kubernetes-int-or-string'])
@@ -65,7 +71,7 @@ function visit(unresolved: Schema, value: unknown, path: Path, issues: Issue[]):
       return value
   }
   const problem = checkScalar(schema, value as string | number | boolean)
-  if (problem !== undefined) return report(problem)
+  if (problem !== undefined) return report(problem, 'PX2006')
   checkRules(rulesOf(schema), value, path, issues)
   return value
 }
@@ -73,10 +79,10 @@ function visit(unresolved: Schema, value: unknown, path: Path, issues: Issue[]):
 const rulesOf = (schema: Schema): readonly ValidationRule[] => schema['x-kubernetes-validations'] ?? []
 
 /** The CEL rules of a schema, evaluated only on objects that pass all other checks, so that their messages make sense. */
-function checkRules(rules: readonly ValidationRule[], value: unknown, path: Path, issues: Issue[]): void {
+function checkRules(rules: readonly ValidationRule[], value: unknown, path: Path, issues: CodedIssue[]): void {
   for (const rule of rules) {
     const at = rule.fieldPath?.split('.').filter((part) => part !== '') ?? []
-    if (isBroken(rule, value)) issues.push({ path: [...path, ...at], message: rule.message })
+    if (isBroken(rule, value)) issues.push({ path: [...path, ...at], message: rule.message, code: 'PX2008' })
   }
 }
 
@@ -110,11 +116,12 @@ function checkScalar(schema: Schema, value: string | number | boolean): string |
   return undefined
 }
 
-function visitArray(schema: Schema, value: readonly unknown[], path: Path, issues: Issue[]): unknown {
+function visitArray(schema: Schema, value: readonly unknown[], path: Path, issues: CodedIssue[]): unknown {
   const before = issues.length
   const { items, minItems = 0, maxItems = Infinity } = schema
-  if (value.length < minItems) issues.push({ path, message: `needs at least ${minItems} ${minItems === 1 ? 'item' : 'items'}, has ${value.length}` })
-  if (value.length > maxItems) issues.push({ path, message: `takes at most ${maxItems} items, has ${value.length}` })
+  if (value.length < minItems)
+    issues.push({ path, message: `needs at least ${minItems} ${minItems === 1 ? 'item' : 'items'}, has ${value.length}`, code: 'PX2007' })
+  if (value.length > maxItems) issues.push({ path, message: `takes at most ${maxItems} items, has ${value.length}`, code: 'PX2007' })
   const result = items ? value.map((item, index) => visit(items, item, [...path, index], issues)) : value
   const keys = schema['x-kubernetes-list-map-keys'] ?? (schema['x-kubernetes-list-type'] === 'set' ? [''] : undefined)
   if (keys) checkUnique(keys, result, path, issues)
@@ -122,7 +129,7 @@ function visitArray(schema: Schema, value: readonly unknown[], path: Path, issue
   return result
 }
 
-function checkUnique(keys: readonly string[], items: readonly unknown[], path: Path, issues: Issue[]): void {
+function checkUnique(keys: readonly string[], items: readonly unknown[], path: Path, issues: CodedIssue[]): void {
   const seen = new Set<string>()
   for (const [index, item] of items.entries()) {
     const id = show(keys[0] === '' ? item : keys.map((key) => (isObject(item) ? item[key] : undefined)))
@@ -130,12 +137,13 @@ function checkUnique(keys: readonly string[], items: readonly unknown[], path: P
       issues.push({
         path: [...path, index],
         message: `${keys[0] === '' ? 'value' : keys.join(', ')} ${id} is already used by an earlier item; items must differ`,
+        code: 'PX2007',
       })
     seen.add(id)
   }
 }
 
-function visitObject(schema: Schema, value: Record<string, unknown>, path: Path, issues: Issue[]): unknown {
+function visitObject(schema: Schema, value: Record<string, unknown>, path: Path, issues: CodedIssue[]): unknown {
   const before = issues.length
   const { properties, additionalProperties, required = [] } = schema
   if (!properties && typeof additionalProperties !== 'object') return value
@@ -144,18 +152,23 @@ function visitObject(schema: Schema, value: Record<string, unknown>, path: Path,
   for (const [field, child] of Object.entries(value)) {
     // An empty field ("ports:") counts as not set, as it does for kubectl.
     if (child === null || child === undefined) {
-      if (properties && !Object.hasOwn(known, field) && !additionalProperties) issues.push({ path: [...path, field], message: unknownField(field, known) })
+      if (properties && !Object.hasOwn(known, field) && !additionalProperties)
+        issues.push({ path: [...path, field], message: unknownField(field, known), code: 'PX2003' })
       continue
     }
     const inner = Object.hasOwn(known, field) ? known[field] : typeof additionalProperties === 'object' ? additionalProperties : undefined
     if (inner) result[field] = visit(inner, child, [...path, field], issues)
     else if (schema['x-kubernetes-preserve-unknown-fields']) result[field] = child
-    else issues.push({ path: [...path, field], message: unknownField(field, known) })
+    else issues.push({ path: [...path, field], message: unknownField(field, known), code: 'PX2003' })
   }
   for (const field of required) {
     const isWritten = Object.hasOwn(value, field)
     if ((isWritten && value[field] !== null && value[field] !== undefined) || (known[field] && resolve(known[field]).default !== undefined)) continue
-    issues.push(isWritten ? { path: [...path, field], message: 'is required and empty; fill it in' } : { path, message: `${field} is required; add it` })
+    issues.push(
+      isWritten
+        ? { path: [...path, field], message: 'is required and empty; fill it in', code: 'PX2004' }
+        : { path, message: `${field} is required; add it`, code: 'PX2004' },
+    )
   }
   const written = { ...result }
   for (const [field, child] of Object.entries(known)) {
@@ -166,7 +179,11 @@ function visitObject(schema: Schema, value: Record<string, unknown>, path: Path,
   const { minProperties = 0, maxProperties = Infinity } = schema
   const size = Object.keys(result).length
   if (size < minProperties || size > maxProperties)
-    issues.push({ path, message: `has ${size} entries; allowed: ${minProperties} to ${maxProperties === Infinity ? 'any number' : maxProperties}` })
+    issues.push({
+      path,
+      message: `has ${size} entries; allowed: ${minProperties} to ${maxProperties === Infinity ? 'any number' : maxProperties}`,
+      code: 'PX2007',
+    })
   const rules = rulesOf(schema)
   checkRules(rules.filter(isAboutPresence), written, path, issues)
   if (issues.length === before)
