@@ -20,3 +20,11 @@ test('the packages of the documentation site come from the registry that is conf
   const { packages } = JSON.parse(readText('docs/site/package-lock.json')) as { readonly packages: Readonly<Record<string, { readonly resolved?: string }>> }
   expect(Object.values(packages).flatMap(({ resolved }) => resolved ?? [])).toEqual([])
 })
+
+test('the lockfile of the documentation site has every optional package, which npm ci requires', () => {
+  const { packages } = JSON.parse(readText('docs/site/package-lock.json')) as {
+    readonly packages: Readonly<Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>> }>>
+  }
+  const optional = Object.values(packages).flatMap(({ optionalDependencies = {} }) => Object.keys(optionalDependencies))
+  expect(optional.filter((name) => packages[`node_modules/${name}`] === undefined)).toEqual([])
+})
