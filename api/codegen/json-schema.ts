@@ -31,6 +31,30 @@ function toStrict(schema: Schema): JsonSchema {
   return strict
 }
 
+/** What a string with a placeholder of the config file contains. */
+const PLACEHOLDER = { type: 'string', pattern: '\\$\\{' }
+/** Keywords that limit the text of a string. */
+const textKeywords = ['enum', 'pattern', 'minLength', 'maxLength']
+
+/** Accepts a placeholder in place of each scalar: editors see the text as it is written. */
+function acceptPlaceholders(node: JsonSchema): JsonSchema {
+  const copy: JsonSchema = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => {
+      if (key === 'properties') return [key, mapValues(value as Record<string, JsonSchema>, acceptPlaceholders)]
+      const isSchema = (key === 'items' || key === 'additionalProperties') && typeof value === 'object'
+      return [key, isSchema ? acceptPlaceholders(value as JsonSchema) : value]
+    }),
+  )
+  const { type, description, default: fallback, ...limits } = copy
+  const isLimited = type === 'string' && textKeywords.some((keyword) => keyword in limits)
+  if (!isLimited && type !== 'integer' && type !== 'number' && type !== 'boolean') return copy
+  // The description stays outside, where editors look for it.
+  return { ...(description !== undefined && { description }), ...(fallback !== undefined && { default: fallback }), anyOf: [{ type, ...limits }, PLACEHOLDER] }
+}
+
+const mapValues = <T, U>(values: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value)]))
+
 /** Validates a manifest as its kind. Editors then report the fields of that kind only, which `oneOf` would not do. */
 const oneOfKinds = (kinds: readonly string[]): JsonSchema => ({
   type: 'object',
@@ -45,12 +69,27 @@ const oneOfKinds = (kinds: readonly string[]): JsonSchema => ({
  * or manifests of any of several kinds.
  */
 export function toBundle(definitions: Definitions, roots: readonly string[], title: string, root: string | { readonly kinds: readonly string[] }): string {
+  return print(definitions, roots, title, root, (schema) => schema)
+}
+
+/** A JSON Schema document for editors of the config file, which accepts placeholders where values are expected. */
+export function toFileBundle(definitions: Definitions, root: string, title: string): string {
+  return print(definitions, [root], title, root, acceptPlaceholders)
+}
+
+function print(
+  definitions: Definitions,
+  roots: readonly string[],
+  title: string,
+  root: string | { readonly kinds: readonly string[] },
+  change: (schema: JsonSchema) => JsonSchema,
+): string {
   const names = reachableFrom(definitions, roots)
   const bundle = {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title,
     ...(typeof root === 'string' ? { allOf: [{ $ref: `#/$defs/${root}` }] } : oneOfKinds(root.kinds)),
-    $defs: Object.fromEntries(names.map((name) => [name, toStrict(definitions[name] ?? {})])),
+    $defs: Object.fromEntries(names.map((name) => [name, change(toStrict(definitions[name] ?? {}))])),
   }
   return `${JSON.stringify(bundle, null, 1)}\n`
 }

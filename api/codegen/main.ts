@@ -8,7 +8,7 @@ import { findSchemaMistakes } from './check.ts'
 import { toCrd } from './crd.ts'
 import { toErrorPage } from './errors.ts'
 import { toMessagePages } from './messages.ts'
-import { toBundle } from './json-schema.ts'
+import { toBundle, toFileBundle } from './json-schema.ts'
 import { toModels } from './models.ts'
 import { toOpenApiDocument } from './openapi.ts'
 import { findDifference, writeDifference, type Files } from './output.ts'
@@ -32,6 +32,7 @@ async function generate(): Promise<Files> {
     'gen/openapi.json': toOpenApiDocument(definitions, kinds),
     'gen/config/types.ts': configTypes + toMessageTypes(messageKinds),
     'gen/config/schema.json': toBundle(configDefinitions, configRoots, 'The config file, and messages of the config stream', 'ConfigFile'),
+    'gen/config/file.schema.json': toFileBundle(configDefinitions, 'ConfigFile', 'The config file, for editors'),
     ...Object.fromEntries(kinds.map((kind) => [`charts/proxy-crds/templates/${kind.plural}.yaml`, toCrd(definitions, kind)])),
     ...toErrorPage(),
     ...toMessagePages(),

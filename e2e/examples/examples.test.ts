@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { bundleDataplane } from '../../images/bundle.ts'
 import type { Example } from '../harness/example/example.ts'
-import { prepareExample, startExample, type PreparedExample, type RunningExample } from '../harness/example/example-run.ts'
+import { hasConfigFile, prepareExample, startExample, type PreparedExample, type RunningExample } from '../harness/example/example-run.ts'
 import type { Expectations } from '../harness/example/expectations.ts'
 import { startOperator, type Operator } from '../harness/program/operator.ts'
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'examples-'))
   bundle = await bundleDataplane(join(root, 'bundle'))
   const manifests = join(root, 'manifests')
-  for (const name of names) prepared.set(name, await prepareExample(name, join(here, name), join(name === 'config-file' ? root : manifests, name)))
+  for (const name of names) prepared.set(name, await prepareExample(name, join(here, name), join(hasConfigFile(join(here, name)) ? root : manifests, name)))
   operator = await startOperator({ directory: manifests })
 })
 
@@ -44,7 +44,7 @@ afterAll(async () => {
 test('every example has manifests or a config file, a run.ts, an expect.ts and a README', async () => {
   for (const name of names) {
     const files = await readdir(join(here, name))
-    expect(files).toEqual(expect.arrayContaining(['README.md', 'expect.ts', 'run.ts', name === 'config-file' ? 'config.yaml' : 'manifests.yaml']))
+    expect(files).toEqual(expect.arrayContaining(['README.md', 'expect.ts', 'run.ts', hasConfigFile(join(here, name)) ? 'config.yaml' : 'manifests.yaml']))
   }
 })
 

@@ -96,7 +96,7 @@ async function* createFiles(target: Target, executables: readonly Executable[]):
   yield { name: 'argocd-health.yaml', content: await renderHealthChecks() }
   yield { name: 'gateway-api-conformance.yaml', content: await readFile(join(ROOT, 'e2e/conformance/report.yaml')) }
   yield { name: 'inference-extension-conformance.yaml', content: await readFile(join(ROOT, 'e2e/conformance/inference/report.yaml')) }
-  yield { name: 'config.schema.json', content: await readFile(join(ROOT, 'gen/config/schema.json')) }
+  yield { name: 'config.schema.json', content: await readFile(join(ROOT, 'gen/config/file.schema.json')) }
   yield { name: 'v1alpha1.schema.json', content: await readFile(join(ROOT, 'gen/v1alpha1/schema.json')) }
   const lockfile = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lockfile
   yield { name: 'sbom.cdx.json', content: `${JSON.stringify(createSbom(lockfile, target), undefined, 2)}\n` }

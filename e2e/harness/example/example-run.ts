@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -30,6 +30,9 @@ export interface PreparedExample {
   readonly early: ReadonlyMap<string, Running>
 }
 
+/** Whether an example is a config file of the data plane instead of manifests. */
+export const hasConfigFile = (source: string): boolean => existsSync(join(source, 'config.yaml'))
+
 /**
  * Copies an example from `source` to `directory` with free ports, and generates its certificates. Objects of `changes` are added to its manifests and replace
  * those of the same kind and name.
@@ -37,7 +40,7 @@ export interface PreparedExample {
 export async function prepareExample(name: string, source: string, directory: string, changes = ''): Promise<PreparedExample> {
   await cp(source, directory, { recursive: true, filter: (path) => !/generated|\.ts$|\.md$|\/try\.yaml$/.test(path) })
   const example = await readExample(source)
-  const isFile = name === 'config-file'
+  const isFile = hasConfigFile(source)
   const path = join(directory, isFile ? 'config.yaml' : 'manifests.yaml')
   const text = mergeManifests(await readFile(path, 'utf8'), changes)
   const ports = new Map<number, number>()
