@@ -175,6 +175,11 @@ export interface ResponseStream {
   readonly isOver: boolean
   /** Converts the next bytes, which may be split anywhere. */
   push(chunk: Buffer): readonly ClientEvent[]
+  /**
+   * Whether the next bytes are for the client as they are. If so, counts their events, and they must not be pushed; otherwise does nothing.
+   * Keeps no reference to the chunk.
+   */
+  relay(chunk: Buffer): boolean
   /** The upstream's body ended. Returns an error event in the client's format if the terminator is missing. */
   end(): readonly ClientEvent[]
   /**

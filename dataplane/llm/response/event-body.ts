@@ -128,7 +128,20 @@ export class EventBody implements Body {
     if (deadlineAtMs !== undefined)
       this.#deadline = setTimeout(() => this.#expire(new ProxyError('REQUEST_TIMEOUT')), Math.max(0, deadlineAtMs - performance.now()))
     this.#source.start({
-      onData: (chunk) => this.#receive(chunk),
+      onData: (chunk) => {
+        const sink = this.#relayTo(chunk)
+        if (sink === undefined) this.#receive(chunk)
+        else sink.onData(chunk)
+      },
+      onBorrowed: (chunk) => {
+        const sink = this.#relayTo(chunk)
+        // The sink must not hold the chunk: the source may be resumed while the sink is paused, to read the rest after the terminator.
+        if (sink?.onBorrowed !== undefined) return sink.onBorrowed(chunk, false)
+        const copy = Buffer.from(chunk)
+        if (sink === undefined) this.#receive(copy)
+        else sink.onData(copy)
+        return false
+      },
       onEnd: () => {
         this.#isSourceDone = true
         this.#receive(undefined)
@@ -142,6 +155,15 @@ export class EventBody implements Body {
         this.#finish('truncated', this.#stream.fail(`the upstream closed the stream early: ${failureClass(error) ?? 'stream incomplete'}`))
       },
     })
+  }
+
+  /** The sink, if a chunk passes to it as it is: nothing is before it and nothing has to be read. The stream has then counted its events. */
+  #relayTo(chunk: Buffer): BodySink | undefined {
+    // `#hasContent`: the stream was peeked, and the first content was reported.
+    if (!this.#hasContent || this.#guard !== undefined || this.#isPaused || this.#unsentBytes > 0 || this.#ready.length > 0) return undefined
+    if (this.#isClosed || this.#end !== undefined || this.#sink === undefined || !this.#stream.relay(chunk)) return undefined
+    this.#idle?.refresh()
+    return this.#sink
   }
 
   /** Handles a chunk, or the end of the upstream's body (undefined). */

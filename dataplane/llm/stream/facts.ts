@@ -85,8 +85,12 @@ export class FactsRecorder {
   }
 
   countDelta(): void {
+    this.countDeltas(1)
+  }
+
+  countDeltas(count: number): void {
     this.facts.hasContent = true
-    this.facts.deltas++
+    this.facts.deltas += count
   }
 
   #fits(text: string): boolean {

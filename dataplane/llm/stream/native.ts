@@ -6,6 +6,8 @@ import { parseFields, SseScanner, type SseEvent } from './sse.ts'
 import type { SseReader } from './steps.ts'
 import { nothing, UpstreamStream } from './upstream.ts'
 
+const LF = 0x0a
+
 /** The format-specific parts of a native stream. */
 export interface NativeFormat {
   readonly reader: SseReader
@@ -46,6 +48,18 @@ export class NativeStream extends UpstreamStream {
 
   protected read(chunk: Buffer): readonly ClientEvent[] {
     return this.#pass(this.#scanner.push(chunk))
+  }
+
+  /** Complete events of which none has to be read: most chunks of a stream. */
+  override relay(chunk: Buffer): boolean {
+    const { facts } = this.recorder
+    if (this.#isGuarded || this.#collects || !facts.hasContent || facts.isComplete || this.isOver || !this.#scanner.isAtEventStart) return false
+    const { length } = chunk
+    if (length < 2 || chunk[length - 1] !== LF || chunk[length - 2] !== LF) return false
+    const text = chunk.toString('latin1')
+    if (text.includes('\r') || this.#format.significant.test(text)) return false
+    this.recorder.countDeltas(countEvents(text))
+    return true
   }
 
   protected readRest(): readonly ClientEvent[] {
@@ -98,6 +112,13 @@ export class NativeStream extends UpstreamStream {
     if (isObject(data)) return new JsonEvent(name, amended ?? data, this.#format.findTexts)
     return text.trim() === '[DONE]' ? new RawEvent('data: [DONE]\n\n') : undefined
   }
+}
+
+/** Number of events in a text that begins with one: each ends with an empty line. */
+function countEvents(text: string): number {
+  let count = text.startsWith('\n') ? 1 : 0
+  for (let at = text.indexOf('\n\n'); at !== -1; at = text.indexOf('\n\n', at + 1)) count++
+  return count
 }
 
 function isReadable({ raw }: SseEvent): boolean {

@@ -35,6 +35,11 @@ export class SseScanner {
     return this.#size
   }
 
+  /** Whether all bytes so far are complete events, whose lines end with LF or CRLF. */
+  get isAtEventStart(): boolean {
+    return this.#size === 0 && !this.#isCr
+  }
+
   push(chunk: Buffer): SseEvent[] {
     if (this.#isCr) return this.#pushLines(chunk)
     if (this.#hasBareCr(chunk)) return this.#startLines(chunk)

@@ -44,6 +44,10 @@ export abstract class UpstreamStream implements ResponseStream {
     return out
   }
 
+  relay(_chunk: Buffer): boolean {
+    return false
+  }
+
   end(): readonly ClientEvent[] {
     if (this.#isOver) return nothing
     const out = this.readRest()

@@ -10,7 +10,7 @@ for (let at = 0; at < letters.length; at++) {
 const startOf = (seed: number): number => (seed * 7919) % letters.length
 
 /** `length` bytes of the body with number `seed` from its byte `from` on. Bodies with different numbers differ at almost every position. */
-function bytesOf(seed: number, from: number, length: number): Buffer {
+export function bytesOf(seed: number, from: number, length: number): Buffer {
   const parts: Buffer[] = []
   let at = (startOf(seed) + from) % letters.length
   for (let left = length; left > 0;) {
