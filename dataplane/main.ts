@@ -13,7 +13,7 @@ const USAGE = `usage: dataplane [-f FILE] [--dry-run]
   --dry-run        check the file and the environment, print the ports, and exit
   --version        print the version
 
-Environment: XDS_ADDRESS, NAMESPACE, GATEWAY, ADMIN_ADDR, STATS_ADDR, READINESS_ADDR, PROXY_LOG (docs/guide/management-endpoints.md)
+Environment: XDS_ADDRESS, NAMESPACE, GATEWAY, ADMIN_ADDR, STATS_ADDR, READINESS_ADDR, PROXY_LOG, WORKERS (docs/guide/management-endpoints.md)
 `
 
 async function main(): Promise<void> {

@@ -44,6 +44,7 @@ const pluginsOf = ({ version }: BundleOptions): Plugin[] => (version === undefin
 const programs = {
   dataplane: {
     main: 'dataplane/main.ts',
+    'traffic-worker': 'dataplane/program/traffic-worker.ts',
     'liveness-worker': 'dataplane/admin/liveness-worker.ts',
     'file-reader': 'dataplane/config/file/reader.ts',
     'password-worker': 'dataplane/policy/basic-authentication/password-worker.ts',

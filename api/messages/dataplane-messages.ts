@@ -62,6 +62,22 @@ export const dataplaneMessages = {
     cause: 'An unexpected error while a request to the admin endpoint was handled.',
     fix: 'Report the error with the log line; it is a defect of the program.',
   },
+  PX4013: {
+    title: 'worker ended',
+    cause:
+      'A worker thread of the data plane ended by an error, or was ended because it did not answer or could not use the config. Its connections are closed; other workers go on.',
+    fix: 'Report the error with the log line; it is a defect of the program. The worker is replaced.',
+  },
+  PX4014: {
+    title: 'worker does not answer',
+    cause: 'The event loop of a worker thread has been blocked for 5 s. Field `stack` has the functions that it runs. It is replaced after 10 s.',
+    fix: 'Report the stack; it is a defect of the program, unless the machine has too little CPU time.',
+  },
+  PX4015: {
+    title: 'worker cannot use the config',
+    cause: 'A worker thread failed to apply a version of the config that the others have. It is replaced.',
+    fix: 'Report the error with the log line; it is a defect of the program.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

@@ -15,6 +15,8 @@ export interface AdminOptions {
   explainRoute(namespace: string, name: string): readonly unknown[]
   /** Records the next request that matches; undefined: none arrived in time. Throws a RangeError if too many traces are waiting. */
   trace(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined>
+  /** Memory of each worker thread; default: there are none. */
+  workerMemory?: (() => Promise<readonly NodeJS.MemoryUsage[]>) | undefined
   /** Starts a graceful shutdown. */
   onQuit(): void
   listening(): HostPort
@@ -31,7 +33,7 @@ const index: readonly [method: string, path: string, what: string][] = [
   ['POST', '/quitquitquit', 'stop gracefully'],
 ]
 
-export function createAdminApp({ logging, configDump, explainRoute, trace, onQuit, listening }: AdminOptions): Hono {
+export function createAdminApp({ logging, configDump, explainRoute, trace, workerMemory, onQuit, listening }: AdminOptions): Hono {
   const log = logging.logger('admin')
   const app = new Hono()
   app.use(guardBrowsers(listening))
@@ -75,7 +77,10 @@ export function createAdminApp({ logging, configDump, explainRoute, trace, onQui
     }
     return c.text(`current log level is ${logging.level}\n`)
   })
-  app.get('/memory', (c) => c.json({ ...process.memoryUsage(), heapSizeLimit: getHeapStatistics().heap_size_limit }))
+  app.get('/memory', async (c) => {
+    const workers = await workerMemory?.()
+    return c.json({ ...process.memoryUsage(), heapSizeLimit: getHeapStatistics().heap_size_limit, ...(workers && { workers }) })
+  })
   app.post('/quitquitquit', (c) => {
     log.info('stop requested')
     // After the response was sent.

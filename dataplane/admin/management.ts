@@ -3,13 +3,12 @@ import type { Hono } from 'hono'
 import { createServer, type Server as HttpServer } from 'node:http'
 import type { Server } from 'node:net'
 import type { Logging } from '../telemetry/log.ts'
-import type { Registry } from '../telemetry/metrics/registry.ts'
 import { createAdminApp, type AdminOptions } from './admin.ts'
 import type { ConfigDump } from './dump.ts'
 import { formatAddress, listen, type Endpoint, type HostPort, type ManagementAddresses } from './listen.ts'
 import { createProxyHeaderServer } from './proxy-header.ts'
 import { createReadinessApp } from './readiness.ts'
-import { createStatsApp } from './stats.ts'
+import { createStatsApp, type MetricsSource } from './stats.ts'
 
 export interface ManagementOptions {
   readonly addresses: ManagementAddresses
@@ -21,7 +20,9 @@ export interface ManagementOptions {
   explainRoute(namespace: string, name: string): readonly unknown[]
   /** As `AdminOptions.trace`; default: records nothing. */
   trace?: AdminOptions['trace']
-  readonly metrics: Registry
+  readonly metrics: MetricsSource
+  /** As `AdminOptions.workerMemory`. */
+  workerMemory?: AdminOptions['workerMemory']
   readonly logging: Logging
   /** Called once per `POST /quitquitquit`. */
   onQuit(): void

@@ -8,10 +8,15 @@ const contentTypes: Readonly<Record<ExpositionFormat | 'protobuf', string>> = {
   protobuf: 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited',
 }
 
-export function createStatsApp(registry: Registry): Hono {
+/** The metrics to expose, or a function that collects them for each scrape. */
+export type MetricsSource = ExposedMetrics | (() => Promise<ExposedMetrics>)
+type ExposedMetrics = Pick<Registry, 'expose' | 'exposeProtobuf'>
+
+export function createStatsApp(metrics: MetricsSource): Hono {
   const app = new Hono()
-  const expose: Handler = (c) => {
+  const expose: Handler = async (c) => {
     const format = chooseFormat(c.req.header('accept'))
+    const registry = typeof metrics === 'function' ? await metrics() : metrics
     const pieces = format === 'protobuf' ? registry.exposeProtobuf() : registry.expose(format)
     return c.body(ReadableStream.from(encodePieces(pieces)), 200, { 'content-type': contentTypes[format] })
   }

@@ -1,7 +1,8 @@
 import type { BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
 import { authorityOf, withoutBrackets } from '../http/message.ts'
-import type { EvictionEvent } from '../upstream/balancer/balancer.ts'
+import type { EvictionEvent, SharedHealths } from '../upstream/balancer/balancer.ts'
+import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
 import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
 import { targetKey, type PolicyIndex } from '../config/merge.ts'
@@ -41,6 +42,8 @@ export interface DestinationOptions {
   readonly own?: OwnProcess
   /** Value of the loop header of requests to dynamicForwardProxy backends. */
   readonly loopMark?: string
+  /** Health of endpoints in all workers; default: this thread handles all traffic. */
+  readonly health?: SharedHealthTable | undefined
 }
 
 const noProcess: OwnProcess = { ports: () => [], operator: () => undefined, isInPod: false }
@@ -192,9 +195,10 @@ export class Destinations {
       known.isStale = false
       return known.destination
     }
-    const { nowMs, onEviction } = this.#options
+    const { nowMs, onEviction, health } = this.#options
     const destination = new Destination(name, how.configure(), this.#createPool, {
       nowMs,
+      shared: health && sharedHealths(health, key),
       onEviction: onEviction && ((event: EvictionEvent) => onEviction(name, event)),
     })
     this.#known.set(key, { ...how, destination, isStale: false })
@@ -280,6 +284,17 @@ export class Destinations {
     const whole = this.#policies.get(targetKey(kind, namespace, name)) ?? []
     const ofSection = section === '' ? [] : (this.#policies.get(targetKey(kind, namespace, name, section)) ?? [])
     return upstreamSettings(target, [...ofSection, ...whole], this.#secrets(), this.#find)
+  }
+}
+
+/** The key of a destination is the same in all workers. */
+function sharedHealths(table: SharedHealthTable, key: string): SharedHealths {
+  return {
+    get epoch() {
+      return table.epoch
+    },
+    open: (label) => table.open(`${key} ${label}`),
+    find: (label) => table.find(`${key} ${label}`),
   }
 }
 

@@ -3,7 +3,7 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
 import { connectionSettings, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import type { Exchange, OnRequest } from '../exchange/exchange.ts'
 import { releaseBodies } from '../exchange/held.ts'
 import type { Gateway, RunningBind } from './gateway.ts'
 import type { RunningListener } from './listener.ts'
@@ -38,6 +38,35 @@ interface OpenBind {
   isClosed: boolean
 }
 
+/** Ports that several threads listen on. */
+export interface SharedPorts {
+  /** Resolves when this thread may listen on a port with `reusePort`. Rejects if another program has it. */
+  claim(port: number, addresses: readonly string[] | undefined): Promise<void>
+  /** This thread no longer listens on the port. */
+  release(port: number): void
+  /** `pending` or `failures` may have changed. */
+  onChange(): void
+  /** Whether this thread logs problems that all threads have. */
+  readonly isReporter: boolean
+}
+
+/** Sends requests to the thread that has to handle them. */
+export interface RequestRelay {
+  /** Sends a request to another thread and sets its response; undefined: this thread handles it. Never rejects. */
+  forward(exchange: Exchange): Promise<void> | undefined
+  /** Whether another thread handled the request, and records it. */
+  isRelayed(exchange: Exchange): boolean
+}
+
+export interface BindsOptions {
+  readonly gateway: Gateway
+  readonly telemetry: Telemetry
+  /** Undefined: only this thread listens. */
+  readonly ports?: SharedPorts | undefined
+  /** Undefined: this thread handles all requests. */
+  readonly relay?: RequestRelay | undefined
+}
+
 interface ChosenTls {
   readonly choice: TlsChoice
   /** Listener kind and client validation as one text: when it changes, existing connections are drained. A new certificate does not change it. */
@@ -48,12 +77,16 @@ interface ChosenTls {
 export class Binds {
   readonly #gateway: Gateway
   readonly #telemetry: Telemetry
+  readonly #ports: SharedPorts | undefined
+  readonly #relay: RequestRelay | undefined
   readonly #choices = createTlsChoices()
   #open = new Map<string, OpenBind>()
 
-  constructor({ gateway, telemetry }: { gateway: Gateway; telemetry: Telemetry }) {
+  constructor({ gateway, telemetry, ports, relay }: BindsOptions) {
     this.#gateway = gateway
     this.#telemetry = telemetry
+    this.#ports = ports
+    this.#relay = relay
   }
 
   /** Follows the gateway's binds after an update. Ports that stay open keep their connections. */
@@ -76,6 +109,7 @@ export class Binds {
     for (const [key, open] of this.#open) if (!next.has(key)) this.#close(open)
     this.#choices.retain(tlsListeners)
     this.#open = next
+    this.#ports?.onChange()
   }
 
   /** Ports that are not open yet, for readiness. */
@@ -113,6 +147,7 @@ export class Binds {
       return open.bind
     })
     await wait(Math.min(minDrainMs, maxDrainMs))
+    await Promise.all(binds.map((bind) => bind.acceptPending()))
     const closed = Promise.all(binds.map((bind) => bind.close(false)))
     const timer = setTimeout(() => void Promise.all(binds.map((bind) => bind.close(true))), Math.max(0, maxDrainMs - minDrainMs))
     await closed
@@ -125,18 +160,20 @@ export class Binds {
       port: running.bind.port,
       addresses: running.bind.addresses,
       program: this.#programOf(running, frontend, choices),
-      onRequest: (exchange) => this.#gateway.handle(exchange),
-      onFinished: (exchange) => this.#finish(exchange),
+      onRequest: this.#relayed(this.#relay),
+      onFinished: (exchange) => this.finish(exchange),
       hooks: this.#hooksOf(key),
+      reusePort: this.#ports !== undefined,
     })
     const open: OpenBind = { bind, place, opening: Promise.resolve(), isListening: false, failure: undefined, tls: choices, isClosed: false }
-    open.opening = this.#listen(open)
+    open.opening = this.#listen(open, running.bind.addresses)
     return open
   }
 
   /** Retries until the port is open: the process that holds it may be about to end. */
-  async #listen(open: OpenBind): Promise<void> {
+  async #listen(open: OpenBind, addresses: readonly string[] | undefined): Promise<void> {
     try {
+      await this.#ports?.claim(open.bind.port, addresses)
       await open.bind.listen()
       open.isListening = true
       open.failure = undefined
@@ -144,11 +181,13 @@ export class Binds {
     } catch (error) {
       const isNew = open.failure === undefined
       open.failure = error instanceof Error ? error : new Error(String(error))
-      if (isNew) this.#telemetry.logging.logger('bind').error('port cannot be opened; it is retried', { code: 'PX4007', cause: open.failure.message })
+      if (isNew && this.#ports?.isReporter !== false)
+        this.#telemetry.logging.logger('bind').error('port cannot be opened; it is retried', { code: 'PX4007', cause: open.failure.message })
       setTimeout(() => {
-        if (!open.isClosed) void this.#listen(open)
+        if (!open.isClosed) void this.#listen(open, addresses)
       }, RETRY_MS).unref()
     }
+    this.#ports?.onChange()
   }
 
   #change(open: OpenBind, running: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): void {
@@ -161,6 +200,7 @@ export class Binds {
   #close(open: OpenBind): void {
     open.isClosed = true
     void open.bind.close(false)
+    this.#ports?.release(open.bind.port)
   }
 
   #programOf({ http, tls, tcp }: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): BindProgram {
@@ -186,7 +226,7 @@ export class Binds {
       const choice = this.#choices.get(listener)
       choices.set(running.key, { choice, terms: JSON.stringify([listener.kind, listener.clientValidation]) })
       const before = this.#open.get(running.listener.bind)?.tls.get(running.key)?.choice.problem
-      if (choice.problem !== undefined && choice.problem !== before)
+      if (choice.problem !== undefined && choice.problem !== before && this.#ports?.isReporter !== false)
         this.#telemetry.logging.logger('bind').error('TLS handshakes fail', { code: 'PX4008', listener: running.key, cause: choice.problem })
     }
     return choices
@@ -228,10 +268,16 @@ export class Binds {
     }
   }
 
-  #finish(exchange: Exchange): void {
+  /** Records a finished exchange. */
+  finish(exchange: Exchange): void {
     if (exchange.pendingOn !== undefined) exchange.pendingOn.pending--
-    this.#telemetry.onFinished(exchange)
+    if (this.#relay?.isRelayed(exchange) !== true) this.#telemetry.onFinished(exchange)
     releaseBodies(exchange)
+  }
+
+  #relayed(relay: RequestRelay | undefined): OnRequest {
+    const gateway = this.#gateway
+    return relay === undefined ? (exchange) => gateway.handle(exchange) : (exchange) => relay.forward(exchange) ?? gateway.handle(exchange)
   }
 }
 

@@ -12,7 +12,7 @@ import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
 import { prepareTable, RunningListener, type PreparedTable } from './listener.ts'
 import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
 import type { TcpRule } from './tcp-rule.ts'
-import { createPolicyState, selectSecrets } from '../policy/state.ts'
+import { createPolicyState, selectSecrets, type SharedState } from '../policy/state.ts'
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from '../forward/services.ts'
 import type { GatewayTelemetry } from '../telemetry/gateway.ts'
@@ -47,6 +47,8 @@ export interface GatewayOptions {
   readonly own?: OwnProcess
   /** Common to the replicas of the Gateway; by it they recognize requests that return to them. Default: random. */
   readonly loopSecret?: Buffer | undefined
+  /** State of all workers; default: this thread handles all traffic. */
+  readonly shared?: SharedState | undefined
 }
 
 /**
@@ -66,20 +68,21 @@ export class Gateway {
   /** Whether a backend sends requests to destinations that clients choose. */
   #hasDynamic = false
 
-  constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {}, own, loopSecret }: GatewayOptions) {
+  constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {}, own, loopSecret, shared }: GatewayOptions) {
     this.#loopMark = new LoopMark(loopSecret)
     this.destinations = new Destinations(createPool, {
       nowMs: clocks?.monotonicMs,
       onEviction,
       nodeName,
       loopMark: this.#loopMark.value,
+      health: shared?.health,
       own: {
         isInPod: own?.isInPod === true,
         operator: () => own?.operator(),
         ports: () => [...(own?.ports() ?? []), ...[...this.#binds.values()].map(({ bind }) => bind.port)],
       },
     })
-    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations })
+    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { ManualBody } from '../testing/body.ts'
 import { readBody } from './body.ts'
-import { BodyBudget, BodyHold } from './budget.ts'
+import { BodyBudget, BodyHold, SharedHeldBytes } from './budget.ts'
 import { ReplayableBody } from './replay.ts'
 
 class Rejected extends Error {}
@@ -50,6 +50,38 @@ describe('the budget of buffered bodies', () => {
     expect([one.resize(8), one.resize(2), one.resize(10)]).toEqual([undefined, undefined, undefined])
     expect(one.resize(11)).toBeInstanceOf(Rejected)
     expect(budget.heldBytes).toBe(10)
+  })
+})
+
+describe('the budget of several threads', () => {
+  const MAIN = 0
+  function start(threads: number) {
+    const memory = SharedHeldBytes.allocate(threads)
+    const budgets = Array.from({ length: threads }, (_, thread) => {
+      const { budget, hold } = limited(10)
+      budget.share(new SharedHeldBytes(memory, thread))
+      return { budget, hold }
+    })
+    return { memory, budgets }
+  }
+
+  test('is one limit for all of them', () => {
+    const { budgets } = start(3)
+    const [a, b] = budgets.slice(1).map(({ hold }) => hold())
+    expect(a?.reserve(6)).toBeUndefined()
+    expect(b?.reserve(5)).toBeInstanceOf(Rejected)
+    expect(b?.reserve(4)).toBeUndefined()
+    expect(budgets.map(({ budget }) => [budget.heldBytes, budget.rejected])).toEqual(Array.from({ length: 3 }, () => [10, 1]))
+    a?.release()
+    expect(b?.reserve(6)).toBeUndefined()
+  })
+
+  test('releases the bytes of a thread that ended', () => {
+    const { memory, budgets } = start(3)
+    budgets[1]?.hold().reserve(7)
+    budgets[2]?.hold().reserve(3)
+    new SharedHeldBytes(memory, MAIN).clear(1)
+    expect(budgets[0]?.budget.heldBytes).toBe(3)
   })
 })
 

@@ -2,15 +2,85 @@
 export class BodyBudget {
   /** Limit of `heldBytes`. */
   limitBytes: number = Infinity
-  heldBytes: number = 0
-  /** Number of reservations that were rejected. */
-  rejected: number = 0
+  #heldBytes = 0
+  #rejected = 0
+  #shared: SharedHeldBytes | undefined
 
-  /** Whether `bytes` more can be reserved; counts a rejection if not. */
-  admits(bytes: number): boolean {
-    if (this.heldBytes + bytes <= this.limitBytes) return true
-    this.rejected++
+  /** With several workers, those of all. */
+  get heldBytes(): number {
+    return this.#shared?.heldBytes ?? this.#heldBytes
+  }
+
+  /** Number of reservations that were rejected. */
+  get rejected(): number {
+    return this.#shared?.rejected ?? this.#rejected
+  }
+
+  /** Counts the bytes together with those of other threads. Call it before the first reservation. */
+  share(shared: SharedHeldBytes): void {
+    this.#shared = shared
+  }
+
+  /** Reserves bytes; false, and counts a rejection, if they exceed the limit. */
+  reserve(bytes: number): boolean {
+    this.add(bytes)
+    if (this.heldBytes <= this.limitBytes) return true
+    this.add(-bytes)
+    if (this.#shared === undefined) this.#rejected++
+    else this.#shared.reject()
     return false
+  }
+
+  /** Changes `heldBytes`, whatever the limit. */
+  add(bytes: number): void {
+    if (this.#shared === undefined) this.#heldBytes += bytes
+    else this.#shared.add(bytes)
+  }
+}
+
+/** 64-bit words per thread: held bytes, rejections. */
+const THREAD_WORDS = 2
+
+/** The held bytes of several threads, each of which has a place of its own: that of a thread that ended can be cleared. */
+export class SharedHeldBytes {
+  readonly #words: BigInt64Array<SharedArrayBuffer>
+  readonly #own: number
+
+  /** @param thread index of the thread, below the number that the memory is for */
+  constructor(memory: SharedArrayBuffer, thread: number) {
+    this.#words = new BigInt64Array(memory)
+    this.#own = thread * THREAD_WORDS
+  }
+
+  static allocate(threads: number): SharedArrayBuffer {
+    return new SharedArrayBuffer(threads * THREAD_WORDS * BigInt64Array.BYTES_PER_ELEMENT)
+  }
+
+  get heldBytes(): number {
+    return this.#sum(0)
+  }
+
+  get rejected(): number {
+    return this.#sum(1)
+  }
+
+  add(bytes: number): void {
+    Atomics.add(this.#words, this.#own, BigInt(bytes))
+  }
+
+  reject(): void {
+    Atomics.add(this.#words, this.#own + 1, 1n)
+  }
+
+  /** Releases the bytes of a thread that ended; its rejections stay counted. */
+  clear(thread: number): void {
+    Atomics.store(this.#words, thread * THREAD_WORDS, 0n)
+  }
+
+  #sum(offset: number): number {
+    let sum = 0n
+    for (let index = offset; index < this.#words.length; index += THREAD_WORDS) sum += Atomics.load(this.#words, index)
+    return Number(sum)
   }
 }
 
@@ -39,10 +109,9 @@ export class BodyHold {
 
   /** Reserves bytes. Returns an error if they exceed the budget; nothing is reserved then. */
   reserve(bytes: number): Error | undefined {
-    if (!this.#budget.admits(bytes)) return this.#createError()
-    if (this.#isReleased) return undefined
-    this.#bytes += bytes
-    this.#budget.heldBytes += bytes
+    if (!this.#budget.reserve(bytes)) return this.#createError()
+    if (this.#isReleased) this.#budget.add(-bytes)
+    else this.#bytes += bytes
     return undefined
   }
 
@@ -50,7 +119,7 @@ export class BodyHold {
   free(bytes: number): void {
     const freed = Math.min(bytes, this.#bytes)
     this.#bytes -= freed
-    this.#budget.heldBytes -= freed
+    if (freed > 0) this.#budget.add(-freed)
   }
 
   /** Changes the reservation to `bytes`. Returns an error, and changes nothing, if they exceed the budget. */

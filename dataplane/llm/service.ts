@@ -24,7 +24,7 @@ export function createLlmFactory({ random = Math.random, onEviction }: LlmFactor
     const release = (): void => {
       if (--shared.users === 0) states.delete(key)
     }
-    budgets ??= new KeyBudgets(config.state.monotonicMs)
+    budgets ??= new KeyBudgets(config.state.monotonicMs, config.state.shared)
     return createLlmService(config, { states: shared, budgets, random, onClose: release })
   }
 }

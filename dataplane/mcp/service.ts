@@ -21,6 +21,7 @@ import { isRequest, parseClientMessage, type RpcMessage } from './message/rpc.ts
 import { endLinks, toFailure, type Run } from './run/run.ts'
 import type { SessionKeys } from './session/codec.ts'
 import { principalOf } from './session/principal.ts'
+import type { SessionSharing } from './session/sharing.ts'
 import { newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
 import { prepareStateless } from './method/stateless.ts'
 import { compileMcp, type McpConfig, type Target } from './target/target.ts'
@@ -33,6 +34,8 @@ export interface McpOptions {
   /** Build version, reported to clients and servers. */
   readonly version: string
   readonly limits?: SessionLimits
+  /** Undefined: this thread handles all traffic. */
+  readonly sharing?: SessionSharing | undefined
 }
 
 /** Path of the older transport, HTTP+SSE. */
@@ -47,7 +50,14 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
     const { key } = config.backend
     let state = states.get(key)
     if (state === undefined)
-      states.set(key, (state = { sessions: new Sessions(key, options.keys, config.state.monotonicMs, options.limits), legacy: new LegacyClients(), users: 0 }))
+      states.set(
+        key,
+        (state = {
+          sessions: new Sessions(key, options.keys, config.state.monotonicMs, options.limits, options.sharing),
+          legacy: new LegacyClients(options.sharing),
+          users: 0,
+        }),
+      )
     const used = state
     used.users++
     return new McpService(config, options, used, () => {

@@ -1,5 +1,7 @@
 import type { Destinations } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import type { SharedCells } from '../runtime/shared-cells.ts'
+import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
 
 /** Inputs of compiled policies besides their section of the config. */
@@ -15,10 +17,20 @@ export interface PolicyState {
   readonly monotonicMs: () => number
   /** Milliseconds since 1970, for the validity of tokens. */
   readonly epochMs: () => number
+  /** State of all workers of the data plane; undefined: this thread handles all traffic. */
+  readonly shared?: SharedState | undefined
+}
+
+/** State that all workers of a data plane share. */
+export interface SharedState {
+  readonly cells: SharedCells
+  readonly health: SharedHealthTable
+  /** Name of a section of a config message, the same in all workers. A new version of the message has new names. Undefined for sections without state. */
+  nameOf(section: object): string | undefined
 }
 
 /** Default: no secrets, no kept state, the system's clocks, no destinations and an unread registry. */
-export function createPolicyState(own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry'>> = {}): PolicyState {
+export function createPolicyState(own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared'>> = {}): PolicyState {
   return {
     secrets: new Map(),
     kept: new KeptState(),

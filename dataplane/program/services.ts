@@ -1,6 +1,7 @@
 import type { OnEviction } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
+import type { SessionSharing } from '../mcp/session/sharing.ts'
 import type { ServiceFactories } from '../forward/services.ts'
 
 export interface ServiceLoaderOptions {
@@ -8,6 +9,8 @@ export interface ServiceLoaderOptions {
   /** Keys that MCP session ids are sealed with. */
   readonly keys: SessionKeys
   readonly version: string
+  /** MCP sessions of all workers; undefined: this thread handles all traffic. */
+  readonly sharing?: SessionSharing | undefined
 }
 
 /** Loads the modules of backend services (LLM, MCP, agent runtime), which only some configurations use. */
@@ -18,7 +21,7 @@ export interface ServiceLoader {
   load(next: ConfigSnapshot): Promise<void>
 }
 
-export function createServiceLoader({ onEviction, keys, version }: ServiceLoaderOptions): ServiceLoader {
+export function createServiceLoader({ onEviction, keys, version, sharing }: ServiceLoaderOptions): ServiceLoader {
   const factories: { -readonly [K in keyof ServiceFactories]: ServiceFactories[K] } = {}
   return {
     factories,
@@ -36,7 +39,7 @@ export function createServiceLoader({ onEviction, keys, version }: ServiceLoader
       }
       if (needed.has('mcp')) {
         const { createMcpFactory } = await import('../mcp/service.ts')
-        factories.mcp ??= createMcpFactory({ keys, version })
+        factories.mcp ??= createMcpFactory({ keys, version, sharing })
       }
       if (needed.has('cloudBackend')) factories.cloudBackend = (await import('../agentruntime/service.ts')).createAgentRuntime
     },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import { cpuLimit } from '../runtime/cpu.ts'
 import { readSettings, SettingError } from './settings.ts'
 
 describe('readSettings', () => {
@@ -18,7 +19,19 @@ describe('readSettings', () => {
     expect(readSettings({ TERMINATION_GRACE_PERIOD_SECONDS: seconds }).maxDrainMs).toBe(ms),
   )
 
+  test.each<[string, Record<string, string>, number | undefined, number]>([
+    ['1 by default', {}, undefined, 1],
+    ['that of the file', {}, 3, 3],
+    ['that of the environment before that of the file', { WORKERS: '2' }, 3, 2],
+    ['the CPU limit for auto', { WORKERS: 'auto' }, undefined, cpuLimit()],
+  ])('the number of workers is %s', (_, env, file, expected) => {
+    expect(readSettings(env, file === undefined ? {} : { workers: file }).workers).toBe(expected)
+  })
+
   test.each([
+    [{ WORKERS: '0' }, /WORKERS is "0": give a number from 1 to 64, or auto/],
+    [{ WORKERS: '1.5' }, /WORKERS is "1.5": give a number/],
+    [{ WORKERS: '65' }, /WORKERS is "65": give a number/],
     [{ CONNECTION_MIN_TERMINATION_DEADLINE: '10' }, /CONNECTION_MIN_TERMINATION_DEADLINE is "10": give a duration/],
     [{ TERMINATION_GRACE_PERIOD_SECONDS: '1.5' }, /whole seconds/],
     [{ XDS_ROOT_CA: '/nowhere/ca.crt' }, /^XDS_ROOT_CA is "\/nowhere\/ca\.crt": there is no such file; name a file of PEM certificates/],

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { parseTimeout } from '#api/duration.ts'
+import { cpuLimit } from '../runtime/cpu.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 
 /**
@@ -24,10 +25,15 @@ export interface ProcessSettings {
   readonly minDrainMs: number
   /** Milliseconds after SIGTERM until open connections are cut. */
   readonly maxDrainMs: number
+  /** Threads that handle traffic. 1: the main thread. */
+  readonly workers: number
 }
 
 /** An invalid setting. The message names the variable or field, its value and a fix. */
 export class SettingError extends Error {}
+
+const MAX_WORKERS = 64
+const DEFAULT_WORKERS = 1
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -46,6 +52,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     logFormat: file.logging?.format ?? 'text',
     minDrainMs: readMs('CONNECTION_MIN_TERMINATION_DEADLINE', text('CONNECTION_MIN_TERMINATION_DEADLINE', file.connectionMinTerminationDeadline ?? '0s')),
     maxDrainMs: readGrace(env, file),
+    workers: readWorkers(text('WORKERS', String(file.workers ?? DEFAULT_WORKERS))),
   }
 }
 
@@ -71,6 +78,14 @@ function readGrace(env: Environment, file: ProcessConfig): number {
   const seconds = Number(raw)
   if (!Number.isInteger(seconds) || seconds < 0) throw new SettingError(`TERMINATION_GRACE_PERIOD_SECONDS is "${raw}": give whole seconds, such as 60`)
   return Math.max(1, seconds > 10 ? seconds - 5 : seconds - 1) * 1000
+}
+
+function readWorkers(raw: string): number {
+  if (raw === 'auto') return Math.min(MAX_WORKERS, cpuLimit())
+  const workers = Number(raw)
+  if (!/^\d+$/.test(raw) || workers < 1 || workers > MAX_WORKERS)
+    throw new SettingError(`WORKERS is "${raw}": give a number from 1 to ${MAX_WORKERS}, or auto for the CPU limit`)
+  return workers
 }
 
 function readMs(name: string, raw: string): number {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { OnFinish, OnRequest } from '../exchange/exchange.ts'
 import type { Deadlines } from '../http/deadlines.ts'
@@ -37,6 +38,8 @@ export interface Bind {
   /** Drains the current connections of some listeners, whose config changed (traffic.md §7). */
   drainListeners(isAffected: (listener: string) => boolean): void
   stopAccepting(): void
+  /** Accepts the connections that wait in the queue of the kernel, which would be reset when the socket closes. */
+  acceptPending(): Promise<void>
   /** Stops accepting and closes all connections: gracefully, or at once with `force`. Resolves when all are closed. */
   close(force: boolean): Promise<void>
   /** Updates the meters of open connections. Call it before reading metrics. */
@@ -52,6 +55,9 @@ class BindError extends Error {
     this.code = code
   }
 }
+
+const QUIET_TURNS = 2
+const MAX_TURNS = 1000
 
 /** Creates a bind, which accepts connections after `listen`. */
 export function createBind(options: BindOptions): Bind {
@@ -69,6 +75,7 @@ class RunningBind implements Bind, AcceptedOwner {
   #servers: Server[] = []
   #program: BindProgram
   #isDraining = false
+  #accepted = 0
   #onEmpty: (() => void)[] = []
 
   constructor(options: BindOptions) {
@@ -136,6 +143,15 @@ class RunningBind implements Bind, AcceptedOwner {
     this.#servers = []
   }
 
+  async acceptPending(): Promise<void> {
+    // Each turn of the event loop accepts what is in the queue.
+    for (let quiet = 0, turn = 0; quiet < QUIET_TURNS && turn < MAX_TURNS; turn++) {
+      const before = this.#accepted
+      await nextTurn()
+      quiet = this.#accepted === before ? quiet + 1 : 0
+    }
+  }
+
   close(force: boolean): Promise<void> {
     this.stopAccepting()
     this.#isDraining = true
@@ -155,9 +171,22 @@ class RunningBind implements Bind, AcceptedOwner {
   }
 
   #accept(socket: Socket): void {
+    this.#accepted++
     const accepted = new Accepted(socket, this)
     this.#open.add(accepted)
     accepted.begin()
+  }
+}
+
+/**
+ * Checks that a port can be listened on: listens and closes at once. Sockets with `reusePort` would share the port with another program
+ * without an error. Rejects with a BindError.
+ */
+export async function probePort(port: number, addresses: readonly string[] | undefined): Promise<void> {
+  for (const address of addresses === undefined || addresses.length === 0 ? [undefined] : addresses) {
+    const server = createServer((socket) => socket.destroy())
+    await listenOn(server, port, address, false)
+    await new Promise<void>((resolve) => server.close(() => resolve()))
   }
 }
 

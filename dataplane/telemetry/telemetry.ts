@@ -7,7 +7,7 @@ import type { Logging } from './log.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { exportMetrics } from './otlp/exporter.ts'
 import { exportSpans } from './otlp/span.ts'
-import { addProcessMetrics } from './metrics/process.ts'
+import { addProcessMetrics, addThreadMetrics } from './metrics/process.ts'
 import { traceOf } from './trace.ts'
 import { gatewayTelemetry } from './gateway.ts'
 
@@ -28,11 +28,19 @@ export interface Telemetry {
   close(): Promise<void>
 }
 
-/** Creates the telemetry of a process. `version` is shown in `build_info`. */
-export function createTelemetry(logging: Logging, options: { version: string }): Telemetry {
+/** Options of the telemetry. */
+export interface TelemetryOptions {
+  /** Shown in `build_info`. */
+  readonly version: string
+  /** A worker thread, which does not report the metrics of the process. */
+  readonly isWorker?: boolean | undefined
+}
+
+/** Creates the telemetry of a process or of one of its worker threads. */
+export function createTelemetry(logging: Logging, options: TelemetryOptions): Telemetry {
   const metrics = createMetrics(options)
   const { registry } = metrics
-  const stopSampling = addProcessMetrics(registry)
+  const stopSampling = options.isWorker === true ? addThreadMetrics(registry) : addProcessMetrics(registry)
   const accessLog = createAccessLog(logging)
   const log = logging.logger('telemetry')
   const dropped = registry.counter(`${METRIC_PREFIX}log_lines_dropped_total`, 'Log lines dropped because standard output was blocked.').series()

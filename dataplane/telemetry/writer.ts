@@ -4,7 +4,7 @@ import { isatty } from 'node:tty'
 
 /** Accepts complete lines and never waits for the reader. */
 export interface LineWriter {
-  /** Returns false if the line was dropped because the reader has stopped reading. */
+  /** Writes a line, or several. Returns false if they were dropped because the reader has stopped reading. */
   write(line: string): boolean
   /** Resolves when everything written so far has left the process, or after a second of no progress. */
   flush(): Promise<void>
@@ -53,7 +53,7 @@ class BatchWriter implements LineWriter {
 
   write(line: string): boolean {
     if (this.#waiting.length + line.length > this.#maxSize) {
-      this.#dropped++
+      this.#dropped += line.split('\n').length - 1
       return false
     }
     this.#waiting += line

@@ -27,7 +27,7 @@ export interface TraceReport {
 
 const TRACE_ID_HEADER = 'x-proxy-trace-id'
 /** Each waiting trace costs a comparison per request. */
-const WAITING_LIMIT = 16
+export const WAITING_LIMIT = 16
 
 interface Waiter {
   readonly filter: TraceFilter
@@ -42,8 +42,8 @@ export class Tracer {
     return this.#waiting.size > 0
   }
 
-  /** Resolves with the report of the next request that matches, or undefined after the timeout. Throws a RangeError if too many traces are waiting. */
-  wait(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined> {
+  /** Resolves with the report of the next request that matches, or undefined after the timeout or when `signal` aborts. Throws a RangeError if too many traces are waiting. */
+  wait(filter: TraceFilter, timeoutMs: number, signal?: AbortSignal): Promise<TraceReport | undefined> {
     if (this.#waiting.size >= WAITING_LIMIT) throw new RangeError(`${WAITING_LIMIT} traces are waiting already: end one of them`)
     return new Promise((resolve) => {
       const waiter: Waiter = {
@@ -53,11 +53,13 @@ export class Tracer {
           resolve(report)
         },
       }
-      const timer = setTimeout(() => {
+      const giveUp = (): void => {
         this.#waiting.delete(waiter)
-        resolve(undefined)
-      }, timeoutMs)
+        waiter.resolve(undefined)
+      }
+      const timer = setTimeout(giveUp, timeoutMs)
       timer.unref()
+      signal?.addEventListener('abort', giveUp, { once: true })
       this.#waiting.add(waiter)
     })
   }

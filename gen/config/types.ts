@@ -1838,6 +1838,10 @@ export interface ProcessConfig {
    */
   connectionMinTerminationDeadline?: string
   /**
+   * Threads that handle traffic; default 1. Environment: WORKERS, which may also be `auto` for the CPU limit of the container.
+   */
+  workers?: number
+  /**
    * Duration after which connections that are still open at shutdown are closed. Environment: TERMINATION_GRACE_PERIOD_SECONDS.
    */
   connectionTerminationDeadline?: string

@@ -2,15 +2,15 @@ import { scoreOf, settleOutcome, type EndpointState, type EvictionEvent } from '
 import { restore, type Eviction } from '../../upstream/balancer/health.ts'
 
 /** Health, latency and load of a provider. Kept as long as the config contains a provider of that name. */
-export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictions' | 'evicted' | 'latencySeconds' | 'pending'> & {
+export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictions' | 'evicted' | 'shared' | 'latencySeconds' | 'pending'> & {
   hasLatency: boolean
   /** Reports that the provider was evicted, or that its eviction ended. */
   readonly report: (event: Omit<EvictionEvent, 'endpoint'>) => void
 }
 
 /** The state of a provider without traffic: healthy and not evicted. */
-export function newProviderState(report: ProviderState['report'] = () => undefined): ProviderState {
-  return { health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0, hasLatency: false, report }
+export function newProviderState(report: ProviderState['report'] = () => undefined, shared?: ProviderState['shared']): ProviderState {
+  return { health: 1, failures: 0, evictions: 0, evicted: undefined, shared, latencySeconds: 0, pending: 0, hasLatency: false, report }
 }
 
 /** A provider, as far as selection needs it. */
@@ -49,17 +49,16 @@ export function explainNoCandidate(groups: readonly (readonly Candidate[])[]): s
 const score = ({ state }: Candidate): number => scoreOf(state)
 
 function isAvailable(state: ProviderState, nowMs: number): boolean {
+  state.shared?.sync(state)
   if (state.evicted === undefined) return true
   if (state.evicted.untilMs > nowMs) return false
   endEviction(state)
-  return true
+  return state.evicted === undefined
 }
 
 /** Ends the eviction of a provider, if it is evicted. */
 export function endEviction(state: ProviderState): void {
-  if (state.evicted === undefined) return
-  restore(state)
-  state.report({ kind: 'back', durationMs: 0, health: state.health })
+  if (restore(state)) state.report({ kind: 'back', durationMs: 0, health: state.health })
 }
 
 /** Records the outcome of a request. The first latency is taken unsmoothed. Returns whether this evicts the provider. */

@@ -69,7 +69,10 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
   const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
   const implicit = isOwnHost && provider.defaultAuth !== undefined ? compileBackendAuth(provider.defaultAuth, snapshot.secrets, provider.host) : undefined
   let state = byName.get(name)
-  if (state === undefined) byName.set(name, (state = newProviderState((event) => onEviction?.(backend.key, { ...event, endpoint: name }))))
+  if (state === undefined) {
+    const shared = service.state.shared?.health.open(`provider ${backend.key} ${name}`)
+    byName.set(name, (state = newProviderState((event) => onEviction?.(backend.key, { ...event, endpoint: name }), shared)))
+  }
   return {
     name,
     provider,

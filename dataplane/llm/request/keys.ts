@@ -3,7 +3,8 @@ import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { digestKey } from '../../policy/api-key-authentication/keys.ts'
-import { Bucket } from '../../policy/rate-limit/bucket.ts'
+import type { Budget } from '../../policy/rate-limit/bucket.ts'
+import { createBudget } from '../../policy/rate-limit/create.ts'
 import { addHeaders } from '../../policy/rate-limit/headers.ts'
 import { LocalTokenBudget } from '../../policy/rate-limit/local.ts'
 import { TokenBudgets } from '../../exchange/token-budgets.ts'
@@ -31,16 +32,18 @@ export const denyAll: KeyPolicy = { ...allowAll, hasModels: true, isAllowed: () 
 
 interface KeptBudget {
   readonly terms: string
-  readonly bucket: Bucket
+  readonly budget: Budget
 }
 
-/** Token budgets of API keys, by digest of the key. All routes of the process share them. */
+/** Token budgets of API keys, by digest of the key. All routes and workers of the process share them. */
 export class KeyBudgets {
   readonly #kept = new Map<string, KeptBudget>()
   readonly #nowMs: () => number
+  readonly #shared: Parameters<typeof createBudget>[1]
 
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, shared?: Parameters<typeof createBudget>[1]) {
     this.#nowMs = nowMs
+    this.#shared = shared
   }
 
   /**
@@ -66,11 +69,11 @@ export class KeyBudgets {
     const terms = `${tokens} ${burst} ${ms}`
     let kept = this.#kept.get(digest)
     if (kept?.terms !== terms) {
-      kept = { terms, bucket: new Bucket({ amount: tokens, burst, unitMs: ms, nowMs: this.#nowMs() }) }
+      kept = { terms, budget: createBudget({ amount: tokens, burst, unitMs: ms, nowMs: this.#nowMs() }, this.#shared, `API key ${digest} ${terms}`) }
       if (this.#kept.size >= MAX_KEYS) this.#kept.delete(this.#kept.keys().next().value ?? '')
       this.#kept.set(digest, kept)
     }
-    const budget = new LocalTokenBudget([kept.bucket], this.#nowMs)
+    const budget = new LocalTokenBudget([kept.budget], this.#nowMs)
     ;(exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
     return budget
   }

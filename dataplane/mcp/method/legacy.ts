@@ -7,6 +7,7 @@ import { McpFailure } from '../message/failure.ts'
 import { failureText } from '../run/gather.ts'
 import type { EventOutput, Reply } from '../message/reply.ts'
 import { errorText, INTERNAL_ERROR, isRequest, type RpcMessage } from '../message/rpc.ts'
+import type { SessionSharing } from '../session/sharing.ts'
 import { logIdOf, type Session } from '../session/sessions.ts'
 import { EventStream, type StreamFeeder } from '../sse/body.ts'
 import { MAX_EVENT_CHARS } from '../sse/parser.ts'
@@ -24,6 +25,11 @@ const PARAMETER = 'sessionId'
 /** The connected HTTP+SSE clients of one backend, by session id. */
 export class LegacyClients {
   readonly #clients = new Map<string, LegacyClient>()
+  readonly #sharing: SessionSharing | undefined
+
+  constructor(sharing?: SessionSharing) {
+    this.#sharing = sharing
+  }
 
   get size(): number {
     return this.#clients.size
@@ -39,12 +45,14 @@ export class LegacyClients {
       },
       onClose: () => {
         this.#clients.delete(id)
+        this.#sharing?.release(id)
         for (const feeder of feeders) feeder.onClose?.()
         onClose()
       },
     })
     session.logId = logIdOf(id)
     this.#clients.set(id, { session, stream, feeders })
+    this.#sharing?.claim(id)
     const { receivedTarget: target } = exchange
     stream.write({ event: 'endpoint', data: `${target}${target.includes('?') ? '&' : '?'}${PARAMETER}=${id}` })
     exchange.deadlineAtMs = undefined

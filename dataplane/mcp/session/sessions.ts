@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { LinkState } from '../upstream/link.ts'
 import type { SseConnection } from '../upstream/connection.ts'
+import type { SessionSharing } from './sharing.ts'
 import { decodeSession, encodeSession, type SessionContent, type SessionKeys } from './codec.ts'
 
 /** One client's session with a backend, as cached in this process. State that must survive the process is in its id. */
@@ -47,13 +48,15 @@ export class Sessions {
   readonly #keys: SessionKeys
   readonly #limits: SessionLimits
   readonly #nowMs: () => number
+  readonly #sharing: SessionSharing | undefined
   /** By id, the most recently used last. */
   readonly #live = new Map<string, Session>()
   /** Digests of ended ids with their expiry, oldest first. */
   readonly #ended = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(backend: string, keys: SessionKeys, nowMs: () => number, limits: SessionLimits = defaultLimits) {
+  constructor(backend: string, keys: SessionKeys, nowMs: () => number, limits: SessionLimits = defaultLimits, sharing?: SessionSharing) {
+    this.#sharing = sharing
     this.#backend = backend
     this.#keys = keys
     this.#nowMs = nowMs
@@ -68,6 +71,7 @@ export class Sessions {
   admit(session: Session): string {
     const { connections, links, principal } = session
     const id = encodeSession(this.#keys, this.#backend, { links: connections.size > 0 ? withMark(links) : links, principal })
+    if (connections.size > 0) this.#sharing?.claim(id)
     this.#add(id, session)
     return id
   }
@@ -78,6 +82,11 @@ export class Sessions {
    */
   find(id: string, principal: string | undefined): Session | undefined {
     const nowMs = this.#nowMs()
+    if (this.#sharing?.hasEnded(id) === true) {
+      const ended = this.#live.get(id)
+      if (ended !== undefined) this.#drop(id, ended)
+      return undefined
+    }
     const known = this.#live.get(id)
     if (known !== undefined) {
       if (known.principal !== principal) return undefined
@@ -101,6 +110,7 @@ export class Sessions {
     const { id } = session
     if (id === undefined) return
     this.#drop(id, session)
+    this.#sharing?.end(id)
     this.#ended.set(digest(id), this.#nowMs() + this.#limits.idleMs)
     if (this.#ended.size > this.#limits.tombstones) for (const oldest of this.#ended.keys()) return void this.#ended.delete(oldest)
     this.#startSweeping()
@@ -137,6 +147,7 @@ export class Sessions {
 
   #drop(id: string, session: Session): void {
     this.#live.delete(id)
+    if (session.connections.size > 0) this.#sharing?.release(id)
     for (const connection of session.connections.values()) connection.close()
   }
 

@@ -7,11 +7,28 @@ export interface Allowance {
   readonly resetMs: number
 }
 
+/** A budget that requests or tokens are charged to. */
+export interface Budget {
+  /** Takes `count` if as many are left. 0 checks whether anything is left. */
+  take(nowMs: number, count?: number): Allowance
+  /** Charges what was spent already; a negative count is returned. The budget does not go below 0. */
+  charge(nowMs: number, count: number): void
+}
+
+/** Size and start of a budget. */
+export interface BudgetTerms {
+  readonly amount: number
+  readonly burst: number
+  readonly unitMs: number
+  /** Now, by `performance.now()` or, in tests, another clock, as in `take` and `charge`. */
+  readonly nowMs: number
+}
+
 /**
  * A budget that starts full and is refilled by `amount` at the end of each unit of time, up to amount + burst (traffic.md §8.9). Units are
  * counted from the creation, so that rounding errors do not add up.
  */
-export class Bucket {
+export class Bucket implements Budget {
   readonly #amount: number
   readonly #capacity: number
   readonly #unitMs: number
@@ -19,7 +36,7 @@ export class Bucket {
   #left: number
   #units = 0
 
-  constructor(options: { amount: number; burst: number; unitMs: number; nowMs: number }) {
+  constructor(options: BudgetTerms) {
     this.#amount = options.amount
     this.#capacity = options.amount + options.burst
     this.#unitMs = options.unitMs
@@ -27,7 +44,6 @@ export class Bucket {
     this.#left = this.#capacity
   }
 
-  /** Takes `count` if as many are left. 0 checks whether anything is left. */
   take(nowMs: number, count = 1): Allowance {
     this.#refill(nowMs)
     const isAdmitted = this.#left >= Math.max(1, count)
@@ -36,7 +52,6 @@ export class Bucket {
     return { isAdmitted, limit: this.#capacity, remaining: this.#left, resetMs }
   }
 
-  /** Charges what was spent already; a negative count is returned. The budget does not go below 0. */
   charge(nowMs: number, count: number): void {
     this.#refill(nowMs)
     this.#left = Math.min(this.#capacity, Math.max(0, this.#left - count))

@@ -3,7 +3,8 @@ import { withSides, type Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { PolicyState } from '../state.ts'
-import { Bucket, type Allowance } from './bucket.ts'
+import type { Allowance, Budget } from './bucket.ts'
+import { createBudget } from './create.ts'
 import { addHeaders, headersOf } from './headers.ts'
 import { LocalTokenBudget, chargeAll, tighter } from './local.ts'
 import { TokenBudgets } from '../../exchange/token-budgets.ts'
@@ -24,8 +25,8 @@ const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
  *         unit: Minutes
  *         burst: 20
  */
-export function compileLocalRateLimit(entries: readonly LocalRateLimit[], { kept, monotonicMs }: PolicyState): Policy {
-  const { requests, tokens } = kept.get(entries, [], () => createBuckets(entries, monotonicMs()))
+export function compileLocalRateLimit(entries: readonly LocalRateLimit[], { kept, monotonicMs, shared }: PolicyState): Policy {
+  const { requests, tokens } = kept.get(entries, [], () => createBudgets(entries, monotonicMs(), shared))
   const charge = (): Allowance | undefined => {
     const allowance = chargeAll(requests, monotonicMs())
     if (allowance?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(allowance) })
@@ -46,13 +47,18 @@ export function compileLocalRateLimit(entries: readonly LocalRateLimit[], { kept
   })
 }
 
-interface Buckets {
-  readonly requests: readonly Bucket[]
-  readonly tokens: readonly Bucket[]
+interface Budgets {
+  readonly requests: readonly Budget[]
+  readonly tokens: readonly Budget[]
 }
 
-function createBuckets(entries: readonly LocalRateLimit[], nowMs: number): Buckets {
-  const bucketsOf = (kind: 'requests' | 'tokens'): Bucket[] =>
-    entries.flatMap(({ [kind]: amount, unit, burst = 0 }) => (amount === undefined ? [] : new Bucket({ amount, burst, unitMs: unitMs[unit], nowMs })))
-  return { requests: bucketsOf('requests'), tokens: bucketsOf('tokens') }
+function createBudgets(entries: readonly LocalRateLimit[], nowMs: number, shared: PolicyState['shared']): Budgets {
+  const section = shared?.nameOf(entries)
+  const budgetsOf = (kind: 'requests' | 'tokens'): Budget[] =>
+    entries.flatMap(({ [kind]: amount, unit, burst = 0 }, index) =>
+      amount === undefined
+        ? []
+        : createBudget({ amount, burst, unitMs: unitMs[unit], nowMs }, section === undefined ? undefined : shared, `${section} ${index} ${kind}`),
+    )
+  return { requests: budgetsOf('requests'), tokens: budgetsOf('tokens') }
 }

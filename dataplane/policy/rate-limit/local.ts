@@ -1,10 +1,10 @@
 import { ProxyError } from '../../exchange/error.ts'
-import type { Allowance, Bucket } from './bucket.ts'
+import type { Allowance, Budget } from './bucket.ts'
 import { headersOf } from './headers.ts'
 import type { TokenBudget } from '../../exchange/token-budgets.ts'
 
 /** Charges all buckets in order, up to the first that is exhausted. Returns the allowance of that one, else of the one with the least left. */
-export function chargeAll(buckets: readonly Bucket[], nowMs: number, count?: number): Allowance | undefined {
+export function chargeAll(buckets: readonly Budget[], nowMs: number, count?: number): Allowance | undefined {
   let tightest: Allowance | undefined
   for (const bucket of buckets) {
     const allowance = bucket.take(nowMs, count)
@@ -21,13 +21,13 @@ export function tighter(a: Allowance | undefined, b: Allowance | undefined): All
 
 /** The token budgets of one policy for one request. */
 export class LocalTokenBudget implements TokenBudget {
-  readonly #buckets: readonly Bucket[]
+  readonly #buckets: readonly Budget[]
   readonly #nowMs: () => number
   #estimate = 0
   /** Allowance when the request was admitted; undefined if this is no LLM request. */
   allowance: Allowance | undefined = undefined
 
-  constructor(buckets: readonly Bucket[], nowMs: () => number) {
+  constructor(buckets: readonly Budget[], nowMs: () => number) {
     this.#buckets = buckets
     this.#nowMs = nowMs
   }

@@ -8,7 +8,7 @@ import type { Registry } from './registry.ts'
  */
 export function createEvictionReport(log: Logger, registry: Registry): (backend: string, event: EvictionEvent) => void {
   const evictions = registry.counter('proxy_upstream_evictions_total', 'Endpoints that were taken out for their health.', ['backend'])
-  const evicted = registry.gauge('proxy_upstream_evicted_endpoints', 'Endpoints that are out for their health.', ['backend'])
+  const evicted = registry.gauge('proxy_upstream_evicted_endpoints', 'Endpoints that are out for their health.', ['backend'], 'carried')
   return (backend, { kind, endpoint, durationMs, health }) => {
     const fields = { backend, endpoint, health: Number(health.toFixed(3)) }
     if (kind === 'evicted') {

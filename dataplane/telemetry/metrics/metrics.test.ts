@@ -241,6 +241,31 @@ app_seconds_count{kind="k"} 4
     )
   })
 
+  test('merges the metrics of several threads, and keeps the counts of those that ended', () => {
+    const worker = (hits: number, lag: number, evicted: number) => {
+      const registry = createRegistry()
+      registry.info('app_build_info', 'Build.', { tag: 'v1' })
+      registry.counter('app_hits_total', 'Hits.', ['path']).series('/').value = hits
+      registry.gauge('app_open', 'Open.').series().value = hits
+      registry.gauge('app_lag', 'Lag.', [], 'max').series().value = lag
+      registry.gauge('app_evicted', 'Evicted.', [], 'carried').series().value = evicted
+      const histogram = registry.histogram('app_seconds', 'Seconds.', [1, 2]).series()
+      for (const value of [0.5, 1.5, 3]) histogram.observe(value * hits)
+      return registry.dump()
+    }
+    const past = createRegistry()
+    past.add(worker(1, 9, 1), true)
+    const merged = createRegistry()
+    for (const dump of [past.dump(), worker(2, 3, -1), worker(4, 5, 0)]) merged.add(dump)
+    const samples = parseExposition([...merged.expose('text')].join(''), 'text')
+    const values = ['app_build_info', 'app_hits_total', 'app_open', 'app_lag', 'app_evicted', 'app_seconds_count', 'app_seconds_sum'].map(
+      (name) => samples.all(name)[0]?.value,
+    )
+    expect(values).toEqual([1, 7, 6, 5, 0, 9, 35])
+    expect(samples.value('app_seconds_bucket', { le: '1' })).toBe(2)
+    expect(samples.value('app_seconds_bucket', { le: '2' })).toBe(4)
+  })
+
   test('OpenMetrics names families without suffix, has canonical bounds and ends with EOF', () => {
     const text = [...fill().expose('openmetrics')].join('')
     expect(text).toContain('# TYPE app_build info\napp_build_info{tag="v1"} 1\n')

@@ -67,8 +67,13 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
     downstream: (bind, gateway, listener, protocol) => connections.downstream(bind, gateway, listener, protocol),
     dropped: (bind, cause) => connections.dropped(bind, cause),
     upstreamConnect: (transport) => connections.upstreamConnect(transport),
-    retainRoutes: (isAlive) => registry.drop('route', (route) => route !== UNKNOWN && route !== OVERFLOW_LABEL && !isAlive(route)),
+    retainRoutes: (isAlive) => retainRoutes(registry, isAlive),
   }
+}
+
+/** Removes the series of deleted routes; see `Metrics.retainRoutes`. */
+export function retainRoutes(registry: Registry, isAlive: (route: string) => boolean): void {
+  registry.drop('route', (route) => route !== UNKNOWN && route !== OVERFLOW_LABEL && !isAlive(route))
 }
 
 /** Backend -> packed outcome (see `RequestMetrics.record`) -> series. */

@@ -34,9 +34,26 @@ const MAX_SERIES = 10_000
 /** Label value of the series for everything beyond the limit. */
 export const OVERFLOW_LABEL = 'other'
 
+/** How the values of a family in several workers become one: added up, or the greatest. `carried`: added up, and those of a worker that ended still count. */
+type Merge = 'sum' | 'max' | 'carried'
+
+/** The content of a family, for another thread. */
+export interface FamilyDump {
+  readonly kind: Kind
+  readonly name: string
+  readonly help: string
+  readonly labels: readonly string[]
+  readonly merge: Merge
+  /** Of histograms. */
+  readonly bounds: readonly number[]
+  readonly series: readonly (readonly string[])[]
+  /** One number per series; for histograms sum, count and each bucket. */
+  readonly values: Float64Array
+}
+
 export interface Registry {
   counter(name: string, help: string, labels?: readonly string[]): Family<Series>
-  gauge(name: string, help: string, labels?: readonly string[]): Family<Series>
+  gauge(name: string, help: string, labels?: readonly string[], merge?: Merge): Family<Series>
   histogram(name: string, help: string, bounds: readonly number[], labels?: readonly string[]): Family<HistogramSeries>
   /** Constant labels with the value 1. */
   info(name: string, help: string, labels: Readonly<Record<string, string>>): void
@@ -48,6 +65,10 @@ export interface Registry {
   expose(format: ExpositionFormat): Generator<string, void>
   /** Yields the exposition as length-delimited protobuf messages, one per family. */
   exposeProtobuf(): Generator<Buffer, void>
+  /** The content of all families with series. `isScrape` false: without running the functions of `onCollect`. */
+  dump(isScrape?: boolean): FamilyDump[]
+  /** Adds the content of another registry; families are created as needed. `isPast`: of a thread that ended, whose gauges do not count. */
+  add(dump: readonly FamilyDump[], isPast?: boolean): void
 }
 
 const SERIES_PER_PIECE = 100
@@ -59,6 +80,9 @@ class StoredFamily<S> implements Family<S> {
   readonly kind: Kind
   readonly help: string
   readonly labelNames: readonly string[]
+  merge: Merge = 'sum'
+  /** Of histograms. */
+  bounds: readonly number[] = []
   readonly #maxSeries: number
   readonly #create: () => S
   /** Label text (`a="b",c="d"`) by label values. */
@@ -113,10 +137,18 @@ export function createRegistry(options: { maxSeries?: number } = {}): Registry {
     families.push(family)
     return family
   }
+  const create = ({ kind, name, help, labels, merge, bounds }: FamilyDump): StoredFamily<unknown> => {
+    const family = add<unknown>(kind, name, help, labels, kind === 'histogram' ? () => createHistogramSeries(bounds) : createSeries)
+    return Object.assign(family, { merge, bounds })
+  }
   return {
-    counter: (name, help, labels = []) => add('counter', name, help, labels, () => ({ value: 0 })),
-    gauge: (name, help, labels = []) => add('gauge', name, help, labels, () => ({ value: 0 })),
-    histogram: (name, help, bounds, labels = []) => add('histogram', name, help, labels, () => createHistogramSeries(bounds)),
+    counter: (name, help, labels = []) => add('counter', name, help, labels, createSeries),
+    gauge: (name, help, labels = [], merge = 'sum') => Object.assign(add('gauge', name, help, labels, createSeries), { merge }),
+    histogram: (name, help, bounds, labels = []) =>
+      Object.assign(
+        add('histogram', name, help, labels, () => createHistogramSeries(bounds)),
+        { bounds },
+      ),
     info(name, help, labels) {
       add('info', name, help, Object.keys(labels), () => ({ value: 1 })).series(...Object.values(labels))
     },
@@ -134,8 +166,59 @@ export function createRegistry(options: { maxSeries?: number } = {}): Registry {
       for (const family of families)
         if (family.size > 0) yield encodeFamily({ name: family.name, kind: family.kind, help: family.help, labelNames: family.labelNames, series: family.all })
     },
+    dump(isScrape = true) {
+      if (isScrape) for (const collect of collectors) collect()
+      return families.filter(({ size }) => size > 0).map(dumpFamily)
+    },
+    add(dump, isPast = false) {
+      for (const family of dump) {
+        const isGauge = family.kind === 'gauge' || family.kind === 'info'
+        if (isPast && isGauge && family.merge !== 'carried') continue
+        addFamily(families.find(({ name }) => name === family.name) ?? create(family), family)
+      }
+    },
   }
 }
+
+const createSeries = (): Series => ({ value: 0 })
+
+function dumpFamily(family: StoredFamily<unknown>): FamilyDump {
+  const { kind, name, help, labelNames: labels, merge, bounds } = family
+  const stride = strideOf(kind, bounds)
+  const series: (readonly string[])[] = []
+  const values = new Float64Array(family.size * stride)
+  for (const { values: own, series: content } of family.all) {
+    const at = series.push(own) * stride - stride
+    if (kind !== 'histogram') values[at] = (content as Series).value
+    else {
+      const { sum, count, buckets } = content as HistogramSeries
+      values.set([sum, count, ...buckets], at)
+    }
+  }
+  return { kind, name, help, labels, merge, bounds, series, values }
+}
+
+function addFamily(family: StoredFamily<unknown>, { kind, merge, bounds, series, values }: FamilyDump): void {
+  const stride = strideOf(kind, bounds)
+  for (const [index, own] of series.entries()) {
+    const content = family.series(...own)
+    const at = index * stride
+    const value = values[at] ?? 0
+    if (kind === 'histogram') addHistogram(content as HistogramSeries, values.subarray(at, at + stride))
+    else if (kind === 'info') (content as Series).value = value
+    else if (merge === 'max') (content as Series).value = Math.max((content as Series).value, value)
+    else (content as Series).value += value
+  }
+}
+
+function addHistogram(series: HistogramSeries, [sum = 0, count = 0, ...buckets]: Float64Array): void {
+  series.sum += sum
+  series.count += count
+  for (const [index, value] of buckets.entries()) series.buckets[index] = (series.buckets[index] ?? 0) + value
+}
+
+/** Sum and count come before the buckets. */
+const strideOf = (kind: Kind, bounds: readonly number[]): number => (kind === 'histogram' ? bounds.length + 3 : 1)
 
 export function createHistogramSeries(bounds: readonly number[]): HistogramSeries & { readonly bounds: readonly number[] } {
   const last = bounds.length

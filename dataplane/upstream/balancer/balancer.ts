@@ -1,5 +1,5 @@
 import { authorityOf } from '../../http/message.ts'
-import { countOutcome, restore, type EndpointHealth, type Eviction } from './health.ts'
+import { countOutcome, EWMA_ALPHA, restore, type EndpointHealth, type Eviction, type SharedHealth } from './health.ts'
 import { nearestOf, type PlacedEndpoint } from './locality.ts'
 
 /** An endpoint with its measured health, latency and load. Lives as long as its address is in the config. */
@@ -17,8 +17,6 @@ export interface EndpointState extends EndpointHealth {
   pending: number
 }
 
-const EWMA_ALPHA = 0.3
-
 /** Score of an endpoint; higher is better (traffic.md §13). */
 export function scoreOf(endpoint: Pick<EndpointState, 'health' | 'latencySeconds' | 'pending'>): number {
   return endpoint.health / (1 + endpoint.latencySeconds * (1 + 0.1 * endpoint.pending))
@@ -27,7 +25,11 @@ export function scoreOf(endpoint: Pick<EndpointState, 'health' | 'latencySeconds
 /** Updates health and, for successes, latency with the outcome of a call. */
 export function recordOutcome(endpoint: Pick<EndpointState, 'health' | 'latencySeconds'>, isHealthy: boolean, seconds: number): void {
   endpoint.health += EWMA_ALPHA * ((isHealthy ? 1 : 0) - endpoint.health)
-  if (isHealthy) endpoint.latencySeconds += EWMA_ALPHA * (seconds - endpoint.latencySeconds)
+  if (isHealthy) recordLatency(endpoint, seconds)
+}
+
+function recordLatency(endpoint: Pick<EndpointState, 'latencySeconds'>, seconds: number): void {
+  endpoint.latencySeconds += EWMA_ALPHA * (seconds - endpoint.latencySeconds)
 }
 
 /** Records and counts the outcome of a call. Returns true if the endpoint is evicted by it. */
@@ -38,13 +40,18 @@ export function settleOutcome(
   eviction: Eviction | undefined,
   nowMs: number,
 ): boolean {
+  if (endpoint.shared !== undefined) {
+    if (isHealthy) recordLatency(endpoint, seconds)
+    return endpoint.shared.settle(endpoint, isHealthy, eviction, nowMs)
+  }
   const healthBefore = endpoint.health
   recordOutcome(endpoint, isHealthy, seconds)
   return countOutcome(endpoint, isHealthy, healthBefore, eviction, nowMs)
 }
 
 function newState(address: string, port: number, label: string): EndpointState {
-  return { address, port, label, draining: false, distance: 0, health: 1, failures: 0, evictions: 0, evicted: undefined, latencySeconds: 0, pending: 0 }
+  const health = { health: 1, failures: 0, evictions: 0, evicted: undefined, shared: undefined }
+  return { address, port, label, draining: false, distance: 0, ...health, latencySeconds: 0, pending: 0 }
 }
 
 /** An endpoint was evicted or returned. */
@@ -65,6 +72,17 @@ export interface BalancerOptions {
   /** Monotonic clock in milliseconds. */
   readonly nowMs?: (() => number) | undefined
   readonly onEviction?: ((event: EvictionEvent) => void) | undefined
+  /** Health that all workers measure together; undefined: this thread handles all traffic. */
+  readonly shared?: SharedHealths | undefined
+}
+
+/** The shared health of the endpoints of a destination, by label. */
+export interface SharedHealths {
+  /** Changes with each eviction and return. */
+  readonly epoch: number
+  open(label: string): SharedHealth | undefined
+  /** As `open`, if another worker has opened it. */
+  find(label: string): SharedHealth | undefined
 }
 
 /** Picks endpoints of a destination by the power of two choices. Addresses keep their state over config changes. */
@@ -77,9 +95,12 @@ export class Balancer {
   readonly #random: () => number
   readonly #nowMs: () => number
   readonly #onEviction: BalancerOptions['onEviction']
+  readonly #shared: SharedHealths | undefined
+  #epoch = 0
 
-  constructor({ random = Math.random, nowMs = () => performance.now(), onEviction }: BalancerOptions = {}) {
+  constructor({ random = Math.random, nowMs = () => performance.now(), onEviction, shared }: BalancerOptions = {}) {
     this.#onEviction = onEviction
+    this.#shared = shared
     this.#random = random
     this.#nowMs = nowMs
   }
@@ -97,12 +118,17 @@ export class Balancer {
     this.#draining = states.filter((state) => state.draining)
     const active = new Set(this.#active)
     for (const endpoint of this.#evicted) if (!active.has(endpoint)) this.#endEviction(endpoint)
+    const present = new Set(states)
+    for (const endpoint of known.values()) if (!present.has(endpoint)) endpoint.shared?.reset()
     this.#available = this.#findAvailable()
+    // Evictions of an endpoint before it was added here.
+    this.#epoch = 0
   }
 
   /** Records the outcome of a call and evicts the endpoint if the policy requires it. */
   record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined): void {
     const nowMs = this.#nowMs()
+    if (eviction !== undefined) endpoint.shared ??= this.#shared?.open(endpoint.label)
     if (!settleOutcome(endpoint, isHealthy, seconds, eviction, nowMs)) return
     this.#evicted.add(endpoint)
     this.#onEviction?.({ kind: 'evicted', endpoint: endpoint.label, durationMs: (endpoint.evicted?.untilMs ?? nowMs) - nowMs, health: endpoint.health })
@@ -133,8 +159,21 @@ export class Balancer {
   }
 
   #candidates(): readonly EndpointState[] {
+    if (this.#shared !== undefined && this.#shared.epoch !== this.#epoch) this.#sync(this.#shared)
     if (this.#evicted.size > 0) this.#endExpiredEvictions(this.#nowMs())
     return this.#available.length > 0 ? this.#available : this.endpoints
+  }
+
+  /** Takes over evictions and returns of other workers, which report them. */
+  #sync(shared: SharedHealths): void {
+    this.#epoch = shared.epoch
+    for (const endpoint of this.#active) {
+      endpoint.shared ??= shared.find(endpoint.label)
+      endpoint.shared?.sync(endpoint)
+      if (endpoint.evicted === undefined) this.#evicted.delete(endpoint)
+      else this.#evicted.add(endpoint)
+    }
+    this.#available = this.#findAvailable()
   }
 
   #endExpiredEvictions(nowMs: number): void {
@@ -144,9 +183,9 @@ export class Balancer {
   }
 
   #endEviction(endpoint: EndpointState): void {
-    restore(endpoint)
-    this.#evicted.delete(endpoint)
-    this.#onEviction?.({ kind: 'back', endpoint: endpoint.label, durationMs: 0, health: endpoint.health })
+    const isEnded = restore(endpoint)
+    if (endpoint.evicted === undefined) this.#evicted.delete(endpoint)
+    if (isEnded) this.#onEviction?.({ kind: 'back', endpoint: endpoint.label, durationMs: 0, health: endpoint.health })
   }
 
   #findAvailable(): readonly EndpointState[] {

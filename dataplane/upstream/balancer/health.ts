@@ -31,7 +31,24 @@ export interface EndpointHealth {
   evictions: number
   /** End of the current eviction, by the balancer's clock, and the health on return. */
   evicted: { readonly untilMs: number; readonly health: number } | undefined
+  /** Measured together with the other workers; undefined: by this thread alone. The other fields are copies then. */
+  shared: SharedHealth | undefined
 }
+
+/** Health of an endpoint that all workers measure together. */
+export interface SharedHealth {
+  /** Records an outcome, and copies the result to `endpoint`. Returns true if it evicts the endpoint; of concurrent outcomes, one does. */
+  settle(endpoint: EndpointHealth, isHealthy: boolean, eviction: Eviction | undefined, nowMs: number): boolean
+  /** Copies the shared health to `endpoint` if any worker evicted or restored an endpoint since the last call. */
+  sync(endpoint: EndpointHealth): void
+  /** Ends the eviction that `endpoint` knows. Returns false if another worker did. */
+  restore(endpoint: EndpointHealth): boolean
+  /** Forgets all outcomes: the endpoint left the config. */
+  reset(): void
+}
+
+/** Weight of the last outcome in the health. */
+export const EWMA_ALPHA = 0.3
 
 /**
  * Counts an outcome that `health` already includes and `healthBefore` does not. Returns true if it evicts the endpoint. Each consecutive
@@ -51,14 +68,17 @@ export function countOutcome(endpoint: EndpointHealth, isHealthy: boolean, healt
   return true
 }
 
-function isOverLimit(failures: number, health: number, { consecutiveFailures, healthThreshold }: Eviction): boolean {
+/** Whether an unhealthy response evicts, by the failures with it and the health before it. */
+export function isOverLimit(failures: number, health: number, { consecutiveFailures, healthThreshold }: Eviction): boolean {
   if (consecutiveFailures === undefined && healthThreshold === undefined) return true
   return (consecutiveFailures !== undefined && failures >= consecutiveFailures) || (healthThreshold !== undefined && health < healthThreshold)
 }
 
-/** Ends the eviction of an endpoint. Its earlier failures count until a success (llm.md §15.2). */
-export function restore(endpoint: EndpointHealth): void {
-  if (endpoint.evicted === undefined) return
+/** Ends the eviction of an endpoint. Its earlier failures count until a success (llm.md §15.2). Returns false if another worker ended it, or nothing was to end. */
+export function restore(endpoint: EndpointHealth): boolean {
+  if (endpoint.evicted === undefined) return false
+  if (endpoint.shared !== undefined) return endpoint.shared.restore(endpoint)
   endpoint.health = endpoint.evicted.health
   endpoint.evicted = undefined
+  return true
 }

@@ -18,14 +18,11 @@ describe.each(modes)('a data plane with a %s', (mode) => {
   })
 
   test('keeps HTTP/1.1 connections to the client and to the upstream open', async () => {
-    const text = await sendRaw(
-      environment.ports.HTTP,
-      `GET /one HTTP/1.1\r\nhost: plain.test\r\n\r\nGET /two HTTP/1.1\r\nhost: plain.test\r\nconnection: close\r\n\r\n`,
-    )
-    expect(text.match(/HTTP\/1\.1 200/g)).toHaveLength(2)
-    const ports = []
-    for (let count = 0; count < 3; count++) ports.push((await environment.send('plain.test')).json().sourcePort)
-    expect(new Set(ports).size).toBe(1)
+    const heads = ['', '', 'connection: close\r\n'].map((last) => `GET /one HTTP/1.1\r\nhost: plain.test\r\n${last}\r\n`)
+    const text = await sendRaw(environment.ports.HTTP, heads.join(''))
+    expect(text.match(/HTTP\/1\.1 200/g)).toHaveLength(3)
+    // With several workers, only requests of one client connection surely use the same upstream connection.
+    expect(new Set(text.match(/"sourcePort":\d+/g)).size).toBe(1)
   })
 
   test('responds to pipelined requests in order', async () => {

@@ -1,0 +1,103 @@
+import { createConfigStore, type ConfigSnapshot, type ConfigStore } from '../config/store.ts'
+import type { OwnProcess } from '../destination/reach.ts'
+import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
+import { Gateway } from '../gateway/gateway.ts'
+import type { SessionKeys } from '../mcp/session/codec.ts'
+import type { SessionSharing } from '../mcp/session/sharing.ts'
+import type { SharedState } from '../policy/state.ts'
+import type { Logging } from '../telemetry/log.ts'
+import { createEvictionReport } from '../telemetry/metrics/eviction.ts'
+import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
+import { createPool } from '../upstream/pools.ts'
+import { createServiceLoader, type ServiceLoader } from './services.ts'
+
+/** Milliseconds between a config change and the cleanup of what it made unused. */
+const TIDY_MS = 1000
+
+/** The in-memory parts of a thread that handles traffic. */
+export interface Parts {
+  readonly logging: Logging
+  readonly telemetry: Telemetry
+  readonly store: ConfigStore
+  readonly services: ServiceLoader
+  readonly gateway: Gateway
+  readonly binds: Binds
+}
+
+export interface PartsOptions {
+  readonly logging: Logging
+  readonly own: OwnProcess
+  readonly nodeName: string
+  /** Keys that MCP session ids are sealed with. */
+  readonly keys: SessionKeys
+  readonly version: string
+  /** Default: the first of `keys`, else random. */
+  readonly loopSecret?: Buffer | undefined
+  /** Undefined: this thread handles all traffic. */
+  readonly worker?: WorkerOptions | undefined
+}
+
+/** What a worker shares with the others. */
+interface WorkerOptions {
+  readonly count: number
+  readonly shared: SharedState
+  readonly ports: SharedPorts
+  readonly sharing: SessionSharing
+  readonly relay: RequestRelay
+}
+
+/** Creates the parts of a thread that handles traffic. Config goes into `store`. */
+export function createParts({ logging, own, nodeName, keys, version, loopSecret = keys[0], worker }: PartsOptions): Parts {
+  const telemetry = createTelemetry(logging, { version, isWorker: worker !== undefined })
+  const { metrics } = telemetry
+  const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
+  const onEviction = createEvictionReport(logging.logger('health'), metrics.registry)
+  const services = createServiceLoader({ onEviction, keys, version, sharing: worker?.sharing })
+  const gateway = new Gateway({
+    registry: metrics.registry,
+    onEviction,
+    nodeName: nodeName || undefined,
+    factories: services.factories,
+    own,
+    loopSecret,
+    shared: worker?.shared,
+    createPool: (kind, transport) =>
+      createPool(kind, { ...transport, onConnected: (seconds) => connectSeconds[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
+  })
+  const binds = new Binds({ gateway, telemetry, ports: worker?.ports, relay: worker?.relay })
+  metrics.registry.onCollect(() => binds.report())
+  const parts: Parts = { logging, telemetry, store: createConfigStore(), services, gateway, binds }
+  applyConfig(parts, worker?.ports.isReporter ?? true)
+  return parts
+}
+
+/** Applies every version of the store to the gateway and the binds. */
+function applyConfig({ logging, telemetry, store, services, gateway, binds }: Parts, isReporter: boolean): void {
+  const log = logging.logger('config')
+  store.onPrepare((next) => services.load(next))
+  store.onPrepare((next) => gateway.prepare(next))
+  let timer: NodeJS.Timeout | undefined
+  store.subscribe((snapshot) => {
+    gateway.update(snapshot)
+    const errors = gateway.newErrors()
+    if (isReporter) for (const error of errors) log.warn('a pattern of a route never matches', { code: 'PX4009', error })
+    binds.update(snapshot)
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      gateway.tidy()
+      telemetry.metrics.retainRoutes(aliveRoutes(snapshot))
+    }, TIDY_MS).unref()
+  })
+}
+
+/** Whether a route, as a label of metrics, is in the config. */
+export function aliveRoutes({ routes, tcpRoutes }: ConfigSnapshot): (route: string) => boolean {
+  const alive = new Set([...routes.values(), ...tcpRoutes.values()].map(({ route }) => `${route.namespace}/${route.name}`))
+  return (route) => alive.has(route)
+}
+
+/** Releases the parts of a thread that has finished its requests. */
+export async function closeParts({ telemetry, gateway }: Parts): Promise<void> {
+  await telemetry.flushExports()
+  gateway.close()
+}

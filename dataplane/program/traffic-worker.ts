@@ -1,0 +1,68 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
+import { SharedCells } from '../runtime/shared-cells.ts'
+import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
+import { createLogging } from '../telemetry/log.ts'
+import type { SectionNames } from '../workers/config.ts'
+import type { WorkerData } from '../workers/data.ts'
+import { WorkerEndpoint } from '../workers/endpoint.ts'
+import type { FromWorker, ToWorker } from '../workers/messages.ts'
+import { BEAT_MS } from '../workers/watch.ts'
+import { SessionRelay } from '../workers/relay.ts'
+import { SharedSessions } from '../workers/sessions.ts'
+import { RelayWriter } from '../workers/writer.ts'
+import { followOperator } from './operator.ts'
+import { closeParts, createParts } from './parts.ts'
+
+/** Entry of a worker thread: handles traffic by the config that the main thread sends. */
+const data = workerData as WorkerData
+const { index, number, count, memory, version, nodeName, xdsAddress, managementPorts } = data
+
+const beats = new BigInt64Array(memory.beats)
+const beat = (): void => void Atomics.store(beats, index, process.hrtime.bigint())
+beat()
+setInterval(beat, BEAT_MS).unref()
+
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread's port has no origin
+const send = (message: FromWorker): void => parentPort?.postMessage(message)
+const writer = new RelayWriter((text) => send({ type: 'log', text }))
+process.on('exit', () => writer.flushSync())
+
+bodyBudget.share(new SharedHeldBytes(memory.held, index + 1))
+const cells = new SharedCells(memory.cells)
+const health = new SharedHealthTable(cells, memory.epoch)
+const names: SectionNames = new WeakMap()
+const endpoint = new WorkerEndpoint(send)
+const sessions = new SharedSessions(memory.sessions, number)
+let hasSessions: () => boolean = () => false
+const relay = new SessionRelay({ number, sessions, secret: data.relaySecret, isUsed: () => hasSessions() })
+const operator = xdsAddress === undefined ? undefined : followOperator(xdsAddress)
+const parts = createParts({
+  logging: createLogging({ writer, ...data.log }),
+  own: { isInPod: data.isInPod, operator: () => operator?.(), ports: () => managementPorts },
+  nodeName,
+  version,
+  keys: data.keys.map((key) => Buffer.from(key)),
+  loopSecret: Buffer.from(data.loopSecret),
+  worker: { count, shared: { cells, health, nameOf: (section) => names.get(section) }, ports: endpoint.ports(index === 0), sharing: sessions, relay },
+})
+const { store, binds, gateway, telemetry, logging } = parts
+
+hasSessions = () => parts.services.factories.mcp !== undefined
+await relay.listen({ onRequest: (exchange) => gateway.handle(exchange), onFinish: (exchange) => binds.finish(exchange) })
+parentPort?.on('message', (message: ToWorker) => endpoint.receive(message))
+endpoint.open({
+  store,
+  names,
+  tracer: gateway.tracer,
+  status: () => ({ pending: binds.pending(), failures: binds.failures().map(({ message }) => message) }),
+  settled: () => binds.settled(),
+  collect: (isScrape) => telemetry.metrics.registry.dump(isScrape),
+  setLevel: (spec) => logging.setLevel(spec),
+  drain: (settings) => binds.drain(settings),
+  async finish() {
+    relay.close()
+    await closeParts(parts)
+    await telemetry.close()
+  },
+})

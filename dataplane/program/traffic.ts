@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import type { MetricsSource } from '../admin/stats.ts'
+import { createConfigStore, type ConfigStore } from '../config/store.ts'
+import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
+import type { LogFormat, Logging } from '../telemetry/log.ts'
+import type { Registry } from '../telemetry/metrics/registry.ts'
+import { createTelemetry } from '../telemetry/telemetry.ts'
+import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
+import { allocateMemory } from '../workers/data.ts'
+import { WorkerPool } from '../workers/pool.ts'
+import { aliveRoutes, closeParts, createParts, type PartsOptions } from './parts.ts'
+import type { ProcessSettings } from './settings.ts'
+
+/** What handles the traffic of the process: this thread, or workers. */
+export interface Traffic {
+  /** Receives the config. */
+  readonly store: ConfigStore
+  /** `setLevel` and `reset` affect all threads. */
+  readonly logging: Logging
+  readonly metrics: MetricsSource
+  /** Metrics of the main thread. */
+  readonly registry: Registry
+  /** Starts the workers; the management endpoints listen on `ports`. */
+  start(ports: readonly number[]): Promise<void>
+  /** Resolves when every port is open or has failed once. */
+  settled(): Promise<void>
+  /** Parts that readiness waits for. */
+  pending(): readonly string[]
+  /** Errors of ports that could not be opened. */
+  failures(): readonly Error[]
+  trace(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined>
+  /** Memory of each worker; undefined without workers. */
+  memory?(): Promise<readonly NodeJS.MemoryUsage[]>
+  /** Finishes requests in flight. */
+  drain(): Promise<void>
+  /** Writes buffered log lines. */
+  close(): Promise<void>
+}
+
+export interface TrafficOptions extends PartsOptions {
+  readonly settings: ProcessSettings
+}
+
+export const createTraffic = (options: TrafficOptions): Traffic => (options.settings.workers === 1 ? inThisThread(options) : inWorkers(options))
+
+function inThisThread({ settings, ...options }: TrafficOptions): Traffic {
+  const parts = createParts(options)
+  const { store, logging, telemetry, binds, gateway } = parts
+  return {
+    store,
+    logging,
+    metrics: telemetry.metrics.registry,
+    registry: telemetry.metrics.registry,
+    start: () => Promise.resolve(),
+    settled: () => binds.settled(),
+    pending: () => binds.pending(),
+    failures: () => binds.failures(),
+    trace: (filter, timeoutMs) => gateway.tracer.wait(filter, timeoutMs),
+    async drain() {
+      await binds.drain(settings)
+      await closeParts(parts)
+    },
+    close: () => telemetry.close(),
+  }
+}
+
+function inWorkers({ settings, logging, version, keys, own }: TrafficOptions): Traffic {
+  const { workers: count, nodeName, logFormat, xdsAddress } = settings
+  const memory = allocateMemory(count)
+  bodyBudget.share(new SharedHeldBytes(memory.held, 0))
+  const telemetry = createTelemetry(logging, { version })
+  const { registry } = telemetry.metrics
+  const loopSecret = keys[0] ?? randomBytes(32)
+  const relaySecret = randomBytes(32).toString('hex')
+  let lastNumber = 0
+  let managementPorts: readonly number[] = []
+  const pool = new WorkerPool({
+    count,
+    file: new URL(import.meta.url.endsWith('.ts') ? './traffic-worker.ts' : './traffic-worker.js', import.meta.url),
+    memory,
+    log: logging.logger('workers'),
+    writer: logging.writer,
+    registry,
+    dataOf: (index) => ({
+      index,
+      number: ++lastNumber,
+      count,
+      memory,
+      version,
+      log: { level: logging.level, format: logFormat satisfies LogFormat },
+      nodeName,
+      keys,
+      loopSecret,
+      relaySecret,
+      isInPod: own.isInPod,
+      xdsAddress,
+      managementPorts,
+    }),
+  })
+  const store = createConfigStore()
+  followStore(store, pool)
+  return {
+    store,
+    logging: forAllThreads(logging, pool),
+    metrics: () => pool.collect(),
+    registry,
+    async start(ports) {
+      managementPorts = ports
+      await pool.start()
+    },
+    settled: () => Promise.resolve(),
+    pending: () => pool.pending(),
+    failures: () => pool.failures(),
+    trace: (filter, timeoutMs) => pool.trace(filter, timeoutMs),
+    memory: () => pool.memory(),
+    drain: () => pool.drain(settings),
+    close: () => telemetry.close(),
+  }
+}
+
+/** Sends each version to the workers before it counts as applied, so that sources acknowledge what all workers have. */
+function followStore(store: ConfigStore, pool: WorkerPool): void {
+  let pushed = store.snapshot()
+  store.onPrepare(async (next) => {
+    await pool.push(next)
+    pushed = next
+  })
+  store.subscribe((snapshot) => {
+    // Both sources changed the config at the same time: the version became another one after it was prepared.
+    if (snapshot !== pushed) void pool.push(snapshot).then(() => (pushed = snapshot))
+    pool.retainRoutes(aliveRoutes(snapshot))
+  })
+}
+
+function forAllThreads(logging: Logging, pool: WorkerPool): Logging {
+  const setLevel = (spec: string): void => {
+    logging.setLevel(spec)
+    pool.setLevel(spec)
+  }
+  return {
+    format: logging.format,
+    writer: logging.writer,
+    get level() {
+      return logging.level
+    },
+    logger: (scope) => logging.logger(scope),
+    setLevel,
+    reset() {
+      logging.reset()
+      pool.setLevel(logging.level)
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { SharedHeldBytes } from '../http/budget.ts'
+import { SESSION_CELLS } from './sessions.ts'
+import { allocateCells } from '../runtime/shared-cells.ts'
+import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
+
+/** Memory that all threads of the data plane share. */
+export interface SharedMemory {
+  /** SharedCells: budgets of rate limits, health of endpoints. */
+  readonly cells: SharedArrayBuffer
+  /** Counts evictions; see SharedHealthTable. */
+  readonly epoch: SharedArrayBuffer
+  /** SharedHeldBytes: the main thread, then the workers. */
+  readonly held: SharedArrayBuffer
+  /** See SharedSessions. */
+  readonly sessions: SharedArrayBuffer
+  /** Time of the last beat of each worker, nanoseconds of `process.hrtime.bigint()`. */
+  readonly beats: SharedArrayBuffer
+}
+
+/** Cells of shared memory: 2 MiB if all are in use. */
+const CELLS = 32_768
+
+export const allocateMemory = (workers: number): SharedMemory => ({
+  cells: allocateCells(CELLS),
+  sessions: allocateCells(SESSION_CELLS),
+  epoch: SharedHealthTable.allocateEpoch(),
+  held: SharedHeldBytes.allocate(workers + 1),
+  beats: new SharedArrayBuffer(workers * BigInt64Array.BYTES_PER_ELEMENT),
+})
+
+/** What a worker thread receives at its start. */
+export interface WorkerData {
+  /** Index of the worker, from 0. A replacement has the index of the one it replaces. */
+  readonly index: number
+  /** Number of the thread, from 1; no two threads have the same. */
+  readonly number: number
+  readonly count: number
+  readonly memory: SharedMemory
+  readonly version: string
+  readonly log: { readonly level: string; readonly format: 'json' | 'text' }
+  readonly nodeName: string
+  /** Keys of MCP session ids. */
+  readonly keys: readonly Uint8Array[]
+  /** By it the workers recognize requests that return to this gateway. */
+  readonly loopSecret: Uint8Array
+  /** Authenticates workers to each other: hexadecimal digits. */
+  readonly relaySecret: string
+  readonly isInPod: boolean
+  readonly xdsAddress: string | undefined
+  /** Ports of the management endpoints. */
+  readonly managementPorts: readonly number[]
+}
+
+/** State of the ports of a worker. */
+export interface BindStatus {
+  /** As `Binds.pending`. */
+  readonly pending: readonly string[]
+  /** Messages of the errors of ports that could not be opened. */
+  readonly failures: readonly string[]
+}
+
+export interface WorkerDrain {
+  readonly minDrainMs: number
+  readonly maxDrainMs: number
+}

@@ -1,0 +1,126 @@
+import type { ConfigChanges, ConfigStore } from '../config/store.ts'
+import type { SharedPorts } from '../gateway/binds.ts'
+import type { Tracer } from '../trace/tracer.ts'
+import { decodeConfig, type SectionNames } from './config.ts'
+import type { BindStatus, WorkerDrain } from './data.ts'
+import type { FromWorker, Method, ToWorker, TraceRequest, WorkerMethods } from './messages.ts'
+import type { FamilyDump } from '../telemetry/metrics/registry.ts'
+
+/** The parts of a worker that the main thread controls. */
+export interface WorkerParts {
+  readonly store: ConfigStore
+  readonly names: SectionNames
+  readonly tracer: Pick<Tracer, 'wait'>
+  status(): BindStatus
+  /** Resolves when every port is open or has failed once. */
+  settled(): Promise<void>
+  collect(isScrape: boolean): FamilyDump[]
+  setLevel(spec: string): void
+  drain(settings: WorkerDrain): Promise<void>
+  finish(): Promise<void>
+}
+
+/** The side of a worker of the messages between it and the main thread. */
+export class WorkerEndpoint {
+  readonly #send: (message: FromWorker) => void
+  readonly #claims = new Map<number, { resolve(): void; reject(error: Error): void }>()
+  readonly #traces = new Map<number, AbortController>()
+  #lastClaim = 0
+  #parts: WorkerParts | undefined
+  #prepared: (() => ConfigChanges) | undefined
+  /** Config requests run one after another. */
+  #configuring: Promise<unknown> = Promise.resolve()
+
+  constructor(send: (message: FromWorker) => void) {
+    this.#send = send
+  }
+
+  /** Begins to handle requests. */
+  open(parts: WorkerParts): void {
+    this.#parts = parts
+    this.#send({ type: 'online' })
+  }
+
+  receive(message: ToWorker): void {
+    if (message.type === 'claimed') {
+      const claim = this.#claims.get(message.id)
+      this.#claims.delete(message.id)
+      if (message.error === undefined) claim?.resolve()
+      else claim?.reject(new Error(message.error))
+      return
+    }
+    const { id, method, body } = message
+    this.#handle(method, body).then(
+      (result) => this.#send({ type: 'result', id, result }),
+      (error: unknown) => this.#send({ type: 'failure', id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    )
+  }
+
+  /** The ports of this worker; the main thread checks them for other programs. */
+  ports(isReporter: boolean): SharedPorts {
+    return {
+      isReporter,
+      claim: (port, addresses) =>
+        new Promise((resolve, reject) => {
+          const id = ++this.#lastClaim
+          this.#claims.set(id, { resolve, reject })
+          this.#send({ type: 'claim', id, port, addresses })
+        }),
+      release: (port) => this.#send({ type: 'release', port }),
+      onChange: () => {
+        if (this.#parts !== undefined) this.#send({ type: 'binds', status: this.#parts.status() })
+      },
+    }
+  }
+
+  async #handle(method: Method, body: unknown): Promise<unknown> {
+    const parts = this.#parts
+    if (parts === undefined) throw new Error('the worker is starting')
+    switch (method) {
+      case 'prepare':
+        return this.#inOrder(async () => {
+          this.#prepared = await parts.store.prepare('stream', decodeConfig(body as WorkerMethods['prepare']['body'], parts.names))
+        })
+      case 'commit':
+        return this.#inOrder(async () => {
+          if (this.#prepared === undefined) throw new Error('no version of the config is prepared')
+          this.#prepared()
+          this.#prepared = undefined
+          await parts.settled()
+          return parts.status()
+        })
+      case 'discard':
+        return this.#inOrder(async () => void (this.#prepared = undefined))
+      case 'collect':
+        return parts.collect(body as boolean)
+      case 'trace':
+        return this.#trace(parts, body as TraceRequest)
+      case 'cancelTrace':
+        return void this.#traces.get(body as number)?.abort()
+      case 'level':
+        return parts.setLevel(body as string)
+      case 'memory':
+        return process.memoryUsage()
+      case 'drain':
+        return parts.drain(body as WorkerDrain)
+      case 'finish':
+        return parts.finish()
+    }
+  }
+
+  async #inOrder<T>(run: () => Promise<T>): Promise<T> {
+    const done = this.#configuring.then(run)
+    this.#configuring = done.catch(() => undefined)
+    return done
+  }
+
+  async #trace({ tracer }: WorkerParts, { trace, filter, timeoutMs }: TraceRequest): Promise<unknown> {
+    const abort = new AbortController()
+    this.#traces.set(trace, abort)
+    try {
+      return await tracer.wait(filter, timeoutMs, abort.signal)
+    } finally {
+      this.#traces.delete(trace)
+    }
+  }
+}
