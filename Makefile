@@ -52,7 +52,7 @@ conformance: ## run the official suites of Gateway API and its Inference Extensi
 images: ## build container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.1.0 BASE=image-with-node
 	@$(X) node images/main.ts $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(TAG),--tag '$(TAG)') $(if $(BASE),--base '$(BASE)')
 
-proxyctl: ## write proxyctl as one file that needs Node only: dist/proxyctl/proxyctl.mjs
+proxyctl: ## write proxyctl as one file that needs Node only: dist/proxyctl/proxyctl.cjs
 	@$(X) node images/proxyctl.ts
 
 release: ## write all files of a release to dist/release; VERSION=v0.2.0 REPOSITORY=owner/name REGISTRY=ghcr.io/owner/name BASE=image-with-node IMAGES=no EXECUTABLES=no|DIR

@@ -58,7 +58,8 @@ export type ProgramName = keyof typeof programs
 
 /**
  * Writes `proxyctl` as one executable file, which needs Node but neither the checkout nor packages. Node refuses to run TypeScript below node_modules, so an
- * installed package could not hold the source.
+ * installed package could not hold the source. CommonJS with the syntax of an old Node, so that such a Node reports its version: it would reject imports and
+ * syntax that it does not know before it runs the first statement.
  */
 export async function bundleProxyctl(file: string, options: BundleOptions = {}): Promise<void> {
   await build({
@@ -68,29 +69,13 @@ export async function bundleProxyctl(file: string, options: BundleOptions = {}):
     minifyWhitespace: true,
     minifySyntax: true,
     platform: 'node',
-    format: 'esm',
-    target: 'node22',
+    format: 'cjs',
+    target: 'node18',
     logLevel: 'error',
     plugins: [...pluginsOf(options), withoutUndici],
-    banner: { js: `#!/usr/bin/env node\n${CHECK_NODE}\n${REQUIRE}` },
+    banner: { js: `#!/usr/bin/env node\n${CHECK_NODE}` },
   })
   await chmod(file, 0o755)
-}
-
-/** Writes `proxyctl` as one CommonJS file, which Node can embed in an executable. */
-export async function bundleProxyctlScript(file: string, options: BundleOptions = {}): Promise<void> {
-  await build({
-    entryPoints: [join(ROOT, 'operator/proxyctl/main.ts')],
-    outfile: file,
-    bundle: true,
-    minifyWhitespace: true,
-    minifySyntax: true,
-    platform: 'node',
-    format: 'cjs',
-    target: 'node24',
-    logLevel: 'error',
-    plugins: pluginsOf(options),
-  })
 }
 
 /** Bundles the data plane as in its image. Returns the path of its `main.js`. */

@@ -4,7 +4,7 @@ import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { bundleProxyctlScript } from '../bundle.ts'
+import { bundleProxyctl } from '../bundle.ts'
 import { packFiles } from './archive.ts'
 import { addNote } from './elf.ts'
 
@@ -55,7 +55,7 @@ const ownArchitecture = (): Platform['architecture'] => (process.arch === 'arm64
 export async function packExecutable({ os, architecture }: Platform, version: string): Promise<ExecutableArchive> {
   const directory = await mkdtemp(join(tmpdir(), 'executable-'))
   try {
-    await bundleProxyctlScript(join(directory, 'proxyctl.cjs'), { version })
+    await bundleProxyctl(join(directory, 'proxyctl.cjs'), { version })
     const { program, license } = os === 'linux' ? await buildForLinux(architecture, directory) : await buildForDarwin(directory)
     return {
       name: `proxyctl-${version}-${os}-${architecture}.tar.gz`,

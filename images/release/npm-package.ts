@@ -19,8 +19,7 @@ export async function createPackageFiles({ version, repository, npmPackage }: Ta
     homepage: `${url}#readme`,
     bugs: `${url}/issues`,
     repository: { type: 'git', url: `git+${url}.git` },
-    type: 'module',
-    bin: { proxyctl: 'proxyctl.mjs' },
+    bin: { proxyctl: 'proxyctl.cjs' },
     engines: packageJson.engines,
     publishConfig: { access: 'public' },
   }
@@ -29,14 +28,14 @@ export async function createPackageFiles({ version, repository, npmPackage }: Ta
     { path: 'package/package.json', content: `${JSON.stringify(manifest, undefined, 2)}\n` },
     { path: 'package/LICENSE', content: await readFile(join(ROOT, 'LICENSE')) },
     { path: 'package/README.md', content: readme },
-    { path: 'package/proxyctl.mjs', content: await bundle(version), isExecutable: true },
+    { path: 'package/proxyctl.cjs', content: await bundle(version), isExecutable: true },
   ]
 }
 
 async function bundle(version: string): Promise<Buffer> {
   const directory = await mkdtemp(join(tmpdir(), 'proxyctl-'))
   try {
-    const file = join(directory, 'proxyctl.mjs')
+    const file = join(directory, 'proxyctl.cjs')
     await bundleProxyctl(file, { version })
     return await readFile(file)
   } finally {

@@ -118,7 +118,7 @@ test('the npm package of proxyctl runs without other packages', async () => {
   await writeFile(file, packFiles(await createPackageFiles(target)))
   await run('tar', ['-xzf', file, '-C', directory])
   const manifest = JSON.parse(await readFile(join(directory, 'package/package.json'), 'utf8')) as { readonly bin: { readonly proxyctl: string } }
-  expect(manifest).toMatchObject({ name: '@example/proxyctl', version: '0.2.0', engines: { node: '>=22.19' }, bin: { proxyctl: 'proxyctl.mjs' } })
+  expect(manifest).toMatchObject({ name: '@example/proxyctl', version: '0.2.0', engines: { node: '>=22.19' }, bin: { proxyctl: 'proxyctl.cjs' } })
   expect(manifest).not.toHaveProperty('dependencies')
   const program = join(directory, 'package', manifest.bin.proxyctl)
   expect((await stat(program)).mode & 0o111).toBe(0o111)
