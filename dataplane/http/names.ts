@@ -43,6 +43,14 @@ const roles: ReadonlyMap<string, FieldRole> = new Map<string, FieldRole>([
   ['trailer', 'drop'],
 ])
 
+/** Hop-by-hop fields, which HTTP/2 forbids (RFC 9113 §8.2.2). */
+const hopFields = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'transfer-encoding', 'upgrade', 'te', 'trailer'])
+
+/** Whether a field (lower case) is hop-by-hop. */
+export function isHopField(name: string): boolean {
+  return hopFields.has(name)
+}
+
 /** Whether a name with underscores is a spelling of a field that frames the message or belongs to one connection: never forwarded. */
 export function isFramingSpelling(name: string): boolean {
   return roles.has(toDashes(name))

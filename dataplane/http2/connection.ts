@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { MessageError, type Underscores } from '../http/syntax.ts'
-import { DEFAULT_WINDOW, FloodGuard, ReceiveWindow, SMALL_INCREMENT } from './flow.ts'
+import { DEFAULT_WINDOW, FloodGuard, ReceiveWindow, SMALL_INCREMENT, type ConnectionLimits } from './flow.ts'
 import * as frames from './frames.ts'
 import { ConnectionError, FrameReader, requireConnection, requireStream, StreamError, uint32, type FrameSink } from './frames.ts'
 import { HeaderBlock } from './header-block.ts'
@@ -9,16 +9,6 @@ import { Output } from './output.ts'
 import { PeerSettings } from './peer-settings.ts'
 import { ReadyQueue } from './ready-queue.ts'
 import type { Http2Stream, StreamOwner } from './stream.ts'
-
-/** Limits of a connection that both roles have. Sizes in bytes. */
-export interface ConnectionLimits {
-  readonly streamWindow: number
-  readonly connectionWindow: number
-  readonly maxFrame: number
-  /** Names, values and 32 per field of a header section (RFC 9113 §6.5.2). */
-  readonly maxHeaderList: number
-  readonly underscores: Underscores | undefined
-}
 
 /** Bytes of DATA that one turn of the event loop writes to a connection. */
 const MAX_TURN_BYTES = 262_144
@@ -99,7 +89,7 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
     socket.on('end', () => socket.destroy())
     socket.once('close', () => this.#lost())
     if (initial !== undefined) this.#read(initial)
-    if (socket.destroyed) this.#lost()
+    if (socket.destroyed) process.nextTick(() => this.#lost())
   }
 
   // What a role adds.
@@ -119,6 +109,11 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
   protected abstract onStreamClosed(stream: S): void
   /** The connection is closed; its streams were. */
   protected abstract onClosed(): void
+
+  /** The connection will be closed: nothing can be sent on it any more. */
+  protected onShutdown(): void {
+    // By default only the end matters.
+  }
 
   // Sending.
 
@@ -152,6 +147,10 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
   }
 
   consume(bytes: number): void {
+    if (this.limits.creditsOnReceipt !== true) this.#creditConnection(bytes)
+  }
+
+  #creditConnection(bytes: number): void {
     const increment = this.#window.consume(bytes)
     if (increment > 0 && !this.isClosed) this.output.frame(frames.WINDOW_UPDATE, 0, 0, uint32(increment))
   }
@@ -162,7 +161,7 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
 
   reset(stream: Http2Stream, code: number): void {
     if (stream.isClosed) return
-    if (stream.id !== 0) {
+    if (stream.isOpened) {
       this.output.frame(frames.RST_STREAM, 0, stream.id, uint32(code))
       if (!stream.isRemoteEnded) this.#expectLateFrames(stream.id)
     }
@@ -194,7 +193,8 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
     this.isClosed = true
     // A peer that floods the connection and does not read would not be read either.
     if (code === frames.ENHANCE_YOUR_CALM && this.output.isBlocked) this.socket.destroy()
-    this.#loseStreams(reason)
+    this.#loseStreams(code === undefined ? new Error(reason) : new ConnectionError(code, reason), code)
+    this.onShutdown()
     const { socket } = this
     const linger = (): void => void setTimeout(() => socket.destroy(), LINGER_MS).unref()
     // A client that reads slowly still receives the rest of its responses after a graceful end.
@@ -213,13 +213,12 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
     if (!this.isClosed && this.#ready.write(this.#hasSpace)) this.output.schedule()
   }
 
-  #loseStreams(reason: string): void {
-    const error = new Error(reason)
+  #loseStreams(error: Error, code: number | undefined): void {
     for (const stream of this.streams.values()) {
       this.streams.delete(stream.id)
       stream.close()
-      stream.onLost(error, undefined)
       this.onStreamClosed(stream)
+      stream.onLost(error, code)
     }
   }
 
@@ -227,7 +226,7 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
     if (this.#isLost) return
     this.#isLost = true
     this.isClosed = true
-    this.#loseStreams('connection closed')
+    this.#loseStreams(new Error('connection closed'), undefined)
     this.onClosed()
   }
 
@@ -330,12 +329,13 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
     if (!this.#window.receive(size)) throw new ConnectionError(frames.FLOW_CONTROL_ERROR, 'DATA exceeds the window of the connection')
     const endStream = (flags & frames.END_STREAM) !== 0
     if (size === padding && !endStream) this.guard.countIdleFrame()
+    if (this.limits.creditsOnReceipt === true) this.#creditConnection(size)
     const stream = this.streams.get(id)
     if (stream === undefined || stream.isRemoteEnded) {
       this.consume(size)
       if (stream !== undefined) return this.#violate(stream, new StreamError(frames.STREAM_CLOSED, 'DATA after END_STREAM'))
       if (this.isIdleId(id)) throw new ConnectionError(frames.PROTOCOL_ERROR, 'DATA on an idle stream')
-      if (!this.#resetIds.has(id)) throw new ConnectionError(frames.STREAM_CLOSED, 'DATA on a closed stream')
+      if (!this.wasReset(id)) throw new ConnectionError(frames.STREAM_CLOSED, 'DATA on a closed stream')
       if (endStream) this.#resetIds.delete(id)
       return
     }

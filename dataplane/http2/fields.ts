@@ -1,14 +1,12 @@
 import { HeaderList } from '../http/headers.ts'
+import { isHopField } from '../http/names.ts'
 import { acceptsUnderscores, isFieldValue, isToken, type Underscores } from '../http/syntax.ts'
 import { isForbiddenTrailer } from '../http/trailers.ts'
 import { PROTOCOL_ERROR, StreamError } from './frames.ts'
 import { encodeName, encodeValue } from './hpack.ts'
 
-/** Hop-by-hop fields, which HTTP/2 forbids (RFC 9113 §8.2.2); and `host`, which is `:authority`. They are never sent. */
-const unsentFields = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'host'])
-
 /** Whether a field (lower case) of a peer makes its message malformed (RFC 9113 §8.2.2). */
-function isConnectionField(name: string, value: string): boolean {
+export function isConnectionField(name: string, value: string): boolean {
   switch (name) {
     case 'connection':
     case 'keep-alive':
@@ -28,14 +26,14 @@ const encodedNames = new Map<string, string>()
 const MAX_ENCODED_NAMES = 2000
 
 /**
- * Encodes a field as a literal; '' for a hop-by-hop field, which is not sent. Throws for text that HTTP cannot carry, or that a later HTTP/1.1 hop
+ * Encodes a field as a literal; '' for hop-by-hop fields and `host`, which are not sent. Throws for text that HTTP cannot carry, or that a later HTTP/1.1 hop
  * could read differently.
  */
 export function encodeLiteral(name: string, value: string): string {
   let prefix = encodedNames.get(name)
   if (prefix === undefined) {
     if (!isToken(name)) throw new Error('header name holds a character that HTTP cannot carry')
-    prefix = unsentFields.has(name) ? '' : encodeName(name)
+    prefix = isHopField(name) || name === 'host' ? '' : encodeName(name)
     if (encodedNames.size < MAX_ENCODED_NAMES) encodedNames.set(name, prefix)
   }
   if (prefix === '') return ''

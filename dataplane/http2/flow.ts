@@ -1,4 +1,17 @@
+import type { Underscores } from '../http/syntax.ts'
 import { ConnectionError, ENHANCE_YOUR_CALM } from './frames.ts'
+
+/** Limits of a connection that both roles have. Sizes in bytes. */
+export interface ConnectionLimits {
+  readonly streamWindow: number
+  readonly connectionWindow: number
+  readonly maxFrame: number
+  /** Names, values and 32 per field of a header section (RFC 9113 §6.5.2). */
+  readonly maxHeaderList: number
+  readonly underscores: Underscores | undefined
+  /** Refills the window of the connection on receipt, not when bodies are consumed. */
+  readonly creditsOnReceipt?: boolean
+}
 
 /** Window of every stream and connection until SETTINGS or WINDOW_UPDATE change it (RFC 9113 §6.9.2). */
 export const DEFAULT_WINDOW = 65_535

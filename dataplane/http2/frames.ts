@@ -28,6 +28,7 @@ export const REFUSED_STREAM = 7
 export const CANCEL = 8
 export const COMPRESSION_ERROR = 9
 export const ENHANCE_YOUR_CALM = 11
+export const HTTP_1_1_REQUIRED = 13
 
 /** Parameters of SETTINGS (RFC 9113 §6.5.2, RFC 8441 §3). */
 export const SETTINGS_HEADER_TABLE_SIZE = 1

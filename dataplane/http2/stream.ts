@@ -45,6 +45,8 @@ export type WriteResult = 'more' | 'connection' | 'done'
 export abstract class Http2Stream implements Body, BodySink {
   /** 0: not assigned yet. */
   id = 0
+  /** The peer knows the stream: its HEADERS were received or sent. */
+  isOpened = true
   /** The stream is not part of its connection any more. */
   isClosed = false
   /** END_STREAM or RST_STREAM was received. */
@@ -200,6 +202,12 @@ export abstract class Http2Stream implements Body, BodySink {
 
   /** The peer reset the stream or violated the protocol (`code`), or the connection is lost. The stream is closed. */
   abstract onLost(error: Error, code: number | undefined): void
+
+  /** Ends the body that is received, as END_STREAM does. */
+  protected endBody(): void {
+    this.endRemote()
+    if (this.hasStarted) this.#deliver()
+  }
 
   protected endRemote(): void {
     this.isRemoteEnded = true

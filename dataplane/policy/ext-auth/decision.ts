@@ -3,7 +3,7 @@ import type { PolicyContext } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import { isHopField } from '../../http/http2/incoming.ts'
+import { isHopField } from '../../http/names.ts'
 import { variables } from '../../exchange/variables.ts'
 
 /** The response to a denied request. */

@@ -85,7 +85,7 @@ test('a body on a dead connection fails', async () => {
   const { pool, swallow } = await start((stream) => void (stream.respond({ ':status': 200 }), stream.write('part')))
   const response = await pool.call(testRequest(), { connectMs: 20_000 }).response
   swallow()
-  expect((await readResponse(response)).error?.message).toBe('stream was reset with code 8')
+  expect((await readResponse(response)).error?.message).toMatch(/upstream does not answer any more$/)
 })
 
 test('a slow upstream receives one PING and keeps its connection', async () => {

@@ -1,4 +1,3 @@
-import type { ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Deadlines, Waiter } from '../../http/deadlines.ts'
 
@@ -20,7 +19,7 @@ export const defaultLiveness: LivenessSettings = { silenceMs: 10_000, answerMs: 
  */
 export class Liveness implements Waiter {
   deadlineMs = Infinity
-  readonly #session: ClientHttp2Session
+  readonly #probe: () => void
   readonly #socket: Socket
   readonly #deadlines: Deadlines
   readonly #settings: LivenessSettings
@@ -29,8 +28,9 @@ export class Liveness implements Waiter {
   #isAsked = false
   #askAgainMs = 0
 
-  constructor(session: ClientHttp2Session, socket: Socket, deadlines: Deadlines, settings: LivenessSettings, onDead: () => void) {
-    this.#session = session
+  /** `probe` sends a PING; its acknowledgement must be reported to `onProbed`. */
+  constructor(probe: () => void, socket: Socket, deadlines: Deadlines, settings: LivenessSettings, onDead: () => void) {
+    this.#probe = probe
     this.#socket = socket
     this.#deadlines = deadlines
     this.#settings = settings
@@ -67,11 +67,14 @@ export class Liveness implements Waiter {
     this.#isAsked = true
     this.deadlineMs = answerByMs
     this.#askAgainMs = askAgainMs
-    this.#session.ping(() => {
-      this.#isAsked = false
-      // The acknowledgement alone does not count as traffic.
-      this.#seenBytes = this.#socket.bytesRead
-      if (this.deadlineMs !== Infinity) this.deadlineMs = this.#deadlines.nowMs + this.#settings.silenceMs
-    })
+    this.#probe()
+  }
+
+  /** The PING was acknowledged. */
+  onProbed(): void {
+    this.#isAsked = false
+    // The acknowledgement alone does not count as traffic.
+    this.#seenBytes = this.#socket.bytesRead
+    if (this.deadlineMs !== Infinity) this.deadlineMs = this.#deadlines.nowMs + this.#settings.silenceMs
   }
 }

@@ -1,16 +1,15 @@
-import { connect, type ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Deadlines } from '../../http/deadlines.ts'
 import { connectFailure, type Connector } from '../http1/connect.ts'
+import { ClientConnection, type ConnectionOwner } from './connection.ts'
 import { Liveness, type LivenessSettings } from './liveness.ts'
+import type { StreamCall } from './stream.ts'
 import { UpstreamError, type Transport } from '../types.ts'
 
 /** Assumed stream limit until the upstream announces its own. */
 const ASSUMED_STREAMS = 100
 /** Upper bound of streams per connection, whatever the upstream allows: more do not improve throughput. */
 const MAX_STREAMS = 1000
-const STREAM_WINDOW = 262_144
-const CONNECTION_WINDOW = 1_048_576
 
 /** The pool of a session. */
 export interface SessionOwner {
@@ -26,9 +25,9 @@ export interface SessionOwner {
 }
 
 /** A call on a session. */
-export interface SessionCall {
+export interface SessionCall extends StreamCall {
   /** The session is connected: the call may open its stream. */
-  begin(client: ClientHttp2Session, session: Http2UpstreamSession): void
+  begin(connection: ClientConnection, session: Http2UpstreamSession): void
   /** Sends the call on another session, because this one has no stream left. */
   send(isFresh: boolean): void
   /** The session failed before the call opened its stream. */
@@ -36,7 +35,7 @@ export interface SessionCall {
 }
 
 /** An HTTP/2 connection to an upstream with the calls that share it. */
-export class Http2UpstreamSession {
+export class Http2UpstreamSession implements ConnectionOwner {
   /** For the pool: time at which the idle session is closed. */
   idleUntilMs = Infinity
   /** Last processed stream id of GOAWAY; streams above it were not processed. */
@@ -47,7 +46,7 @@ export class Http2UpstreamSession {
   readonly #pool: SessionOwner
   readonly #socket: Socket
   readonly #calls = new Set<SessionCall>()
-  #session: ClientHttp2Session | undefined
+  #connection: ClientConnection | undefined
   #liveness: Liveness | undefined
   #room: number
   #isReady = false
@@ -72,13 +71,13 @@ export class Http2UpstreamSession {
     const socket = (this.#socket = source(() => this.#connected()))
     socket.on('error', (thrown) => (error ??= thrown))
     socket.once('close', () => {
-      if (this.#session === undefined)
+      if (this.#connection === undefined)
         this.#fail(error instanceof UpstreamError ? error : connectFailure(pool.transport, error ?? new Error('connection closed')))
     })
   }
 
   get hasRoom(): boolean {
-    return !this.#isClosing && !this.isClosed && this.#calls.size < this.#room
+    return !this.isClosing && this.#calls.size < this.#room && this.#connection?.hasIds !== false
   }
 
   get isIdle(): boolean {
@@ -92,16 +91,16 @@ export class Http2UpstreamSession {
 
   /** The session is closed, or will be once its streams end. */
   get isClosing(): boolean {
-    return this.#isClosing || this.isClosed
+    return this.#isClosing || this.isClosed || this.#connection?.isClosed === true
   }
 
   /** Starts the call once connected. */
   run(call: SessionCall): void {
     this.#calls.add(call)
     this.idleUntilMs = Infinity
-    if (!this.#isReady || this.#session === undefined) return
+    if (!this.#isReady || this.#connection === undefined) return
     this.#liveness?.watch()
-    call.begin(this.#session, this)
+    call.begin(this.#connection, this)
   }
 
   /** The call has ended, or was cancelled before it started. */
@@ -110,7 +109,7 @@ export class Http2UpstreamSession {
     this.#hasServed = true
     if (this.#calls.size > 0) return
     this.#liveness?.rest()
-    if (this.isClosed || !this.#isReady) return
+    if (this.isClosed || !this.#isReady || this.#connection?.isClosed === true) return
     if (this.#isClosing) this.close()
     else this.#pool.rest(this)
   }
@@ -118,8 +117,8 @@ export class Http2UpstreamSession {
   close(): void {
     this.#isClosing = true
     this.#forget()
-    if (this.#session === undefined) this.#fail(new UpstreamError('cancelled', 'pool is closing'))
-    else this.#session.close()
+    if (this.#connection === undefined) this.#fail(new UpstreamError('cancelled', 'pool is closing'))
+    else if (this.#calls.size === 0) this.#connection.close()
   }
 
   #connected(): void {
@@ -133,35 +132,38 @@ export class Http2UpstreamSession {
   }
 
   #begin(): void {
-    // The authority is only Node's default; each request sets its own.
-    const session = (this.#session = connect('http://upstream', {
-      createConnection: () => this.#socket,
-      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW, maxHeaderListSize: 65_536 },
-      maxHeaderListPairs: 256,
-      maxSessionMemory: 64,
-    }))
-    session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW))
-    session.on('remoteSettings', ({ maxConcurrentStreams }) => {
-      this.#room = this.#pool.knownRoom = Math.min(MAX_STREAMS, maxConcurrentStreams ?? MAX_STREAMS)
-      if (!this.#isReady) this.#ready(session)
-    })
-    session.on('goaway', (_code: number, lastStreamId: number) => {
-      this.#isClosing = true
-      this.lastProcessedId = lastStreamId
-    })
-    // Each stream emits its own event.
-    session.on('error', () => undefined)
-    // In TLS 1.3 the upstream rejects a client certificate by an alert after the handshake (RFC 8446 §4.4.2.4), which closes neither socket nor session.
+    // In TLS 1.3 the upstream rejects a client certificate by an alert after the handshake (RFC 8446 §4.4.2.4), which does not close the socket.
     this.#socket.once('error', (error) => {
       if (this.#isReady) this.#socket.destroy()
       else this.#fail(connectFailure(this.#pool.transport, error))
     })
-    session.once('close', () => {
-      if (!this.#isReady) return this.#fail(connectFailure(this.#pool.transport, new Error('closed before its settings came')))
-      this.isClosed = true
-      this.#liveness?.rest()
-      this.#forget()
-    })
+    this.#connection = new ClientConnection(this.#socket, this, () => this.#pool.deadlines.nowMs)
+  }
+
+  onSettings(maxStreams: number): void {
+    this.#room = this.#pool.knownRoom = Math.min(MAX_STREAMS, maxStreams)
+    if (!this.#isReady && !this.isClosed) this.#ready()
+  }
+
+  onGoaway(lastId: number): void {
+    this.#isClosing = true
+    this.lastProcessedId = lastId
+    if (this.#isReady && this.#calls.size === 0) this.close()
+  }
+
+  onCallClosed(call: StreamCall): void {
+    this.release(call as SessionCall)
+  }
+
+  onProbed(): void {
+    this.#liveness?.onProbed()
+  }
+
+  onConnectionClosed(): void {
+    if (!this.#isReady) return this.#fail(connectFailure(this.#pool.transport, new Error('closed before its settings came')))
+    this.isClosed = true
+    this.#liveness?.rest()
+    this.#forget()
   }
 
   /** Handles a dead connection like one that the upstream closed. */
@@ -176,15 +178,23 @@ export class Http2UpstreamSession {
    * The upstream's SETTINGS were received (RFC 9113 §3.4). Calls are sent only now: an upstream with a lower stream limit would refuse the
    * surplus, and a body that has started cannot be sent elsewhere.
    */
-  #ready(session: ClientHttp2Session): void {
+  #ready(): void {
+    const connection = this.#connection
+    if (connection === undefined) return
     clearTimeout(this.#connectTimer)
     this.#isReady = true
     const { deadlines, liveness } = this.#pool
-    this.#liveness = new Liveness(session, this.#socket, deadlines, liveness, () => this.#die())
+    this.#liveness = new Liveness(
+      () => connection.probe(),
+      this.#socket,
+      deadlines,
+      liveness,
+      () => this.#die(),
+    )
     const surplus = [...this.#calls].slice(Math.max(1, this.#room))
     for (const call of surplus) this.#calls.delete(call)
     if (this.#calls.size > 0) this.#liveness.watch()
-    for (const call of this.#calls) call.begin(session, this)
+    for (const call of this.#calls) call.begin(connection, this)
     for (const call of surplus) call.send(false)
   }
 
