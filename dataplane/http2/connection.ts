@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import { MessageError, type Underscores } from '../http/syntax.ts'
 import { DEFAULT_WINDOW, FloodGuard, ReceiveWindow, SMALL_INCREMENT, type ConnectionLimits } from './flow.ts'
 import * as frames from './frames.ts'
-import { ConnectionError, FrameReader, requireConnection, requireStream, StreamError, uint32, type FrameSink } from './frames.ts'
+import { ConnectionError, Http2FrameReader, requireConnection, requireStream, StreamError, uint32, type FrameSink } from './frames.ts'
 import { HeaderBlock } from './header-block.ts'
 import { EMPTY_TABLE_UPDATE, HpackDecoder, type HeaderProblem } from './hpack.ts'
 import { Output } from './output.ts'
@@ -38,7 +38,7 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
   protected lastPeerId = 0
   /** Requests that were accepted in this turn. */
   protected turnRequests = 0
-  readonly #reader: FrameReader
+  readonly #reader: Http2FrameReader
   readonly #decoder = new HpackDecoder()
   readonly #window: ReceiveWindow
   /** Bytes of the preface of the client that were not received yet. */
@@ -59,7 +59,7 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
     this.limits = limits
     this.guard = new FloodGuard(nowMs)
     this.output = new Output(socket, () => this.#writeStreams())
-    this.#reader = new FrameReader(this, limits.maxFrame)
+    this.#reader = new Http2FrameReader(this, limits.maxFrame)
     this.#window = new ReceiveWindow(DEFAULT_WINDOW, Math.max(DEFAULT_WINDOW, limits.connectionWindow))
     this.#prefaceLeft = isServer ? frames.PREFACE.length : 0
   }

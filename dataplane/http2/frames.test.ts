@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { FrameReader } from './frames.ts'
+import { Http2FrameReader } from './frames.ts'
 import { frame, FrameCollector } from './testing.ts'
 
 const anyFrame = fc.record({
@@ -29,9 +29,9 @@ describe('frame reader', () => {
   })
 
   test('rejects a frame that is too large before its payload arrives', () => {
-    const reader = new FrameReader(new FrameCollector(), 100)
+    const reader = new Http2FrameReader(new FrameCollector(), 100)
     expect(() => reader.read(frame(0, 0, 1, Buffer.alloc(101)).subarray(0, 9))).toThrow('frame of 101 bytes exceeds 100')
-    const split = new FrameReader(new FrameCollector(), 100)
+    const split = new Http2FrameReader(new FrameCollector(), 100)
     split.read(frame(0, 0, 1, Buffer.alloc(101)).subarray(0, 5))
     expect(() => split.read(frame(0, 0, 1, Buffer.alloc(101)).subarray(5, 9))).toThrow('frame of 101 bytes exceeds 100')
   })
@@ -42,7 +42,7 @@ describe('frame reader', () => {
       acceptsFrames: true,
       readFrame: (...[, , , , , id]: [Buffer, number, number, number, number, number]) => void (sink.acceptsFrames = read.push(id) % 2 === 1),
     }
-    const reader = new FrameReader(sink, 100)
+    const reader = new Http2FrameReader(sink, 100)
     const bytes = Buffer.concat([1, 2, 3, 4, 5].map((id) => frame(0, 0, id, 'abc')))
     reader.read(bytes.subarray(0, 30))
     expect(read).toEqual([1, 2])

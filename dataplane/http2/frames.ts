@@ -66,7 +66,7 @@ export class StreamError extends Error {
   }
 }
 
-/** Receives the frames of a FrameReader. */
+/** Receives the frames of a Http2FrameReader. */
 export interface FrameSink {
   /** One frame; its payload is `bytes` from `from` to `to`. The bytes are not changed later, so views of them may be kept. */
   readFrame(bytes: Buffer, from: number, to: number, type: number, flags: number, id: number): void
@@ -78,7 +78,7 @@ export interface FrameSink {
  * Splits the bytes of a connection into frames (RFC 9113 §4.1). Frames that lie within one chunk are not copied; a frame that spans chunks is
  * collected into a buffer of its size.
  */
-export class FrameReader {
+export class Http2FrameReader {
   readonly #sink: FrameSink
   readonly #maxPayload: number
   /** The header, then the whole of a frame that began in an earlier chunk. */

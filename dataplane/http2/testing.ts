@@ -33,7 +33,7 @@ export const uint32 = (value: number): Buffer => Buffer.from(frames.uint32(value
 export class FrameCollector implements frames.FrameSink {
   readonly frames: TestFrame[] = []
   readonly acceptsFrames: boolean = true
-  readonly reader = new frames.FrameReader(this, 1 << 20)
+  readonly reader = new frames.Http2FrameReader(this, 1 << 20)
 
   readFrame(bytes: Buffer, from: number, to: number, type: number, flags: number, id: number): void {
     this.frames.push({ type, flags, id, payload: Buffer.from(bytes.subarray(from, to)) })

@@ -12,7 +12,7 @@ import {
   STREAM_CLOSED,
   StreamError,
 } from '../../http2/frames.ts'
-import type { ClientConnection } from './connection.ts'
+import type { Http2ClientConnection } from './connection.ts'
 import type { Http2UpstreamSession, SessionCall, SessionOwner } from './session.ts'
 import { encodeRequestHead, type Http2ClientStream } from './stream.ts'
 import { UpstreamError, type UpstreamCall, type UpstreamFailure } from '../types.ts'
@@ -66,7 +66,7 @@ export class Http2Call implements UpstreamCall, SessionCall {
   }
 
   /** For the session: it is connected. */
-  begin(connection: ClientConnection, session: Http2UpstreamSession): void {
+  begin(connection: Http2ClientConnection, session: Http2UpstreamSession): void {
     this.#wasFresh = session.isFresh
     const stream = (this.#stream = connection.openStream(this, this.#request.method))
     stream.send(this.#block, this.#request)

@@ -37,7 +37,7 @@ export interface ConnectionOwner {
  * The client side of an HTTP/2 connection. The window of the connection is credited on receipt, unlike that of the server side: the calls of many clients
  * share the connection, and one that does not read must not stop the others. Its own window limits what it holds.
  */
-export class ClientConnection extends Http2Connection<Http2ClientStream> {
+export class Http2ClientConnection extends Http2Connection<Http2ClientStream> {
   readonly #owner: ConnectionOwner
   readonly #calls = new Map<Http2ClientStream, StreamCall>()
   #nextId = 1

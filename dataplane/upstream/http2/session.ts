@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Deadlines } from '../../http/deadlines.ts'
 import { connectFailure, type Connector } from '../http1/connect.ts'
-import { ClientConnection, type ConnectionOwner } from './connection.ts'
+import { Http2ClientConnection, type ConnectionOwner } from './connection.ts'
 import { Liveness, type LivenessSettings } from './liveness.ts'
 import type { StreamCall } from './stream.ts'
 import { UpstreamError, type Transport } from '../types.ts'
@@ -27,7 +27,7 @@ export interface SessionOwner {
 /** A call on a session. */
 export interface SessionCall extends StreamCall {
   /** The session is connected: the call may open its stream. */
-  begin(connection: ClientConnection, session: Http2UpstreamSession): void
+  begin(connection: Http2ClientConnection, session: Http2UpstreamSession): void
   /** Sends the call on another session, because this one has no stream left. */
   send(isFresh: boolean): void
   /** The session failed before the call opened its stream. */
@@ -46,7 +46,7 @@ export class Http2UpstreamSession implements ConnectionOwner {
   readonly #pool: SessionOwner
   readonly #socket: Socket
   readonly #calls = new Set<SessionCall>()
-  #connection: ClientConnection | undefined
+  #connection: Http2ClientConnection | undefined
   #liveness: Liveness | undefined
   #room: number
   #isReady = false
@@ -137,7 +137,7 @@ export class Http2UpstreamSession implements ConnectionOwner {
       if (this.#isReady) this.#socket.destroy()
       else this.#fail(connectFailure(this.#pool.transport, error))
     })
-    this.#connection = new ClientConnection(this.#socket, this, () => this.#pool.deadlines.nowMs)
+    this.#connection = new Http2ClientConnection(this.#socket, this, () => this.#pool.deadlines.nowMs)
   }
 
   onSettings(maxStreams: number): void {
