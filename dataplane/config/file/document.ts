@@ -68,7 +68,7 @@ export function readDocument(
 
 function concealValues(message: string, values: Substituted['values']): string {
   const longest = values.filter(([value]) => value.length >= MIN_CONCEALED).toSorted((a, b) => b[0].length - a[0].length)
-  return longest.reduce((text, [value, placeholder]) => text.replaceAll(value, placeholder), message)
+  return longest.reduce((text, [value, placeholder]) => text.replaceAll(value, () => placeholder), message)
 }
 
 /** A placeholder in a file of which none is replaced is probably a mistake. */

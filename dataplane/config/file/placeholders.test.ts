@@ -3,6 +3,7 @@ import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { fc } from '#api/property-testing.ts'
 import { loadConfigFile } from './file.ts'
 import { followConfigFile } from './follow.ts'
 import { ConfigFileError, type ConfigFileOptions } from './problem.ts'
@@ -78,6 +79,19 @@ describe('a placeholder in a config file', () => {
     expect(await entryOf(block(written))).toBe(value)
     if (written.startsWith('"') && !written.includes('\uE000'))
       expect(await entryOf(`{"secrets":[{"key":"a","type":"opaque","data":{"entry":${written}}}]}`)).toBe(value)
+  })
+
+  test('is never part of a text in which each of them is escaped', async () => {
+    const piece = fc.constantFrom('$', '{', '}', '${', '$${', '${KEY}', '${file:a}', ':-', '"', '\\', '\n', ' ', '#', 'a', '\uE000', '\uE003')
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 12 }), async (pieces) => {
+        const text = pieces.join('')
+        const written = JSON.stringify(text.replaceAll('${', () => '$${'))
+        expect(await entryOf(`{"secrets":[{"key":"a","type":"opaque","data":{"entry":${written}}}]}`)).toBe(text)
+        expect(await entryOf(block(written))).toBe(text)
+      }),
+      { numRuns: 100 },
+    )
   })
 
   test('is a number or a boolean where the schema has one', async () => {

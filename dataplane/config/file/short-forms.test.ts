@@ -1,4 +1,5 @@
 import { withoutCodes } from '#api/messages/code.ts'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,6 +53,10 @@ const backendOf = (messages: readonly ConfigMessage[], key: string): Backend | u
 const routeOf = (messages: readonly ConfigMessage[], key: string): Route | undefined =>
   messages.flatMap((one) => (one.kind === 'route' && one.message.key === key ? one.message : []))[0]
 const model = (provider: string): string => `llm: { models: { m: ${provider} } }`
+
+test.each(['README.md', 'docs/guide/config-file.md'])('the example of %s is the one that is tested', (page) => {
+  expect(readFileSync(page, 'utf8')).toContain(`\`\`\`yaml\n${TEN_LINES}\`\`\``)
+})
 
 describe('the short forms of a config file', () => {
   test('become a listener each, with a route and a backend for each model', async () => {
