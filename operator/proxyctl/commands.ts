@@ -110,6 +110,20 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./lint.ts')).runLint,
   },
   {
+    name: 'import',
+    arguments: 'FILE|-',
+    summary: 'Converts the config of LiteLLM proxy or agentgateway to a config file',
+    details:
+      'Prints the config file, preceded by comments that list the settings which could not be carried over. Authentication that cannot be carried over is replaced by a rule that rejects all requests.',
+    options: ['from'],
+    examples: [
+      ['Convert the config of LiteLLM proxy', 'proxyctl import litellm/config.yaml > gateway.yaml'],
+      ['Convert the config of agentgateway', 'proxyctl import --from agentgateway config.yaml'],
+    ],
+    completes: 'files',
+    load: async () => (await import('./import.ts')).runImport,
+  },
+  {
     name: 'version',
     summary: 'Prints the versions of proxyctl, the operator and the data planes',
     options: ['client', 'kubeconfig'],

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises'
+import { parse, stringify } from 'yaml'
+import { importAgentgateway } from './import/agentgateway.ts'
+import { importLiteLlm } from './import/litellm.ts'
+import type { Imported } from './import/source.ts'
+import { CommandError, UsageError } from './output.ts'
+import type { Command } from './types.ts'
+
+const importers: Readonly<Record<string, { readonly fields: readonly string[]; run(config: unknown): Imported }>> = {
+  litellm: { fields: ['model_list', 'litellm_settings', 'general_settings', 'router_settings', 'mcp_servers'], run: importLiteLlm },
+  agentgateway: { fields: ['binds', 'llm', 'mcp', 'config', 'backends', 'services', 'workloads'], run: importAgentgateway },
+}
+
+/** Prints a config file with the settings of another gateway, and a list of those that it does not have. Returns 1 if nothing could be imported. */
+export const runImport: Command = async ({ args, options, output, readInput }) => {
+  const [path, ...rest] = args
+  if (path === undefined || rest.length > 0) throw new UsageError('import takes one file, or - for standard input')
+  const text = path === '-' ? await readInput() : await readFile(path, 'utf8').catch((error: Error) => fail(`${path}: ${error.message}`))
+  const config = parseConfig(path, text)
+  const format = options.from ?? Object.keys(importers).find((name) => importers[name]?.fields.some((field) => Object.hasOwn(config, field)))
+  if (format === undefined) fail(`${path}: neither the config of LiteLLM nor that of agentgateway: it has none of their top-level fields`)
+  const importer = Object.hasOwn(importers, format) ? importers[format] : undefined
+  if (importer === undefined) throw new UsageError(`--from: ${JSON.stringify(format)} is not one of ${Object.keys(importers).join(', ')}`)
+  const imported = importer.run(config)
+  const isEmpty = Object.keys(imported.config).length === 0
+  output.print({ config: imported.config, notCarriedOver: imported.losses }, () => describe(imported, format))
+  return isEmpty ? 1 : 0
+}
+
+function fail(message: string): never {
+  throw new CommandError('PX6009', message)
+}
+
+function parseConfig(path: string, text: string): object {
+  try {
+    const config: unknown = parse(text, { merge: true })
+    if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config
+  } catch (error) {
+    fail(`${path}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`)
+  }
+  return fail(`${path}: is not a config file`)
+}
+
+/** The list precedes the config as comments, so that the output is one file. */
+function describe({ config, losses }: Imported, format: string): string[] {
+  const list = losses.map(({ path, reason }) => `#   ${path}: ${reason}`)
+  return [
+    `# Imported from ${format}. Set the variables that it names, and check it with proxyctl lint.`,
+    ...(losses.length === 0 ? ['# All settings were carried over.'] : ['# Not carried over, or changed:', ...list]),
+    ...(Object.keys(config).length === 0 ? [] : [stringify(config, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd()]),
+  ]
+}

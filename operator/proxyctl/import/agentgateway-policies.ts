@@ -1,0 +1,208 @@
+import { parseDuration } from '#api/duration.ts'
+import { compact, REJECT_ALL, REJECTED, type ImportSource } from './source.ts'
+
+/** Policies of a route or a backend, by the place where the config file has them. */
+export interface RoutePolicies {
+  readonly filters?: Readonly<Record<string, unknown>> | undefined
+  readonly timeouts?: Readonly<Record<string, unknown>> | undefined
+  readonly retry?: Readonly<Record<string, unknown>> | undefined
+  readonly traffic?: Readonly<Record<string, unknown>> | undefined
+  readonly backend: Readonly<Record<string, unknown>>
+}
+
+/** Policies that admit or reject requests: leaving them out would open the route. */
+const protective = ['jwtAuth', 'apiKey', 'basicAuth', 'extAuthz', 'mcpAuthentication', 'remoteRateLimit', 'networkAuthorization'] as const
+
+const routeTypes: Readonly<Record<string, string>> = {
+  completions: 'Completions',
+  messages: 'Messages',
+  responses: 'Responses',
+  embeddings: 'Embeddings',
+  passthrough: 'Passthrough',
+}
+
+/**
+ * Policies of a backend, an MCP server or an LLM provider. Undefined if one that admits or rejects requests is not supported: the destination has to be left
+ * out, because it would be open.
+ */
+export function importOwnPolicies(source: ImportSource | undefined): RoutePolicies['backend'] | undefined {
+  if (source === undefined) return {}
+  const lost = protectiveOf(source)
+  for (const name of lost) source.lose(name, 'is not carried over, and the destination is left out')
+  return lost.length > 0 ? undefined : importBackendPolicies(source)
+}
+
+/** Whether a value has, on any level, a policy that admits or rejects requests. */
+export const isProtective = (value: unknown): boolean =>
+  new RegExp(`"(?:${[...protective, 'authorization', 'promptGuard'].join('|')})":`).test(JSON.stringify(value))
+
+/** Protective policies that are not supported. */
+const protectiveOf = (source: ImportSource): string[] => protective.filter((name) => source.has(name))
+
+export function importRoutePolicies(source: ImportSource | undefined): RoutePolicies {
+  if (source === undefined) return { backend: {} }
+  const backend = importBackendPolicies(source)
+  const jwt = importJwt(source)
+  const rules = importRules(source, 'authorization')
+  const lost = protectiveOf(source).filter((name) => name !== 'jwtAuth' || jwt === undefined)
+  for (const name of lost) source.lose(name, REJECTED)
+  const guarded = source.object('ai')
+  const isGuarded = guarded?.has('promptGuard') === true
+  if (isGuarded) guarded?.lose('promptGuard', REJECTED)
+  const timeout = source.object('timeout')
+  const retry = source.object('retry')
+  const direct = source.object('directResponse')
+  const limits = source.list('localRateLimit').flatMap(importLimit)
+  return {
+    filters: importFilters(source),
+    timeouts: timeout && compact({ request: timeout.text('requestTimeout'), backendRequest: timeout.text('backendRequestTimeout') }),
+    retry: retry && compact({ attempts: retry.number('attempts'), backoff: retry.text('backoff'), codes: retry.texts('codes')?.map(Number) }),
+    traffic: compact({
+      authorization: rules,
+      jwtAuthentication: jwt,
+      rateLimit: limits.length > 0 ? { local: limits } : undefined,
+      directResponse: direct && compact({ status: direct.number('status'), body: direct.text('body') }),
+      csrf: source.has('csrf') ? { additionalOrigins: source.object('csrf')?.texts('additionalOrigins') ?? [] } : undefined,
+      ...((lost.length > 0 || isGuarded) && REJECT_ALL),
+    }),
+    backend,
+  }
+}
+
+function importBackendPolicies(source: ImportSource): Record<string, unknown> {
+  const auth = source.object('backendAuth')
+  const key = auth?.text('key') ?? auth?.object('key')?.text('value')
+  const tls = source.object('backendTLS')
+  const insecure = tls?.text('insecure') === 'true' ? 'All' : tls?.text('insecureHost') === 'true' ? 'Hostname' : undefined
+  const ai = source.object('ai')
+  const routes = ai?.object('routes')
+  const types = (routes?.names ?? []).flatMap((path) => {
+    const type = routeTypes[routes?.text(path) ?? '']
+    if (type === undefined) routes?.lose(path, 'has a type that is not supported')
+    return type === undefined ? [] : [[path, type]]
+  })
+  const aliases = ai?.object('modelAliases')
+  const settings =
+    ai &&
+    compact({
+      routes: types.length > 0 ? Object.fromEntries(types) : undefined,
+      modelAliases: aliases && Object.fromEntries(aliases.names.map((name) => [name, aliases.text(name)])),
+    })
+  const mcpRules = importRules(source, 'mcpAuthorization')
+  if (auth?.has('passthrough') === true) auth.take('passthrough')
+  return (
+    compact({
+      auth: key !== undefined ? { key } : auth?.has('passthrough') === true ? { passthrough: {} } : undefined,
+      tls: tls && { ...compact({ insecureSkipVerify: insecure, sni: tls.text('hostname') }) },
+      ai: settings,
+      mcp: mcpRules && { authorization: mcpRules },
+    }) ?? {}
+  )
+}
+
+/** CEL rules with one action; several actions cannot be combined in one policy of a route. */
+function importRules(source: ImportSource, name: string): object | undefined {
+  if (!source.has(name)) return undefined
+  const section = source.object(name)
+  const texts = section?.texts('rules')
+  if (texts !== undefined) return { policy: { matchExpressions: texts } }
+  const rules = section?.list('rules') ?? []
+  const byAction = { Allow: [] as string[], Deny: [] as string[], Require: [] as string[] }
+  for (const rule of rules)
+    for (const action of ['Allow', 'Deny', 'Require'] as const) {
+      const expression = rule.text(action.toLowerCase())
+      if (expression !== undefined) byAction[action].push(expression)
+    }
+  const used = Object.entries(byAction).filter(([, list]) => list.length > 0)
+  const [only] = used
+  if (used.length === 1 && only !== undefined) return { action: only[0], policy: { matchExpressions: only[1] } }
+  source.lose(name, REJECTED)
+  return REJECT_ALL.authorization
+}
+
+/** Tokens are checked with a key set of a file, by a placeholder, or of the config. Key sets at a URL need an operator. */
+function importJwt(source: ImportSource): object | undefined {
+  const jwt = source.object('jwtAuth')
+  if (jwt === undefined) return undefined
+  const providers = jwt.has('providers') ? jwt.list('providers') : [jwt]
+  const mode = { optional: 'Optional', permissive: 'Permissive', strict: 'Strict' }[jwt.text('mode') ?? 'strict']
+  const imported = providers.flatMap((provider) => {
+    const jwks = provider.object('jwks')
+    const file = jwks?.text('file')
+    const inline = file === undefined ? provider.text('jwks') : `\${file:${file}}`
+    const [issuer, audiences] = [provider.text('issuer'), provider.texts('audiences')]
+    for (const name of jwks?.names ?? []) jwks?.take(name)
+    return inline === undefined || issuer === undefined ? [] : [compact({ issuer, audiences, jwks: { inline } })]
+  })
+  return imported.length === providers.length && imported.length > 0 ? compact({ mode, providers: imported }) : undefined
+}
+
+function importLimit(limit: ImportSource): object[] {
+  const perFill = limit.number('tokensPerFill') ?? 1
+  const seconds = (parseDuration(limit.text('fillInterval') ?? '') ?? 0) / 1000
+  const unit = { 1: 'Seconds', 60: 'Minutes', 3600: 'Hours' }[seconds]
+  const burst = Math.max(0, (limit.number('maxTokens') ?? perFill) - perFill)
+  const isTokens = limit.text('type') === 'tokens'
+  if (unit === undefined) {
+    limit.lose('fillInterval', 'is not 1s, 1m or 1h; the limit is left out')
+    return []
+  }
+  return [{ [isTokens ? 'tokens' : 'requests']: perFill, unit, ...(burst > 0 && { burst }) }]
+}
+
+const toPairs = (headers: ImportSource | undefined): object[] | undefined => {
+  const pairs = (headers?.names ?? []).map((name) => ({ name, value: headers?.text(name) ?? '' }))
+  return pairs.length === 0 ? undefined : pairs
+}
+
+function importFilters(source: ImportSource): Record<string, unknown> | undefined {
+  const modifier = (name: string): object[] | undefined => {
+    const headers = source.object(name)
+    const found = headers && compact({ add: toPairs(headers.object('add')), set: toPairs(headers.object('set')), remove: headers.texts('remove') })
+    return found && [found]
+  }
+  const cors = source.object('cors')
+  const maxAge = cors?.text('maxAge')
+  const seconds = maxAge === undefined ? undefined : /^\d+$/.test(maxAge) ? Number(maxAge) : Math.round((parseDuration(maxAge) ?? 5000) / 1000)
+  const redirect = source.object('requestRedirect')
+  const rewrite = source.object('urlRewrite')
+  const [to, host] = [importAuthority(redirect), importAuthority(rewrite)]
+  return compact({
+    requestHeaders: modifier('requestHeaderModifier'),
+    responseHeaders: modifier('responseHeaderModifier'),
+    redirect:
+      redirect &&
+      compact({
+        scheme: redirect.text('scheme'),
+        hostname: to.hostname,
+        port: to.port,
+        path: importPath(redirect),
+        statusCode: redirect.number('status') ?? 302,
+      }),
+    urlRewrite: rewrite && compact({ hostname: host.hostname, path: importPath(rewrite) }),
+    cors:
+      cors &&
+      compact({
+        allowOrigins: cors.texts('allowOrigins'),
+        allowMethods: cors.texts('allowMethods'),
+        allowHeaders: cors.texts('allowHeaders'),
+        exposeHeaders: cors.texts('exposeHeaders'),
+        allowCredentials: cors.has('allowCredentials') ? cors.text('allowCredentials') === 'true' : undefined,
+        maxAge: seconds,
+      }),
+  })
+}
+
+function importAuthority(source: ImportSource | undefined): { readonly hostname?: string | undefined; readonly port?: number | undefined } {
+  const authority = source?.object('authority')
+  const [host, port] = (authority?.text('full') ?? authority?.text('host') ?? '').split(/:(?=\d+$)/)
+  const own = authority?.number('port')
+  return { hostname: host === '' ? undefined : host, port: port === undefined ? own : Number(port) }
+}
+
+function importPath(source: ImportSource): object | undefined {
+  const path = source.object('path')
+  const [full, prefix] = [path?.text('full'), path?.text('prefix')]
+  if (full !== undefined) return { type: 'ReplaceFullPath', value: full }
+  return prefix === undefined ? undefined : { type: 'ReplacePrefixMatch', value: prefix }
+}

@@ -1,0 +1,281 @@
+import { describe, expect, test } from '@jest/globals'
+import { parse } from 'yaml'
+import { main } from '../proxyctl.ts'
+
+async function run(args: readonly string[], input: string) {
+  let [stdout, stderr] = ['', '']
+  const terminal = { env: {}, isTerminal: false, write: (text: string) => (stdout += text), writeError: (text: string) => (stderr += text) }
+  const code = await main(args, { ...terminal, readInput: () => Promise.resolve(input) })
+  return { code, stdout, stderr }
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : 1)
+
+/** Imports a config, checks that lint accepts the result, and returns it with the paths that were not carried over. */
+async function runImport(input: string) {
+  const { code, stdout, stderr } = await run(['import', '-'], input)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  // Variables of the machine and files are not part of the test.
+  const filled = stdout.replaceAll(/(?<!\$)\$\{file:[^}]*\}/g, 'keys').replaceAll(/(?<!\$)\$\{[A-Z_]+(?::-[^}]*)?\}/g, 'example.com')
+  const lint = await run(['lint', '-', '-o', 'json'], filled)
+  const { findings } = JSON.parse(lint.stdout) as { findings: { severity: string; message: string }[] }
+  expect(findings.filter(({ severity, message }) => severity === 'error' && !message.includes('inline: is not JSON'))).toEqual([])
+  const lost = [...stdout.matchAll(/^# {3}(\S+): /gm)].map(([, path = '']) => path).toSorted(compare)
+  return { text: stdout, config: parse(stdout) as unknown, lost }
+}
+
+const litellm = `
+model_list:
+  - model_name: gpt-4o
+    litellm_params:
+      model: openai/gpt-4o-2024-08-06
+      api_key: os.environ/OPENAI_API_KEY
+      temperature: 0.2
+      rpm: 100
+  - model_name: gpt-4o
+    litellm_params: { model: azure/gpt-4o-eu, api_base: os.environ/AZURE_API_BASE, api_key: os.environ/AZURE_API_KEY, api_version: "2024-10-21" }
+  - model_name: gpt-4o-azure
+    litellm_params: { model: azure/gpt-4o-eu, api_base: os.environ/AZURE_API_BASE, api_key: os.environ/AZURE_API_KEY, api_version: "2024-10-21" }
+    model_info: { mode: chat }
+  - model_name: claude
+    litellm_params: { model: claude-sonnet-4-5, api_key: "sk-ant-\${odd" }
+  - model_name: sonnet-bedrock
+    litellm_params: { model: bedrock/converse/anthropic.claude-sonnet-4-5, aws_region_name: us-east-1 }
+  - model_name: gemini-pro
+    litellm_params: { model: vertex_ai/gemini-2.5-pro, vertex_project: my-project, vertex_location: us-central1 }
+  - model_name: llama
+    litellm_params: { model: ollama/llama3.1, api_base: "http://localhost:11434" }
+  - model_name: fast
+    litellm_params: { model: groq/llama-3.3-70b-versatile, api_key: os.environ/GROQ_API_KEY }
+  - model_name: "*"
+    litellm_params: { model: "*" }
+  - model_name: speech
+    litellm_params: { model: elevenlabs/scribe_v1 }
+litellm_settings:
+  num_retries: 2
+  request_timeout: 30
+  drop_params: true
+  fallbacks: [{ gpt-4o: [claude] }]
+router_settings: { routing_strategy: least-busy }
+general_settings:
+  master_key: os.environ/LITELLM_MASTER_KEY
+  database_url: os.environ/DATABASE_URL
+mcp_servers:
+  github_mcp: { url: "https://api.githubcopilot.com/mcp", transport: http, auth_type: bearer_token, auth_value: os.environ/GITHUB_TOKEN }
+  files: { transport: stdio, command: npx, args: [-y, server-filesystem] }
+`
+
+const agentgateway = `
+# yaml-language-server: $schema=https://agentgateway.dev/schema/config
+config:
+  adminAddr: 127.0.0.1:15000
+  logging: { level: info, format: json }
+  tracing: { otlpEndpoint: "http://localhost:4317" }
+binds:
+- port: 3000
+  listeners:
+  - name: default
+    protocol: HTTP
+    routes:
+    - name: mcp
+      matches:
+      - path: { pathPrefix: /mcp }
+        headers: [{ name: x-version, value: { regex: "v[12]" } }]
+        method: POST
+      policies:
+        cors: { allowOrigins: ["*"], allowHeaders: [mcp-protocol-version], maxAge: 100s }
+        mcpAuthorization: { rules: ['mcp.tool.name == "echo"'] }
+        jwtAuth: { issuer: agentgateway.dev, audiences: [test], jwks: { file: ./keys.json } }
+      backends:
+      - mcp:
+          targets:
+          - name: everything
+            stdio: { cmd: npx, args: ["@modelcontextprotocol/server-everything"] }
+          - name: Deep_Wiki
+            mcp: { host: https://mcp.deepwiki.com/mcp }
+          - name: old
+            sse: { host: localhost, port: 9001, path: /sse }
+    - name: llm
+      matches: [{ path: { pathPrefix: /v1 } }]
+      policies:
+        localRateLimit: [{ maxTokens: 12, tokensPerFill: 10, fillInterval: 60s, type: tokens }, { maxTokens: 5, tokensPerFill: 5, fillInterval: 7s }]
+        backendAuth: { key: "$OPENAI_API_KEY" }
+        timeout: { requestTimeout: 30s }
+        retry: { attempts: 3, backoff: 500ms, codes: [429, 503] }
+      backends:
+      - ai: { name: openai, provider: { openAI: { model: gpt-4o-mini } } }
+        weight: 9
+      - ai: { name: local, hostOverride: localhost:8000, provider: { openAI: {} }, policies: { backendTLS: { insecure: true } } }
+        weight: 1
+    - name: web
+      hostnames: [shop.example]
+      matches: [{ path: { exact: /a } }, { path: { regex: ["/b/.*", 5] }, query: [{ name: q, value: { exact: x } }] }]
+      policies:
+        urlRewrite: { authority: { full: internal.example }, path: { prefix: /c } }
+        requestHeaderModifier: { add: { x-a: "1" }, remove: [x-b] }
+      backends: [{ host: "localhost:8080" }, { service: { name: { namespace: default, hostname: web }, port: 80 } }]
+    - name: old
+      matches: [{ path: { pathPrefix: /old } }]
+      policies: { requestRedirect: { scheme: https, authority: { host: new.example }, path: { full: /new }, status: 301 } }
+    - name: private
+      matches: [{ path: { pathPrefix: /private } }]
+      policies: { extAuthz: { host: "localhost:9000" } }
+      backends: [{ host: "localhost:8080" }]
+- port: 5432
+  listeners: [{ name: db, protocol: TCP, tcpRoutes: [{ backends: [{ host: "10.0.0.7:5432" }] }] }]
+`
+
+describe('import of LiteLLM proxy', () => {
+  test('carries models, keys, retries and MCP servers over, and lists the rest', async () => {
+    const { config, lost, text } = await runImport(litellm)
+    expect(config).toEqual({
+      llm: {
+        models: {
+          'gpt-4o': {
+            openai: { model: 'gpt-4o-2024-08-06', apiKey: '${OPENAI_API_KEY}' },
+            policies: { ai: { defaults: [{ field: 'temperature', value: 0.2 }] } },
+          },
+          'gpt-4o-azure': { azureOpenAI: { endpoint: '${AZURE_API_BASE}', deploymentName: 'gpt-4o-eu', apiVersion: '2024-10-21', apiKey: '${AZURE_API_KEY}' } },
+          claude: { anthropic: { model: 'claude-sonnet-4-5', apiKey: 'sk-ant-$${odd' } },
+          'sonnet-bedrock': { bedrock: { model: 'anthropic.claude-sonnet-4-5', region: 'us-east-1' } },
+          'gemini-pro': { vertexAI: { model: 'gemini-2.5-pro', projectId: 'my-project', region: 'us-central1' } },
+          llama: { openai: { model: 'llama3.1', url: 'http://localhost:11434/v1' } },
+          fast: { openai: { model: 'llama-3.3-70b-versatile', apiKey: '${GROQ_API_KEY}', url: 'https://api.groq.com/openai/v1' } },
+        },
+        policies: {
+          apiKeyAuthentication: { secretRef: { secret: 'opaque/default/clients' } },
+          retry: { attempts: 2, codes: [429, 500, 502, 503, 504] },
+          timeouts: { request: '30000ms' },
+        },
+      },
+      mcp: { 'github-mcp': { url: 'https://api.githubcopilot.com/mcp', apiKey: '${GITHUB_TOKEN}' } },
+      secrets: [{ key: 'opaque/default/clients', type: 'opaque', data: { master: '${LITELLM_MASTER_KEY}' } }],
+    })
+    expect(lost).toEqual([
+      'general_settings.database_url',
+      'litellm_settings.drop_params',
+      'litellm_settings.fallbacks',
+      'mcp_servers.files',
+      'model_list[0].litellm_params.rpm',
+      'model_list[1]',
+      'model_list[2].model_info.mode',
+      'model_list[8]',
+      'model_list[9]',
+      'router_settings.routing_strategy',
+    ])
+    expect(text).toMatch(/^# {3}model_list\[1\]: is another deployment of gpt-4o; /m)
+  })
+
+  test('rejects all requests where guardrails or authentication are not carried over', async () => {
+    const models = 'model_list: [{ model_name: a, litellm_params: { model: gpt-4o } }]\n'
+    for (const more of ['guardrails: [{ guardrail_name: a }]', 'general_settings: { enable_jwt_auth: true }']) {
+      const { config } = await runImport(models + more)
+      expect(config).toMatchObject({ llm: { policies: { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } } } })
+    }
+  })
+})
+
+describe('import of agentgateway', () => {
+  test('carries routes, policies and backends over, and lists the rest', async () => {
+    const { config, lost } = await runImport(agentgateway)
+    const [bind, tcp] = (config as { binds: { listeners: { routes: unknown[] }[] }[] }).binds
+    const [mcp, llm, web, old, closed] = bind?.listeners[0]?.routes ?? []
+    expect(config).toMatchObject({ config: { adminAddr: '127.0.0.1:15000', logging: { level: 'info', format: 'json' } } })
+    expect(tcp).toEqual({ port: 5432, listeners: [{ name: 'db', protocol: 'TCP', tcpRoutes: [{ backends: [{ host: '10.0.0.7:5432' }] }] }] })
+    expect(mcp).toEqual({
+      name: 'mcp',
+      matches: [{ path: { type: 'PathPrefix', value: '/mcp' }, headers: [{ name: 'x-version', type: 'RegularExpression', value: 'v[12]' }], method: 'POST' }],
+      filters: { cors: { allowOrigins: ['*'], allowHeaders: ['mcp-protocol-version'], maxAge: 100 } },
+      policies: {
+        jwtAuthentication: { mode: 'Strict', providers: [{ issuer: 'agentgateway.dev', audiences: ['test'], jwks: { inline: '${file:./keys.json}' } }] },
+      },
+      backends: [
+        {
+          mcp: {
+            targets: [
+              { name: 'deep-wiki', static: { host: 'mcp.deepwiki.com', port: 443, path: '/mcp', policies: { tls: {} } } },
+              { name: 'old', static: { host: 'localhost', port: 9001, path: '/sse', protocol: 'SSE' } },
+            ],
+          },
+          policies: { mcp: { authorization: { policy: { matchExpressions: ['mcp.tool.name == "echo"'] } } } },
+        },
+      ],
+    })
+    expect(llm).toEqual({
+      name: 'llm',
+      matches: [{ path: { type: 'PathPrefix', value: '/v1' } }],
+      timeouts: { request: '30s' },
+      retry: { attempts: 3, backoff: '500ms', codes: [429, 503] },
+      policies: { rateLimit: { local: [{ tokens: 10, unit: 'Minutes', burst: 2 }] } },
+      backends: [
+        { ai: { provider: { openai: { model: 'gpt-4o-mini' } } }, weight: 9, policies: { auth: { key: '${OPENAI_API_KEY}' } } },
+        {
+          ai: { provider: { openai: {}, host: 'localhost', port: 8000 } },
+          weight: 1,
+          policies: { auth: { key: '${OPENAI_API_KEY}' }, tls: { insecureSkipVerify: 'All' } },
+        },
+      ],
+    })
+    expect(web).toMatchObject({
+      hostnames: ['shop.example'],
+      matches: [
+        { path: { type: 'Exact', value: '/a' } },
+        { path: { type: 'RegularExpression', value: '/b/.*' }, queryParams: [{ name: 'q', type: 'Exact', value: 'x' }] },
+      ],
+      filters: {
+        urlRewrite: { hostname: 'internal.example', path: { type: 'ReplacePrefixMatch', value: '/c' } },
+        requestHeaders: [{ add: [{ name: 'x-a', value: '1' }], remove: ['x-b'] }],
+      },
+      backends: [{ host: 'localhost:8080' }],
+    })
+    expect(old).toMatchObject({
+      filters: { redirect: { scheme: 'https', hostname: 'new.example', path: { type: 'ReplaceFullPath', value: '/new' }, statusCode: 301 } },
+    })
+    expect(closed).toMatchObject({ policies: { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } } })
+    const routes = 'binds[0].listeners[0].routes'
+    expect(lost).toEqual([
+      `${routes}[0].backends[0].mcp.targets[0]`,
+      `${routes}[1].policies.localRateLimit[1].fillInterval`,
+      `${routes}[2].backends[1]`,
+      `${routes}[4].policies.extAuthz`,
+      'config.tracing',
+    ])
+  })
+
+  test('carries the sections llm and mcp over as short forms', async () => {
+    const { config, lost } = await runImport(
+      'llm:\n  port: 4100\n  models:\n  - { name: gpt, provider: openAI, params: { model: gpt-4o, apiKey: "$OPENAI_API_KEY" } }\n  - { name: "*", provider: openAI }\nmcp:\n  port: 3100\n  targets: [{ name: wiki, mcp: { host: "https://mcp.deepwiki.com/mcp" } }]\n',
+    )
+    expect(config).toEqual({
+      llm: { port: 4100, models: { gpt: { openai: { model: 'gpt-4o', apiKey: '${OPENAI_API_KEY}' } } } },
+      mcp: { port: 3100, wiki: { url: 'https://mcp.deepwiki.com:443/mcp' } },
+    })
+    expect(lost).toEqual(['llm.models[1]'])
+  })
+
+  test('rejects all requests if policies beside the binds protect routes', async () => {
+    const { config } = await runImport(
+      'policies: [{ name: a, target: { route: b }, policy: { jwtAuth: { issuer: a } } }]\nbinds: [{ port: 3000, listeners: [{ routes: [{ backends: [{ host: "a:1" }] }] }] }]\n',
+    )
+    expect(config).toMatchObject({ binds: [{ listeners: [{ policies: { authorization: { action: 'Deny' } } }] }] })
+  })
+})
+
+describe('import of another file', () => {
+  test.each([
+    ['is not YAML', 'a: [1', 'stdin'],
+    ['is a list', '- 1', 'is not a config file'],
+    ['has no known field', 'a: 1', 'neither the config of LiteLLM nor that of agentgateway'],
+  ])('that %s fails with a reason', async (_, input, message) => {
+    const { code, stderr } = await run(['import', '-'], input)
+    expect(code).toBe(1)
+    expect(stderr).toContain(message === 'stdin' ? 'PX6009' : message)
+  })
+
+  test('with an unknown --from is wrong usage', async () => {
+    expect(await run(['import', '-', '--from', 'nginx'], 'a: 1')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('"nginx" is not one of litellm, agentgateway'),
+    })
+  })
+})
