@@ -6,6 +6,8 @@ import { parse } from 'yaml'
 interface Rule {
   readonly alert: string
   readonly expr: string
+  /** How long the expression must hold before the alert fires; default: at once. */
+  readonly for?: string
   readonly labels: { readonly severity: string }
   readonly annotations: Readonly<Record<string, string>>
 }
