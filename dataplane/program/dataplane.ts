@@ -14,6 +14,7 @@ import { readSettings, type ProcessSettings } from './settings.ts'
 import { startSources } from './sources.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 import { createLogging, type Logging } from '../telemetry/log.ts'
+import { countHeldBuffers } from '../runtime/buffer-memory.ts'
 import { lowerGarbageCollection } from '../runtime/thread-priority.ts'
 import { createWriter } from '../telemetry/writer.ts'
 
@@ -24,6 +25,7 @@ export interface Dataplane {
 
 /** Starts the data plane of one process: config in, binds open, telemetry out. Rejects with a one-line cause if it cannot start. */
 export async function runDataplane({ env, file, version }: DataplaneOptions): Promise<Dataplane> {
+  countHeldBuffers()
   lowerGarbageCollection()
   const fileOptions = fileOptionsOf(env)
   const first = file === undefined ? undefined : await readConfigFile(file, fileOptions)
