@@ -9,6 +9,10 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
 const repository = manifest.repository.url.replace(/^git\+/, '').replace(/\.git$/, '')
 const toPath = (file: string): string => `/${file.replace(/(?:README)?\.md$/, '')}`
 
+/** Set by `versions`: the versions that are published beside each other, and the path of the newest. */
+const versions = (process.env['VERSIONS'] ?? '').split(' ').filter((version) => version !== '')
+const siteRoot = `https://${process.env['HOST'] ?? 'localhost'}${process.env['SITE_ROOT'] ?? '/'}`
+
 export default defineConfig({
   title: 'Proxy Service',
   description: 'A Kubernetes-native gateway for HTTP, gRPC, LLM and MCP traffic',
@@ -45,8 +49,9 @@ export default defineConfig({
       { text: 'Reference', link: '/reference/' },
       { text: 'Architecture', link: '/architecture' },
       {
-        text: `v${manifest.version}`,
+        text: process.env['VERSION'] ?? `v${manifest.version}`,
         items: [
+          ...versions.map((version) => ({ text: version, link: `${siteRoot}${version === 'main' ? '' : `${version}/`}`, target: '_self' })),
           { text: 'Changes', link: `${repository}/blob/main/CHANGELOG.md` },
           { text: 'Releases', link: `${repository}/releases` },
           { text: 'Contributing', link: `${repository}/blob/main/CONTRIBUTING.md` },
