@@ -14,6 +14,9 @@ import { createServiceLoader, type ServiceLoader } from './services.ts'
 /** Milliseconds between a config change and the cleanup of what it made unused. */
 const TIDY_MS = 1000
 
+/** Idle HTTP/1.1 connections to one endpoint, of all workers together. */
+const MAX_IDLE = 1024
+
 /** The in-memory parts of a thread that handles traffic. */
 export interface Parts {
   readonly logging: Logging
@@ -62,7 +65,11 @@ export function createParts({ logging, own, nodeName, keys, version, loopSecret 
     loopSecret,
     shared: worker?.shared,
     createPool: (kind, transport) =>
-      createPool(kind, { ...transport, onConnected: (seconds) => connectSeconds[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds) }),
+      createPool(kind, {
+        ...transport,
+        ...(worker && transport.keepAlive && { keepAlive: { ...transport.keepAlive, maxIdle: Math.ceil(MAX_IDLE / worker.count) } }),
+        onConnected: (seconds) => connectSeconds[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds),
+      }),
   })
   const binds = new Binds({ gateway, telemetry, ports: worker?.ports, relay: worker?.relay })
   metrics.registry.onCollect(() => binds.report())

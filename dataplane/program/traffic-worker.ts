@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
+import { numberConnections } from '../server/accepted.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
 import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 import { createLogging } from '../telemetry/log.ts'
@@ -28,6 +29,7 @@ const send = (message: FromWorker): void => parentPort?.postMessage(message)
 const writer = new RelayWriter((text) => send({ type: 'log', text }))
 process.on('exit', () => writer.flushSync())
 
+numberConnections(number * 2 ** 40 + 1)
 bodyBudget.share(new SharedHeldBytes(memory.held, index + 1))
 const cells = new SharedCells(memory.cells)
 const health = new SharedHealthTable(cells, memory.epoch)

@@ -34,6 +34,11 @@ const DEFAULT_HANDSHAKE_MS = 15_000
 
 let lastId = 0
 
+/** Numbers the connections of this thread from `first` on, so that those of several threads differ. */
+export function numberConnections(first: number): void {
+  lastId = first - 1
+}
+
 /** An accepted connection: detects the protocol and passes the socket to its implementation. */
 export class Accepted implements Waiter {
   deadlineMs = Infinity

@@ -31,6 +31,8 @@ interface Slot {
   readonly index: number
   thread: Thread
   isOnline: boolean
+  /** Has applied a version of the config, and its ports are open or have failed once. */
+  isServing: boolean
   startedAtMs: number
   /** The version that the worker has or will have; undefined: none. */
   config: ConfigSnapshot | undefined
@@ -102,8 +104,9 @@ export class WorkerPool {
     await this.#started.promise
   }
 
-  /** Parts that readiness waits for. A worker that is being replaced is none: the others have its ports. */
+  /** Parts that readiness waits for. A worker that is being replaced is none: the others have its ports, unless all are being replaced. */
   pending(): string[] {
+    if (this.#target !== undefined && !this.#slots.some(({ isServing }) => isServing)) return ['no worker runs']
     return [...new Set(this.#slots.flatMap(({ status }) => status.pending))]
   }
 
@@ -186,6 +189,7 @@ export class WorkerPool {
       index,
       thread,
       isOnline: false,
+      isServing: false,
       startedAtMs: performance.now(),
       config: undefined,
       status: OPENING,
@@ -198,7 +202,7 @@ export class WorkerPool {
       const prepared = this.#prepare(slot, target)
       const applied = thread.request('commit', undefined)
       Promise.all([prepared, applied]).then(
-        ([, status]) => (slot.status = status),
+        ([, status]) => Object.assign(slot, { status, isServing: true }),
         (error: unknown) => this.#refuse(slot, error),
       )
     }
@@ -262,6 +266,7 @@ export class WorkerPool {
   async #commit(slot: Slot): Promise<void> {
     try {
       slot.status = await slot.thread.request('commit', undefined)
+      slot.isServing = true
     } catch (error) {
       this.#refuse(slot, error)
     }
@@ -284,6 +289,7 @@ export class WorkerPool {
   #onEnd(slot: Slot, thread: Thread, error: Error | undefined, code: number): void {
     const wasOnline = slot.isOnline
     slot.isOnline = false
+    slot.isServing = false
     slot.status = OPENING
     this.#held.clear(slot.index + 1)
     this.#ports.releaseAll(thread)

@@ -158,6 +158,16 @@ describe('HTTP/1.1 upstream connections', () => {
     if (transport.keepAlive === undefined) expect(upstream.received[0]).toContain('connection: close\r\n')
   })
 
+  test('an idle connection beyond maxIdle is closed', async () => {
+    const answers: (() => void)[] = []
+    upstream = await startRawUpstream((socket) => void answers.push(() => socket.write(ok)), { keepAlive: { idleMs: 60_000, maxIdle: 2 } })
+    const calls = [call(), call(), call()]
+    await expectSoon(() => answers.length === 3)
+    for (const answer of answers) answer()
+    expect(await Promise.all(calls)).toEqual(['200 ok', '200 ok', '200 ok'])
+    expect(upstream.pool.size).toBe(2)
+  })
+
   test('closing a pool closes idle connections now and busy ones after their call', async () => {
     let answerLast: (() => void) | undefined
     upstream = await startRawUpstream((socket, nth) => {

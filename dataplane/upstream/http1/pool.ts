@@ -28,6 +28,7 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
   readonly limits: HeadLimits
   readonly #deadlines: Deadlines
   readonly #connect: Connector
+  readonly #maxIdle: number
   readonly #open = new Set<ClientConnection>()
   /** Idle connections, the most recently used at the end. */
   readonly #idle: ClientConnection[] = []
@@ -35,6 +36,7 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
 
   constructor(transport: Transport, options: Http1PoolOptions) {
     this.transport = transport
+    this.#maxIdle = transport.keepAlive?.maxIdle ?? Infinity
     this.limits = options.limits ?? responseHeadLimits
     this.#deadlines = options.deadlines ?? sharedDeadlines
     // The version is fixed: ignore other ALPN protocols of the policy (traffic.md §13).
@@ -67,7 +69,7 @@ class Http1Pool implements UpstreamPool, ConnectionPool, Waiter {
 
   release(connection: ClientConnection, keepAliveSeconds: number | undefined): void {
     const { keepAlive } = this.transport
-    if (keepAlive === undefined || this.#isClosed || connection.isClosed) return connection.destroy()
+    if (keepAlive === undefined || this.#isClosed || connection.isClosed || this.#idle.length >= this.#maxIdle) return connection.destroy()
     // The upstream's timeout started when it sent the response: close before it does.
     const announcedMs = keepAliveSeconds === undefined ? Infinity : keepAliveSeconds * 1000 - 1000
     const idleMs = Math.min(keepAlive.idleMs, announcedMs)

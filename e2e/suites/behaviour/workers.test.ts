@@ -25,6 +25,8 @@ const route = (path: string, upstream: number, more: object = {}) => ({
   backends: [{ host: `127.0.0.1:${upstream}` }],
   ...more,
 })
+/** With one endpoint, which is used nevertheless, evictions show in metrics only. */
+const health = { eviction: { duration: '60s', consecutiveFailures: 3 } }
 const configOf = (...more: object[]) =>
   JSON.stringify({
     binds: [
@@ -32,7 +34,12 @@ const configOf = (...more: object[]) =>
         port,
         listeners: [
           {
-            routes: [route('/limited', echo.port, { policies: { rateLimit: { local: [{ requests: 20, unit: 'Hours' }] } } }), route('/', echo.port), ...more],
+            routes: [
+              route('/limited', echo.port, { policies: { rateLimit: { local: [{ requests: 20, unit: 'Hours' }] } } }),
+              route('/evicting', echo.port, { backends: [{ host: `127.0.0.1:${echo.port}`, policies: { health } }] }),
+              route('/', echo.port),
+              ...more,
+            ],
           },
         ],
       },
@@ -84,6 +91,17 @@ describe('a data plane with three workers', () => {
     const edited = await sendMany('/edited', 30)
     expect(new Set(edited.map(({ headers }) => headers['x-edited']))).toEqual(new Set(['yes']))
     expect(new Set((await sendMany('/limited', 10)).map(({ status }) => status))).toEqual(new Set([429]))
+  })
+
+  test('evicts an endpoint by failures in a row that different workers saw, once', async () => {
+    const evictions = () => sample(/^proxy_upstream_evictions_total\{/)
+    for (let count = 0; count < 2; count++) await request('/evicting?status=503')
+    expect(await evictions()).toBe(0)
+    await request('/evicting?status=503')
+    expect(await evictions()).toBe(1)
+    expect(await sample(/^proxy_upstream_evicted_endpoints\{/)).toBe(1)
+    await sendMany('/evicting?status=503', 20)
+    expect(await evictions()).toBe(1)
   })
 
   test('traces the next request of any worker', async () => {
