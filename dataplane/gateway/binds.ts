@@ -20,11 +20,13 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 const RETRY_MS = 1000
 
 const certificateExpiry = defineMetrics((registry) =>
-  registry.gauge(`${METRIC_PREFIX}certificate_expiry_timestamp_seconds`, 'When the first certificate of a listener expires, Unix time.', [
-    'bind',
-    'gateway',
-    'listener',
-  ]),
+  registry.gauge(
+    `${METRIC_PREFIX}certificate_expiry_timestamp_seconds`,
+    'When the first certificate of a listener expires, Unix time.',
+    ['bind', 'gateway', 'listener'],
+    // Every worker exports the same time.
+    'max',
+  ),
 )
 
 interface OpenBind {

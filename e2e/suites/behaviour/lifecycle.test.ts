@@ -132,6 +132,18 @@ describe.each(modes)('a data plane with a %s', (mode) => {
   })
 })
 
+test('a data plane with several workers exports the expiry of a certificate once, not the sum of all workers', async () => {
+  const environment = await startEnvironment('config file', { env: { WORKERS: '2' } })
+  try {
+    const values = [...(await environment.dataplane.metrics()).matchAll(/^proxy_certificate_expiry_timestamp_seconds\{.*\} (\S+)$/gm)]
+    expect(values.length).toBeGreaterThan(0)
+    const yearFromNow = Date.now() / 1000 + 366 * 86_400
+    expect(values.filter(([, value]) => !(Number(value) < yearFromNow))).toEqual([])
+  } finally {
+    await environment.stop()
+  }
+})
+
 describe('a data plane that cannot start', () => {
   const directories: string[] = []
   afterAll(async () => {
