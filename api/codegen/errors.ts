@@ -11,9 +11,9 @@ export function toErrorPage(): Files {
     'docs/reference/errors.md': `<!-- Written by \`make generate\`. Do not edit. -->
 # Errors
 
-Responses that the data plane makes when a request fails. HTTP clients get the status and the text; gRPC clients get HTTP 200 with \`grpc-status\`, and the text as
-\`grpc-message\`. The reason is the field \`reason\` of the access log and the label \`reason\` of metrics. What each policy does when it fails is in
-[the guide](../guide/failures.md).
+Responses of the data plane to requests that it cannot forward. HTTP clients get the status and the text. gRPC clients get HTTP 200 with \`grpc-status\`, and the text as
+\`grpc-message\`. The reason is the field \`reason\` of the access log and the label \`reason\` of metrics. Effects of policies that fail: [failures](../guide/failures.md). Causes and fixes:
+[troubleshooting](../guide/troubleshooting.md).
 
 | code | status | grpc-status | reason | text |
 |---|---|---|---|---|

@@ -48,7 +48,7 @@ export const listenerDefinitions: Definitions = {
         description:
           'AllowValidOnly requires a certificate that verifies. AllowInsecureFallback asks, accepts a missing or invalid one, and exposes no identity then.',
       },
-      caCertificates: list(string('Key of a Secret message of type ca.'), 'Trust anchors, concatenated. None that resolves: every handshake fails.'),
+      caCertificates: list(string('Key of a Secret message of type ca.'), 'CA certificates. If none of the keys resolves, every handshake fails.'),
     },
     ['mode', 'caCertificates'],
   ),

@@ -21,12 +21,14 @@ export const routeDefinitions: Definitions = {
       key: key('<namespace>/<name>.<rule, 2 digits>[.grpc]'),
       listeners: list(string('Key of a listener.'), 'Listeners that accepted the route.'),
       route: ref('RouteRef'),
-      creationTimestamp: string('RFC 3339; ties between equal matches go to the oldest route, then `namespace/name`, then the rule.'),
+      creationTimestamp: string(
+        'Creation time of the route (RFC 3339). Of equal matches, the oldest route is used, then the lowest `namespace/name`, then the first rule.',
+      ),
       hostnames: list(
         string('Exact or `*.` hostname, lower case.'),
         'Hostnames of the route, as written; the data plane intersects them with each listener. Absent matches every host of the listener.',
       ),
-      matches: list(ref('RouteMatch'), 'Any of these. Absent: every path.'),
+      matches: list(ref('RouteMatch'), 'Alternatives, one of which must match. Not set: all requests.'),
       filters: ref('RouteFilters'),
       timeouts: ref('RouteTimeouts'),
       retry: ref('RouteRetry'),
@@ -119,7 +121,7 @@ export const routeDefinitions: Definitions = {
     mirrors: list(ref('RequestMirror'), 'RequestMirror filters, in order.'),
     cors: ref('CORS'),
     extAuth: ref('RouteExtAuth'),
-    invalid: string('Set when the rule cannot be honoured: every matching request gets 500 `failed to apply filters: <this text>`.'),
+    invalid: string('Set if the rule is invalid: every matching request gets 500 `failed to apply filters: <this text>`.'),
   }),
   RouteExtAuth: object(
     'An ExternalAuth filter: a policy, and settings that only the filter has.',
@@ -168,7 +170,7 @@ export const routeDefinitions: Definitions = {
     'One of the destinations of a rule.',
     {
       ref: ref('BackendRef'),
-      weight: integer('Share among the rule’s backends; 0 is never chosen.', { minimum: 0, maximum: 1_000_000, default: 1 }),
+      weight: integer('Share of the requests among the backends of the rule; 0: no requests.', { minimum: 0, maximum: 1_000_000, default: 1 }),
       requestHeaders: list(ref('HeaderModifier'), 'Filters of the backendRef.'),
       responseHeaders: list(ref('HeaderModifier'), 'Filters of the backendRef.'),
       redirect: ref('RequestRedirect'),

@@ -45,7 +45,7 @@ export function compileRegex(pattern: string): Regex | RegexError {
   try {
     re2 = RE2JS.compile(pattern)
   } catch (thrown) {
-    return { error: thrown instanceof Error ? thrown.message : String(thrown) }
+    return { error: (thrown instanceof Error ? thrown.message : String(thrown)).replace(/^error parsing regexp: /, '') }
   }
   if (re2.programSize() > MAX_PROGRAM) return tooLarge
   const source = toLinearSource(pattern)

@@ -5,7 +5,7 @@ const simple: Readonly<Record<string, Schema>> = {
   tls: ref('BackendTLS'),
   http: ref('BackendHTTP'),
   tunnel: ref('BackendTunnel'),
-  transformation: ref('Transformation', 'Changes to the request as it goes to this backend, on each attempt, and to its response.'),
+  transformation: ref('Transformation', 'Changes to requests to this backend and to its responses.'),
   auth: ref('BackendAuth'),
   health: ref('Health'),
 }

@@ -37,7 +37,7 @@ const sections = {
   tracing: ref('Tracing'),
   networkAuthorization: ref(
     'Authorization',
-    'Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels apply together.',
+    'Authorization of connections, before a request is read and on TLS ports after the handshake; expressions see only `source`. A denied connection is closed. Rules of all levels apply together.',
   ),
   proxyProtocol: ref('ProxyProtocol'),
 }
@@ -61,7 +61,7 @@ export const frontendDefinitions: Definitions = {
       maxProtocolVersion: choice(TLS_VERSIONS, 'Highest TLS version accepted. Default: 1.3. Quote it in YAML.'),
       cipherSuites: list(
         choice(CIPHER_SUITES, 'Cipher suite.'),
-        'Cipher suites accepted. Default: the AES-GCM suites of TLS 1.3 and of ECDHE with ECDSA and RSA; ChaCha20 only where listed.',
+        'Cipher suites accepted. Default: the AES-GCM suites of TLS 1.3 and of ECDHE with ECDSA and RSA. ChaCha20 is used only if listed.',
         undefined,
         CIPHER_SUITES.length,
       ),
@@ -98,14 +98,14 @@ export const frontendDefinitions: Definitions = {
         { default: 100_000 },
       ),
       maxHeldBytes: integer(
-        'Maximum number of bytes of bodies that a data plane buffers at once, of all requests and responses together. A request whose body would exceed it is answered with 503 and `retry-after`. Default: a quarter of the memory limit of the container, or of the memory of the machine without one, at least 64 MiB.',
+        'Maximum number of bytes of bodies that a data plane buffers at once, of all requests and responses together. A request whose body would exceed it gets 503 with `retry-after`. Default: a quarter of the memory limit of the container, or of the memory of the machine without one, at least 64 MiB.',
         1,
         MAX_HELD_BYTES,
       ),
       http1MaxHeaders: integer('Maximum number of headers of an HTTP/1 request; a request with more is rejected with 431.', 1, 4096, { default: 100 }),
       http1IdleTimeout: duration('Time after which an idle HTTP/1 connection is closed; also the timeout for a request head.', 1000, '10m'),
-      http2WindowSize: integer('Initial flow-control window of a stream in bytes. With neither window set, windows adapt.', 1, 2147483647),
-      http2ConnectionWindowSize: integer('Initial flow-control window of a connection in bytes.', 1, 2147483647),
+      http2WindowSize: integer('Initial flow-control window of a stream in bytes. Default: 256 KiB.', 1, 2147483647),
+      http2ConnectionWindowSize: integer('Initial flow-control window of a connection in bytes. Default: 1 MiB.', 1, 2147483647),
       http2FrameSize: integer('Largest HTTP/2 frame accepted, in bytes.', 16384, 1677215, { default: 16384 }),
       http2KeepaliveInterval: duration('Time between HTTP/2 pings. Not set: no pings.', 1000),
       http2KeepaliveTimeout: duration(
@@ -114,11 +114,11 @@ export const frontendDefinitions: Definitions = {
       ),
       pathNormalization: choice(
         ['Default', 'Off'],
-        'Default, which is also what applies if it is not set: before routes and policies see a path, dot segments are resolved, empty segments are removed and percent-encoded unreserved characters are decoded; the path is forwarded in this form. `%2F` and `%5C` are not decoded. "Off", in quotes: paths are used and forwarded as received.',
+        'Default (also if the field is not set): before routes and policies see a path, dot segments are resolved, empty segments are removed and percent-encoded unreserved characters are decoded; the path is forwarded in this form. `%2F` and `%5C` are not decoded. "Off", in quotes: paths are used and forwarded as received.',
       ),
       headersWithUnderscores: choice(
         ['Allow', 'Drop', 'Reject'],
-        'What happens to request headers and trailers with underscores in their names. Allow (default): they are forwarded, unless a policy set or removed the same name with dashes, because CGI and WSGI servers read both as one. Drop: they are removed. Reject: the request is answered with 400. gRPC metadata often has underscores.',
+        'Handling of request headers and trailers with underscores in their names. Allow (default): they are forwarded, unless a policy set or removed the same name with dashes, because CGI and WSGI servers do not distinguish the two. Drop: they are removed. Reject: the request gets 400. gRPC metadata often has underscores.',
       ),
       maxConnectionDuration: duration(
         'Age at which a connection is closed gracefully (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit.',

@@ -130,7 +130,7 @@ export const kindDefinitions: Definitions = {
         maxLength: 316,
         pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$',
       }),
-      status: choice(['True', 'False', 'Unknown'], 'Whether it holds.'),
+      status: choice(['True', 'False', 'Unknown'], 'Whether the condition is true.'),
       observedGeneration: integer('Generation of the object that the condition was computed from.', 0),
       lastTransitionTime: string('When status last changed.', { format: 'date-time' }),
       reason: string('Reason as one word.', { minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),

@@ -56,12 +56,15 @@ export const parametersDefinitions: Definitions = {
     trustDomain: string('Trust domain. Default: cluster.local.'),
   }),
   KubernetesResourceOverlay: object('Changes to a generated object, applied last.', {
-    metadata: object('Labels and annotations, merged with existing ones; for equal keys the Gateway wins over the GatewayClass.', {
-      labels: map({ type: 'string' }, 'Labels.'),
-      annotations: map({ type: 'string' }, 'Annotations.'),
-    }),
+    metadata: object(
+      'Labels and annotations, merged with existing ones; for equal keys, those of the Gateway take precedence over those of the GatewayClass.',
+      {
+        labels: map({ type: 'string' }, 'Labels.'),
+        annotations: map({ type: 'string' }, 'Annotations.'),
+      },
+    ),
     spec: anyObject(
-      'A full or partial spec, applied as a strategic merge patch: lists with merge keys (containers by name, tolerations by key) update matching items and append others; `$patch: delete` removes a field or item, `$patch: replace` replaces a map, or a list where it stands in the first item. The container of the data plane is named `proxy`.',
+      'A full or partial spec, applied as a strategic merge patch: lists with merge keys (containers by name, tolerations by key) update matching items and append others; `$patch: delete` removes a field or item, `$patch: replace` replaces a map, or a list if it is in the first item. The container of the data plane is named `proxy`.',
     ),
   }),
   EnvVar: object(
@@ -108,5 +111,5 @@ export const parametersDefinitions: Definitions = {
       { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] },
     ),
   }),
-  ProxyParametersStatus: object('Status. Nothing is reported here yet; see the conditions of GatewayClass and Gateway.', {}),
+  ProxyParametersStatus: object('Not used: problems are reported in the conditions of GatewayClass and Gateway.', {}),
 }

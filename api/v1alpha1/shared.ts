@@ -76,7 +76,7 @@ export const sharedDefinitions: Definitions = {
     ],
   ),
   SecretReference: object(
-    'A Secret in the namespace of the referring object. A Secret that is missing, or lacks the entry it should have, is reported in the status, and features that need it reject all requests.',
+    'A Secret in the namespace of the referring object. A Secret that is missing or lacks the required entry is reported in the status, and features that need it reject all requests.',
     { name: string('Name of the Secret.', { minLength: 1, maxLength: 253 }) },
     ['name'],
   ),
@@ -133,7 +133,7 @@ export const sharedDefinitions: Definitions = {
     [exactlyOneOf('remote', 'inline')],
   ),
   Keepalive: object('TCP keepalive.', {
-    retries: integer('Unanswered probes after which the connection is dropped.', 1, 64, { default: 9 }),
+    retries: integer('Number of probes without a response after which the connection is closed.', 1, 64, { default: 9 }),
     time: duration('Idle time before the first probe.', 1000, '180s'),
     interval: duration('Time between probes.', 1000, '180s'),
   }),

@@ -184,7 +184,9 @@ export class Binds {
       const isNew = open.failure === undefined
       open.failure = error instanceof Error ? error : new Error(String(error))
       if (isNew && this.#ports?.isReporter !== false)
-        this.#telemetry.logging.logger('bind').error('port cannot be opened; it is retried', { code: 'PX4007', cause: open.failure.message })
+        this.#telemetry.logging
+          .logger('bind')
+          .error('port cannot be opened; retrying', { code: 'PX4007', port: open.bind.port, cause: open.failure.message, retryMs: RETRY_MS })
       setTimeout(() => {
         if (!open.isClosed) void this.#listen(open, addresses)
       }, RETRY_MS).unref()

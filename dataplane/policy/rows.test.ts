@@ -35,7 +35,7 @@ const rows: readonly (readonly [row: number, what: string, file: string, sentenc
   [32, 'JWT Strict: no token, unknown kid, wrong aud, expired', `${policy}/jwt-authentication/index.test.ts`, 'expired two minutes ago'],
   [33, 'JWT Optional and Permissive, bad token', `${policy}/jwt-authentication/index.test.ts`, "['Permissive', 'a bad token', [bearer('bad')], 200, false]"],
   [34, 'valid token', `${policy}/jwt-authentication/index.test.ts`, 'is removed, and its claims are passed on with the token as a secret'],
-  [35, 'inline key set garbage', 'operator/translate/testdata/policy-jwks/out.yaml', 'is not JSON; all its tokens are refused'],
+  [35, 'inline key set garbage', 'operator/translate/testdata/policy-jwks/out.yaml', 'is not JSON; all its tokens are rejected'],
   [36, 'wrong password', `${policy}/basic-authentication/index.test.ts`, 'a wrong password'],
   [37, 'formats of hashes', `${policy}/basic-authentication/hashes.e2e.ts`, 'verifies the hashes of htpasswd %s %s %s'],
   [38, 'API key raw and as JSON, by group', `${policy}/authorization/index.test.ts`, 'metadata of an API key (row 38)'],

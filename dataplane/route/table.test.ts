@@ -88,7 +88,7 @@ describe('a route with one match', () => {
   })
 
   test('patterns that do not compile are reported with their route', () => {
-    expect(tableOf([testRoute('r', [regex('/(')])]).errors).toEqual(['default/r.00: regular expression "/(": error parsing regexp: missing closing ): `/(`'])
+    expect(tableOf([testRoute('r', [regex('/(')])]).errors).toEqual(['default/r.00: regular expression "/(": missing closing ): `/(`'])
   })
 })
 

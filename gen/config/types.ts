@@ -207,7 +207,7 @@ export interface GlobalRateLimit {
    */
   backendRef: BackendRef
   /**
-   * Distinguishes the applications of one rate limit service.
+   * Domain of the counters: distinguishes the applications that use one rate limit service.
    */
   domain: ShortString
   /**
@@ -347,7 +347,7 @@ export interface Frontend {
   accessLog?: AccessLog
   tracing?: Tracing
   /**
-   * Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels apply together.
+   * Authorization of connections, before a request is read and on TLS ports after the handshake; expressions see only `source`. A denied connection is closed. Rules of all levels apply together.
    */
   networkAuthorization?: Authorization
   proxyProtocol?: ProxyProtocol
@@ -421,7 +421,7 @@ export interface BackendFull {
   http?: BackendHTTP
   tunnel?: BackendTunnel
   /**
-   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   * Changes to requests to this backend and to its responses.
    */
   transformation?: Transformation
   auth?: BackendAuth
@@ -438,7 +438,7 @@ export interface BackendSimple {
   http?: BackendHTTP
   tunnel?: BackendTunnel
   /**
-   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   * Changes to requests to this backend and to its responses.
    */
   transformation?: Transformation
   auth?: BackendAuth
@@ -453,7 +453,7 @@ export interface BackendWithAI {
   http?: BackendHTTP
   tunnel?: BackendTunnel
   /**
-   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   * Changes to requests to this backend and to its responses.
    */
   transformation?: Transformation
   auth?: BackendAuth
@@ -469,7 +469,7 @@ export interface BackendWithMCP {
   http?: BackendHTTP
   tunnel?: BackendTunnel
   /**
-   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   * Changes to requests to this backend and to its responses.
    */
   transformation?: Transformation
   auth?: BackendAuth
@@ -486,7 +486,7 @@ export interface BackendTunnel {
   backendRef: BackendRef
 }
 /**
- * Makes the proxy start TLS to the backend. With no fields set, the certificate is verified against the system CAs and SNI is taken from the destination.
+ * TLS to the backend. Without fields, the certificate is verified against the system CAs and SNI is taken from the destination.
  */
 export interface BackendTLS {
   /**
@@ -541,7 +541,7 @@ export interface BackendAuth {
    */
   secretRef?: ResolvedSecret
   /**
-   * Adds back the credential that a client authentication policy (JWT, API key) validated and removed. No effect without such a policy.
+   * Forwards the credential that a client authentication policy (JWT, API key) verified and removed. No effect without such a policy.
    */
   passthrough?: {}
   cloudA?: CloudAAuth
@@ -600,7 +600,7 @@ export interface BackendAI {
    */
   overrides?: FieldDefault[]
   /**
-   * Fields of the request body to compute. Wins over overrides of the same field.
+   * Fields of the request body to compute. Takes precedence over overrides of the same field.
    *
    * @minItems 1
    * @maxItems 64
@@ -620,11 +620,11 @@ export interface BackendAI {
     [k: string]: RouteType
   }
   /**
-   * What happens to requests of type Passthrough, Detect or Realtime where a prompt guard, `models` of the API key or a token limit is in force: these types evade some or all of them. Allow: the request is forwarded, and the status names the paths. Reject: the response is 403. Default: Allow.
+   * Handling of requests of type Passthrough, Detect or Realtime if a prompt guard, `models` of the API key or a token limit is in force: some or all of these do not check such requests. Allow: the request is forwarded, and the status names the paths. Reject: the response is 403. Default: Allow.
    */
   unguardedRoutes?: 'Allow' | 'Reject'
   /**
-   * Longest time from sending a streaming request to a provider until the first content of its response. A slower provider has failed: the next attempt of `traffic.retry` goes to another one, or the client gets 504. Default: none. At least 1ms.
+   * Longest time from sending a streaming request to a provider until the first content of its response. A slower attempt fails: `traffic.retry` repeats it at another provider, or the client gets 504. Default: none. At least 1ms.
    */
   firstTokenTimeout?: Duration
   /**
@@ -835,7 +835,7 @@ export interface AIBackend {
    */
   provider?: LLMProvider
   /**
-   * Groups of providers in priority order: the first with a provider that is not evicted gets the request. Eviction needs `policies.health.eviction`.
+   * Groups of providers in priority order: requests go to the first group with a provider that is not evicted. Eviction needs `policies.health.eviction`.
    *
    * @minItems 1
    * @maxItems 8
@@ -1149,7 +1149,7 @@ export interface ClientValidation {
    */
   mode: 'AllowValidOnly' | 'AllowInsecureFallback'
   /**
-   * Trust anchors, concatenated. None that resolves: every handshake fails.
+   * CA certificates. If none of the keys resolves, every handshake fails.
    *
    * Items: Key of a Secret message of type ca.
    */
@@ -1223,7 +1223,7 @@ export interface Route {
   listeners: string[]
   route: RouteRef
   /**
-   * RFC 3339; ties between equal matches go to the oldest route, then `namespace/name`, then the rule.
+   * Creation time of the route (RFC 3339). Of equal matches, the oldest route is used, then the lowest `namespace/name`, then the first rule.
    */
   creationTimestamp?: string
   /**
@@ -1233,7 +1233,7 @@ export interface Route {
    */
   hostnames?: string[]
   /**
-   * Any of these. Absent: every path.
+   * Alternatives, one of which must match. Not set: all requests.
    */
   matches?: RouteMatch[]
   filters?: RouteFilters
@@ -1404,7 +1404,7 @@ export interface RouteFilters {
   cors?: CORS
   extAuth?: RouteExtAuth
   /**
-   * Set when the rule cannot be honoured: every matching request gets 500 `failed to apply filters: <this text>`.
+   * Set if the rule is invalid: every matching request gets 500 `failed to apply filters: <this text>`.
    */
   invalid?: string
 }
@@ -1491,7 +1491,7 @@ export interface BackendRef {
 export interface WeightedBackend {
   ref: BackendRef
   /**
-   * Share among the rule’s backends; 0 is never chosen. Default: 1.
+   * Share of the requests among the backends of the rule; 0: no requests. Default: 1.
    */
   weight?: number
   /**

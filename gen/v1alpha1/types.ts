@@ -132,7 +132,7 @@ export interface Condition {
    */
   type: string
   /**
-   * Whether it holds.
+   * Whether the condition is true.
    */
   status: 'True' | 'False' | 'Unknown'
   /**
@@ -513,7 +513,7 @@ export interface ExtProcProcessing {
    */
   responseTrailerMode?: 'Send' | 'Skip'
   /**
-   * Whether the processor, with its reply to the response headers, may override the modes of response body and trailers. Default: false.
+   * Whether the processor, in its responses to headers, may override the modes of bodies and trailers that follow. Default: false.
    */
   allowModeOverride?: boolean
 }
@@ -643,7 +643,7 @@ export interface GlobalRateLimit {
    */
   backendRef: BackendObjectReference
   /**
-   * Distinguishes the applications of one rate limit service.
+   * Domain of the counters: distinguishes the applications that use one rate limit service.
    */
   domain: ShortString
   /**
@@ -670,7 +670,7 @@ export interface RateLimitDescriptor {
    */
   entries: RateLimitDescriptorEntry[]
   /**
-   * Cost of a request: 1, or the LLM tokens it took, charged when the response has ended. Default: "Requests".
+   * Cost of a request: 1, or the LLM tokens that it used, charged when the response has ended. Default: "Requests".
    */
   unit?: 'Requests' | 'Tokens'
 }
@@ -995,7 +995,7 @@ export interface Frontend {
   accessLog?: AccessLog
   tracing?: Tracing
   /**
-   * Authorization of connections, before anything is read from them; expressions see only `source`. A denied connection is closed. Rules of all levels apply together.
+   * Authorization of connections, before a request is read and on TLS ports after the handshake; expressions see only `source`. A denied connection is closed. Rules of all levels apply together.
    */
   networkAuthorization?: Authorization
   proxyProtocol?: ProxyProtocol
@@ -1032,7 +1032,7 @@ export interface FrontendTLS {
    */
   maxProtocolVersion?: '1.2' | '1.3'
   /**
-   * Cipher suites accepted. Default: the AES-GCM suites of TLS 1.3 and of ECDHE with ECDSA and RSA; ChaCha20 only where listed.
+   * Cipher suites accepted. Default: the AES-GCM suites of TLS 1.3 and of ECDHE with ECDSA and RSA. ChaCha20 is used only if listed.
    *
    * @maxItems 9
    *
@@ -1067,7 +1067,7 @@ export interface FrontendHTTP {
    */
   maxJsonMembers?: number
   /**
-   * Maximum number of bytes of bodies that a data plane buffers at once, of all requests and responses together. A request whose body would exceed it is answered with 503 and `retry-after`. Default: a quarter of the memory limit of the container, or of the memory of the machine without one, at least 64 MiB.
+   * Maximum number of bytes of bodies that a data plane buffers at once, of all requests and responses together. A request whose body would exceed it gets 503 with `retry-after`. Default: a quarter of the memory limit of the container, or of the memory of the machine without one, at least 64 MiB.
    */
   maxHeldBytes?: number
   /**
@@ -1079,11 +1079,11 @@ export interface FrontendHTTP {
    */
   http1IdleTimeout?: Duration
   /**
-   * Initial flow-control window of a stream in bytes. With neither window set, windows adapt.
+   * Initial flow-control window of a stream in bytes. Default: 256 KiB.
    */
   http2WindowSize?: number
   /**
-   * Initial flow-control window of a connection in bytes.
+   * Initial flow-control window of a connection in bytes. Default: 1 MiB.
    */
   http2ConnectionWindowSize?: number
   /**
@@ -1099,11 +1099,11 @@ export interface FrontendHTTP {
    */
   http2KeepaliveTimeout?: Duration
   /**
-   * Default, which is also what applies if it is not set: before routes and policies see a path, dot segments are resolved, empty segments are removed and percent-encoded unreserved characters are decoded; the path is forwarded in this form. `%2F` and `%5C` are not decoded. "Off", in quotes: paths are used and forwarded as received.
+   * Default (also if the field is not set): before routes and policies see a path, dot segments are resolved, empty segments are removed and percent-encoded unreserved characters are decoded; the path is forwarded in this form. `%2F` and `%5C` are not decoded. "Off", in quotes: paths are used and forwarded as received.
    */
   pathNormalization?: 'Default' | 'Off'
   /**
-   * What happens to request headers and trailers with underscores in their names. Allow (default): they are forwarded, unless a policy set or removed the same name with dashes, because CGI and WSGI servers read both as one. Drop: they are removed. Reject: the request is answered with 400. gRPC metadata often has underscores.
+   * Handling of request headers and trailers with underscores in their names. Allow (default): they are forwarded, unless a policy set or removed the same name with dashes, because CGI and WSGI servers do not distinguish the two. Drop: they are removed. Reject: the request gets 400. gRPC metadata often has underscores.
    */
   headersWithUnderscores?: 'Allow' | 'Drop' | 'Reject'
   /**
@@ -1240,7 +1240,7 @@ export interface BackendFull {
   http?: BackendHTTP
   tunnel?: BackendTunnel
   /**
-   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   * Changes to requests to this backend and to its responses.
    */
   transformation?: Transformation
   auth?: BackendAuth
@@ -1257,7 +1257,7 @@ export interface BackendSimple {
   http?: BackendHTTP
   tunnel?: BackendTunnel
   /**
-   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   * Changes to requests to this backend and to its responses.
    */
   transformation?: Transformation
   auth?: BackendAuth
@@ -1272,7 +1272,7 @@ export interface BackendWithAI {
   http?: BackendHTTP
   tunnel?: BackendTunnel
   /**
-   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   * Changes to requests to this backend and to its responses.
    */
   transformation?: Transformation
   auth?: BackendAuth
@@ -1288,7 +1288,7 @@ export interface BackendWithMCP {
   http?: BackendHTTP
   tunnel?: BackendTunnel
   /**
-   * Changes to the request as it goes to this backend, on each attempt, and to its response.
+   * Changes to requests to this backend and to its responses.
    */
   transformation?: Transformation
   auth?: BackendAuth
@@ -1328,7 +1328,7 @@ export interface BackendTunnel {
   backendRef: BackendObjectReference
 }
 /**
- * Makes the proxy start TLS to the backend. With no fields set, the certificate is verified against the system CAs and SNI is taken from the destination.
+ * TLS to the backend. Without fields, the certificate is verified against the system CAs and SNI is taken from the destination.
  */
 export interface BackendTLS {
   /**
@@ -1383,7 +1383,7 @@ export interface BackendAuth {
    */
   secretRef?: SecretReference
   /**
-   * Adds back the credential that a client authentication policy (JWT, API key) validated and removed. No effect without such a policy.
+   * Forwards the credential that a client authentication policy (JWT, API key) verified and removed. No effect without such a policy.
    */
   passthrough?: {}
   cloudA?: CloudAAuth
@@ -1456,7 +1456,7 @@ export interface CloudCAuth {
  */
 export interface Health {
   /**
-   * True means that a response is unhealthy, for example `response.code >= 500`. Default: any 5xx and every connection failure; that lowers the score but does not evict by itself.
+   * If true, the response is unhealthy, for example `response.code >= 500`. Default: a 5xx, a grpc-status other than 0, or no response. Without `eviction`, unhealthy responses only lower the score.
    */
   unhealthyCondition?: CELExpression
   eviction?: BackendEviction
@@ -1470,7 +1470,7 @@ export interface BackendEviction {
    */
   duration?: Duration
   /**
-   * Health score on return. Not set: the score that it had when evicted.
+   * Health score after the eviction. Not set: the score before it.
    */
   restoreHealth?: number
   /**
@@ -1503,7 +1503,7 @@ export interface BackendAI {
    */
   overrides?: FieldDefault[]
   /**
-   * Fields of the request body to compute. Wins over overrides of the same field.
+   * Fields of the request body to compute. Takes precedence over overrides of the same field.
    *
    * @minItems 1
    * @maxItems 64
@@ -1523,11 +1523,11 @@ export interface BackendAI {
     [k: string]: RouteType
   }
   /**
-   * What happens to requests of type Passthrough, Detect or Realtime where a prompt guard, `models` of the API key or a token limit is in force: these types evade some or all of them. Allow: the request is forwarded, and the status names the paths. Reject: the response is 403. Default: Allow.
+   * Handling of requests of type Passthrough, Detect or Realtime if a prompt guard, `models` of the API key or a token limit is in force: some or all of these do not check such requests. Allow: the request is forwarded, and the status names the paths. Reject: the response is 403. Default: Allow.
    */
   unguardedRoutes?: 'Allow' | 'Reject'
   /**
-   * Longest time from sending a streaming request to a provider until the first content of its response. A slower provider has failed: the next attempt of `traffic.retry` goes to another one, or the client gets 504. Default: none. At least 1ms.
+   * Longest time from sending a streaming request to a provider until the first content of its response. A slower attempt fails: `traffic.retry` repeats it at another provider, or the client gets 504. Default: none. At least 1ms.
    */
   firstTokenTimeout?: Duration
   /**
@@ -1604,23 +1604,23 @@ export interface Message {
  */
 export interface ModelPrice {
   /**
-   * Of input tokens.
+   * Price of input tokens.
    */
   input: string
   /**
-   * Of output tokens.
+   * Price of output tokens.
    */
   output: string
   /**
-   * Of input tokens that the provider had in its cache. Default: input.
+   * Price of input tokens that the provider read from its cache. Default: input.
    */
   cacheRead?: string
   /**
-   * Of input tokens that the provider put into its cache. Default: input.
+   * Price of input tokens that the provider wrote to its cache. Default: input.
    */
   cacheWrite?: string
   /**
-   * Of output tokens that are reasoning. Default: output.
+   * Price of output tokens for reasoning. Default: output.
    */
   reasoning?: string
 }
@@ -1641,7 +1641,7 @@ export interface PromptCachingConfig {
    */
   cacheTools?: boolean
   /**
-   * Least length of the system messages, estimated as words times 1.3. Default: 1024.
+   * Minimum length of the system messages, estimated as words times 1.3. Default: 1024.
    */
   minTokens?: number
 }
@@ -1876,7 +1876,7 @@ export interface AIBackend {
    */
   provider?: LLMProvider
   /**
-   * Groups of providers in priority order: the first with a provider that is not evicted gets the request. Eviction needs `policies.health.eviction`.
+   * Groups of providers in priority order: requests go to the first group with a provider that is not evicted. Eviction needs `policies.health.eviction`.
    *
    * @minItems 1
    * @maxItems 8
@@ -2171,7 +2171,7 @@ export interface StaticBackend {
   port: number
 }
 /**
- * Sends each request to the host that its Host header names (for TLS traffic, its SNI). Any destination can be reached, so access controls must be put in place. Ports of the gateway itself, link-local and metadata addresses and, in a pod, loopback addresses are rejected with 403; a request that returns to the gateway with 508.
+ * Sends each request to the host that its Host header names (for TLS traffic, its SNI). Clients can reach any destination: restrict them with `allow`, or with authorization policies. Ports of the gateway itself, link-local and metadata addresses and, in a pod, loopback addresses are rejected with 403; a request that returns to the gateway with 508.
  */
 export interface DynamicForwardProxyBackend {
   /**
@@ -2200,7 +2200,7 @@ export interface CloudBackend {
   agentCore?: AgentRuntime
 }
 /**
- * An agent hosted on Amazon Bedrock AgentCore. Requests are passed on uninterpreted and signed with `policies.auth.cloudA`, or the credentials of the environment.
+ * An agent hosted on Amazon Bedrock AgentCore. Requests are forwarded unchanged, signed with `policies.auth.cloudA`, or the credentials of the environment.
  */
 export interface AgentRuntime {
   /**
@@ -2321,7 +2321,7 @@ export interface MeshSpec {
  */
 export interface KubernetesResourceOverlay {
   /**
-   * Labels and annotations, merged with existing ones; for equal keys the Gateway wins over the GatewayClass.
+   * Labels and annotations, merged with existing ones; for equal keys, those of the Gateway take precedence over those of the GatewayClass.
    */
   metadata?: {
     /**
@@ -2338,7 +2338,7 @@ export interface KubernetesResourceOverlay {
     }
   }
   /**
-   * A full or partial spec, applied as a strategic merge patch: lists with merge keys (containers by name, tolerations by key) update matching items and append others; `$patch: delete` removes a field or item, `$patch: replace` replaces a map, or a list where it stands in the first item. The container of the data plane is named `proxy`.
+   * A full or partial spec, applied as a strategic merge patch: lists with merge keys (containers by name, tolerations by key) update matching items and append others; `$patch: delete` removes a field or item, `$patch: replace` replaces a map, or a list if it is in the first item. The container of the data plane is named `proxy`.
    */
   spec?: {
     [k: string]: unknown
@@ -2486,7 +2486,7 @@ export interface ResourceRequirements {
   }[]
 }
 /**
- * Status. Nothing is reported here yet; see the conditions of GatewayClass and Gateway.
+ * Not used: problems are reported in the conditions of GatewayClass and Gateway.
  */
 export interface ProxyParametersStatus {}
 /**
@@ -2515,7 +2515,7 @@ export interface BackendObjectReference {
   port?: number
 }
 /**
- * A Secret in the namespace of the referring object. A Secret that is missing, or lacks the entry it should have, is reported in the status, and features that need it reject all requests.
+ * A Secret in the namespace of the referring object. A Secret that is missing or lacks the required entry is reported in the status, and features that need it reject all requests.
  */
 export interface SecretReference {
   /**
@@ -2613,7 +2613,7 @@ export interface JWKS {
  */
 export interface Keepalive {
   /**
-   * Unanswered probes after which the connection is dropped. Default: 9.
+   * Number of probes without a response after which the connection is closed. Default: 9.
    */
   retries?: number
   /**

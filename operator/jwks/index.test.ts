@@ -161,5 +161,7 @@ test('the status gives the reason of a missing key set and of an invalid one', a
 
   provider.answer = '{"keys":[{"kty":"oct","kid":"a"}]}'
   await waitFor('a useless set', () => seen.keySet.includes('oct'))
-  expect(seen.status).toContain(`${place}key set ${url} keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519; all its tokens are refused`)
+  expect(seen.status).toContain(
+    `${place}key set ${url} keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519; all its tokens are rejected [PX1308]`,
+  )
 })

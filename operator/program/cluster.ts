@@ -117,7 +117,7 @@ class Replica {
       isLoopbackAllowed: false,
       memory: this.#keySetMemory,
       onChange: () => this.#translate(this.#snapshot),
-      onError: (url, error) => this.#log('warn', `key set ${url}: ${textOf(error)}; it is retried, and keys fetched before stay in force`, { code: 'PX5004' }),
+      onError: (url, error) => this.#log('warn', `key set ${url}: ${textOf(error)}; retrying, keys that were fetched before stay in use`, { code: 'PX5004' }),
     })
     this.#source = this.#watchObjects()
     this.#writer = createStatusWriter({

@@ -30,7 +30,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   const keySets = createKeySets({
     isLoopbackAllowed: true,
     onChange: () => latest && publish(latest),
-    onError: (url, error) => report({ event: 'error', message: `key set ${url}: ${textOf(error)}; it is tried again, and what was fetched before stays` }),
+    onError: (url, error) => report({ event: 'error', message: `key set ${url}: ${textOf(error)}; retrying, keys that were fetched before stay in use` }),
   })
   const publish = (load: Load): void => {
     latest = load
@@ -46,7 +46,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
     reporter.gateways(summarizeGateways(translation))
   }
   const source = await watchDirectory(directory, publish, {
-    onError: (error) => report({ event: 'error', message: `${describeFailure(directory, error)}; its last state stays` }),
+    onError: (error) => report({ event: 'error', message: `${describeFailure(directory, error)}; the last valid state stays in use` }),
   }).catch((error: unknown) => {
     throw new Error(describeFailure(directory, error), { cause: error })
   })

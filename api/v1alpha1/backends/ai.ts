@@ -27,7 +27,7 @@ export const aiBackendDefinitions: Definitions = {
       provider: ref('LLMProvider', 'The only provider. A policy can target it by `sectionName: backend`.'),
       groups: list(
         ref('PriorityGroup'),
-        'Groups of providers in priority order: the first with a provider that is not evicted gets the request. Eviction needs `policies.health.eviction`.',
+        'Groups of providers in priority order: requests go to the first group with a provider that is not evicted. Eviction needs `policies.health.eviction`.',
         1,
         8,
       ),

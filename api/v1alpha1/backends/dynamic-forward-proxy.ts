@@ -6,7 +6,7 @@ const DESTINATION = `^(${CIDR.slice(1, -1)}|(\\*\\.)?${LABEL}(\\.${LABEL})*)$`
 
 export const dynamicForwardProxyDefinitions: Definitions = {
   DynamicForwardProxyBackend: object(
-    'Sends each request to the host that its Host header names (for TLS traffic, its SNI). Any destination can be reached, so access controls must be put in place. Ports of the gateway itself, link-local and metadata addresses and, in a pod, loopback addresses are rejected with 403; a request that returns to the gateway with 508.',
+    'Sends each request to the host that its Host header names (for TLS traffic, its SNI). Clients can reach any destination: restrict them with `allow`, or with authorization policies. Ports of the gateway itself, link-local and metadata addresses and, in a pod, loopback addresses are rejected with 403; a request that returns to the gateway with 508.',
     {
       allow: set(
         { $ref: '#/$defs/Destination' },

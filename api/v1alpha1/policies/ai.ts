@@ -6,7 +6,7 @@ const fields = {
   promptGuard: ref('AIPromptGuard'),
   defaults: list(ref('FieldDefault'), 'Fields of the request body to set where the request does not.', 1, 64),
   overrides: list(ref('FieldDefault'), 'Fields of the request body to set in any case.', 1, 64),
-  transformations: list(ref('FieldTransformation'), 'Fields of the request body to compute. Wins over overrides of the same field.', 1, 64),
+  transformations: list(ref('FieldTransformation'), 'Fields of the request body to compute. Takes precedence over overrides of the same field.', 1, 64),
   modelAliases: map(
     { type: 'string' },
     'Model names that clients may use, each with the model name of the provider. A `*` in a name matches any text; an exact name takes precedence over patterns, a longer pattern over a shorter one.',
@@ -22,10 +22,10 @@ const fields = {
   ),
   unguardedRoutes: choice(
     ['Allow', 'Reject'],
-    'What happens to requests of type Passthrough, Detect or Realtime where a prompt guard, `models` of the API key or a token limit is in force: these types evade some or all of them. Allow: the request is forwarded, and the status names the paths. Reject: the response is 403. Default: Allow.',
+    'Handling of requests of type Passthrough, Detect or Realtime if a prompt guard, `models` of the API key or a token limit is in force: some or all of these do not check such requests. Allow: the request is forwarded, and the status names the paths. Reject: the response is 403. Default: Allow.',
   ),
   firstTokenTimeout: duration(
-    'Longest time from sending a streaming request to a provider until the first content of its response. A slower provider has failed: the next attempt of `traffic.retry` goes to another one, or the client gets 504. Default: none.',
+    'Longest time from sending a streaming request to a provider until the first content of its response. A slower attempt fails: `traffic.retry` repeats it at another provider, or the client gets 504. Default: none.',
     1,
   ),
   streamIdleTimeout: duration(
@@ -80,11 +80,11 @@ export const aiDefinitions: Definitions = {
   ModelPrice: object(
     'Prices per million tokens, in a currency of your choice, as decimal numbers in text such as "2.50".',
     {
-      input: price('Of input tokens.'),
-      output: price('Of output tokens.'),
-      cacheRead: price('Of input tokens that the provider had in its cache. Default: input.'),
-      cacheWrite: price('Of input tokens that the provider put into its cache. Default: input.'),
-      reasoning: price('Of output tokens that are reasoning. Default: output.'),
+      input: price('Price of input tokens.'),
+      output: price('Price of output tokens.'),
+      cacheRead: price('Price of input tokens that the provider read from its cache. Default: input.'),
+      cacheWrite: price('Price of input tokens that the provider wrote to its cache. Default: input.'),
+      reasoning: price('Price of output tokens for reasoning. Default: output.'),
     },
     ['input', 'output'],
   ),
@@ -94,7 +94,7 @@ export const aiDefinitions: Definitions = {
       cacheSystem: boolean('Cache point after the system messages.', { default: true }),
       cacheMessages: boolean('Cache point in the conversation.', { default: true }),
       cacheTools: boolean('Cache point after the tool specifications.', { default: false }),
-      minTokens: integer('Least length of the system messages, estimated as words times 1.3.', 0, 2147483647, { default: 1024 }),
+      minTokens: integer('Minimum length of the system messages, estimated as words times 1.3.', 0, 2147483647, { default: 1024 }),
     },
   ),
 }

@@ -16,7 +16,7 @@ export const backendAuthDefinitions: Definitions = {
         'Secret whose entry `Authorization` is sent as `Authorization: Bearer`; white space around it and one leading `Bearer ` are removed.',
       ),
       passthrough: object(
-        'Adds back the credential that a client authentication policy (JWT, API key) validated and removed. No effect without such a policy.',
+        'Forwards the credential that a client authentication policy (JWT, API key) verified and removed. No effect without such a policy.',
         {},
       ),
       cloudA: ref('CloudAAuth'),

@@ -2,7 +2,7 @@ import { atMostOneOf, choice, list, object, ref, type Definitions } from '../../
 
 export const backendTlsDefinitions: Definitions = {
   BackendTLS: object(
-    'Makes the proxy start TLS to the backend. With no fields set, the certificate is verified against the system CAs and SNI is taken from the destination.',
+    'TLS to the backend. Without fields, the certificate is verified against the system CAs and SNI is taken from the destination.',
     {
       mtlsCertificateRef: list(
         ref('SecretReference'),

@@ -30,7 +30,7 @@ export const extProcDefinitions: Definitions = {
     responseHeaderMode: sendMode('headers of the response'),
     responseBodyMode: bodyMode("response's"),
     responseTrailerMode: sendMode('trailers of the response; they are always sent with FullDuplexStreamed bodies'),
-    allowModeOverride: boolean('Whether the processor, with its reply to the response headers, may override the modes of response body and trailers.', {
+    allowModeOverride: boolean('Whether the processor, in its responses to headers, may override the modes of bodies and trailers that follow.', {
       default: false,
     }),
   }),

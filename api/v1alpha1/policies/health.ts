@@ -7,7 +7,7 @@ export const healthDefinitions: Definitions = {
     {
       unhealthyCondition: ref(
         'CELExpression',
-        'True means that a response is unhealthy, for example `response.code >= 500`. Default: any 5xx and every connection failure; that lowers the score but does not evict by itself.',
+        'If true, the response is unhealthy, for example `response.code >= 500`. Default: a 5xx, a grpc-status other than 0, or no response. Without `eviction`, unhealthy responses only lower the score.',
       ),
       eviction: ref('BackendEviction'),
     },
@@ -16,7 +16,7 @@ export const healthDefinitions: Definitions = {
     'Conditions and duration of the eviction of an endpoint. Either threshold suffices; with neither, one unhealthy response evicts. If all endpoints are evicted, all are used.',
     {
       duration: duration('Base time of an eviction; multiplied by the number of consecutive evictions.', 1000, '3s'),
-      restoreHealth: integer('Health score on return. Not set: the score that it had when evicted.', 0, 100),
+      restoreHealth: integer('Health score after the eviction. Not set: the score before it.', 0, 100),
       consecutiveFailures: integer('Number of consecutive unhealthy responses that evict; only a healthy response resets the count.', 0, 2147483647),
       healthThreshold: integer('An unhealthy response evicts if the health score was already below this value.', 0, 100),
     },

@@ -34,7 +34,7 @@ export const rateLimitDefinitions: Definitions = {
     "Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. If the service cannot be reached, requests fail with 500 unless failureMode is FailOpen.",
     {
       backendRef: ref('BackendObjectReference', 'The rate limit service: a Service or a ProxyBackend.'),
-      domain: ref('ShortString', 'Distinguishes the applications of one rate limit service.'),
+      domain: ref('ShortString', 'Domain of the counters: distinguishes the applications that use one rate limit service.'),
       descriptors: list(ref('RateLimitDescriptor'), 'Counters. The service applies the limits of all of them.', 1, 16),
       failureMode: choice(
         ['FailClosed', 'FailOpen'],
@@ -55,7 +55,9 @@ export const rateLimitDefinitions: Definitions = {
         1,
         16,
       ),
-      unit: choice(['Requests', 'Tokens'], 'Cost of a request: 1, or the LLM tokens it took, charged when the response has ended.', { default: 'Requests' }),
+      unit: choice(['Requests', 'Tokens'], 'Cost of a request: 1, or the LLM tokens that it used, charged when the response has ended.', {
+        default: 'Requests',
+      }),
     },
     ['entries'],
   ),

@@ -13,7 +13,7 @@ type Report = (path: Path, text: string) => void
 
 function checkMatch({ value }: { value: string }, path: Path, report: Report): void {
   const regex = compileRegex(value)
-  if (isRegexError(regex)) report([...path, 'value'], `is not a regular expression of RE2 syntax: ${regex.error}; it matches nothing`)
+  if (isRegexError(regex)) report([...path, 'value'], `is not a valid RE2 expression: ${regex.error}; it matches nothing`)
 }
 
 /** Checks whose results the operator would report in a status, by definition. */
@@ -25,14 +25,14 @@ export const checks: Readonly<Record<CheckedDefinition, (value: never, path: Pat
   Regex: ({ matches = [] }: { matches?: string[] }, path, report) => {
     for (const [index, pattern] of matches.entries()) {
       const regex = compileRegex(pattern)
-      if (isRegexError(regex)) report([...path, 'matches', index], `is not a regular expression of RE2 syntax: ${regex.error}; it rejects everything`)
+      if (isRegexError(regex)) report([...path, 'matches', index], `is not a valid RE2 expression: ${regex.error}; it rejects everything`)
     }
   },
   PathMatch: checkMatch,
   ValueMatch: checkMatch,
   JWKS: ({ inline }: { inline?: string }, path, report) => {
     const problem = inline === undefined ? undefined : findKeySetProblem(inline)
-    if (problem !== undefined) report([...path, 'inline'], `${problem}; all its tokens are refused`)
+    if (problem !== undefined) report([...path, 'inline'], `${problem}; all its tokens are rejected`)
   },
   BasicAuthentication: ({ users = [] }: { users?: string[] }, path, report) => {
     for (const [index, line] of users.entries()) {

@@ -80,12 +80,12 @@ test('values that cannot work are reported by file, line, column and path, and t
   expect(warnings.map((warning) => warning.replace(`${directory}/`, ''))).toEqual([
     expect.stringContaining(`config.yaml:7:71: ${at}.policies.authorization.policy.matchExpressions[1]: `),
     expect.stringContaining(`config.yaml:10:25: ${at}.policies.transformation.request.metadata.who: `),
-    `config.yaml:11:63: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are refused [PX3010]`,
+    `config.yaml:11:63: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are rejected [PX3010]`,
     expect.stringContaining(`config.yaml:12:40: ${at}.policies.basicAuthentication.users[0]: has a hash of no known format`),
     expect.stringMatching(
-      /^config\.yaml:13:52: binds\[0\]\.listeners\[0\]\.routes\[0\]\.matches\[0\]\.path\.value: is not .*RE2 syntax: .*; it matches nothing \[PX3010\]$/,
+      /^config\.yaml:13:52: binds\[0\]\.listeners\[0\]\.routes\[0\]\.matches\[0\]\.path\.value: is not a valid RE2 expression: .*; it matches nothing \[PX3010\]$/,
     ),
-    expect.stringContaining(`config.yaml:13:121: ${at}.matches[1].headers[0].value: is not a regular expression of RE2 syntax`),
+    expect.stringContaining(`config.yaml:13:121: ${at}.matches[1].headers[0].value: is not a valid RE2 expression`),
   ])
   expect(warnings[0]).toMatch(/nobody.*; it fails whenever it is evaluated \[PX3010\]$/)
   expect(warnings.join()).not.toContain('secret')

@@ -28,7 +28,7 @@ function checkType(field: string, type: string, value: string, types: readonly s
   if (!types.includes(type)) problems.push(`${field} match type ${type} is not supported; use ${types.join(', ')}`)
   else if (type === 'RegularExpression') {
     const error = checkPattern(value)
-    if (error !== undefined) problems.push(`${field} pattern ${value} is not a regular expression of RE2 syntax: ${error}`)
+    if (error !== undefined) problems.push(`${field} pattern "${value}" is not a valid RE2 expression: ${error}`)
   }
 }
 

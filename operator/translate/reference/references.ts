@@ -292,8 +292,7 @@ class Resolver {
     if (name === 'Regex') {
       for (const pattern of (value['matches'] ?? []) as string[]) {
         const error = checkPattern(pattern)
-        if (error !== undefined)
-          this.#fail([...path, 'matches'], `pattern ${pattern} is not a regular expression of RE2 syntax: ${error}`, 'PX1310', 'expression')
+        if (error !== undefined) this.#fail([...path, 'matches'], `pattern "${pattern}" is not a valid RE2 expression: ${error}`, 'PX1310', 'expression')
       }
     }
     if (name === 'AgentRuntime') {

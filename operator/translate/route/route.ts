@@ -115,7 +115,9 @@ export function outcomeOf(ruleCount: number, broken: readonly RuleFault[], refs:
   return {
     targets: refs.targets,
     ...(unresolved ? { unresolved } : {}),
-    ...(first ? { rejected: { reason: first.fault.reason, message: `no rule is valid: ${list}` } } : {}),
+    ...(first
+      ? { rejected: { reason: first.fault.reason, message: broken.map(({ index, fault: { message } }) => `rule ${index} is invalid: ${message}`).join('; ') } }
+      : {}),
     ...(broken.length > 0 && !first ? { partial: `Dropped Rule ${list}; requests that match get 500` } : {}),
   }
 }
