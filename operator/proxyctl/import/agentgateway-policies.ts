@@ -10,8 +10,24 @@ export interface RoutePolicies {
   readonly backend: Readonly<Record<string, unknown>>
 }
 
-/** Policies that admit or reject requests: leaving them out would open the route. */
-const protective = ['jwtAuth', 'apiKey', 'basicAuth', 'extAuthz', 'mcpAuthentication', 'remoteRateLimit', 'networkAuthorization'] as const
+/** Policies that are carried over, of routes and of destinations. */
+const forDestinations: readonly string[] = ['ai', 'backendAuth', 'backendTLS', 'mcpAuthorization']
+const forRoutes: readonly string[] = [
+  ...forDestinations,
+  'authorization',
+  'cors',
+  'csrf',
+  'directResponse',
+  'localRateLimit',
+  'requestHeaderModifier',
+  'requestRedirect',
+  'responseHeaderModifier',
+  'retry',
+  'timeout',
+  'urlRewrite',
+]
+/** Policies that reject no request. All others may be what protects a route, also those that this version does not know. */
+const harmless: ReadonlySet<string> = new Set(['a2a', 'accessLog', 'health', 'hostRewrite', 'http', 'requestMirror', 'tcp', 'tracing', 'transformations'])
 
 const routeTypes: Readonly<Record<string, string>> = {
   completions: 'Completions',
@@ -27,24 +43,27 @@ const routeTypes: Readonly<Record<string, string>> = {
  */
 export function importOwnPolicies(source: ImportSource | undefined): RoutePolicies['backend'] | undefined {
   if (source === undefined) return {}
-  const lost = protectiveOf(source)
+  const lost = protectiveOf(source, forDestinations)
   for (const name of lost) source.lose(name, 'is not carried over, and the destination is left out')
-  return lost.length > 0 ? undefined : importBackendPolicies(source)
+  const ai = source.object('ai')
+  const isGuarded = ai?.has('promptGuard') === true
+  if (isGuarded) ai?.lose('promptGuard', 'is not carried over, and the destination is left out')
+  return lost.length > 0 || isGuarded ? undefined : importBackendPolicies(source)
 }
 
-/** Whether a value has, on any level, a policy that admits or rejects requests. */
-export const isProtective = (value: unknown): boolean =>
-  new RegExp(`"(?:${[...protective, 'authorization', 'promptGuard'].join('|')})":`).test(JSON.stringify(value))
+/** Whether a value has, on any level, a policy that may admit or reject requests. */
+export const isProtective = (value: unknown): boolean => /"(?:policy|policies|\w*[aA]uth\w*|oidc|promptGuard|\w*RateLimit)":/.test(JSON.stringify(value))
 
-/** Protective policies that are not supported. */
-const protectiveOf = (source: ImportSource): string[] => protective.filter((name) => source.has(name))
+/** Policies that may protect the route or destination and are not carried over. */
+const protectiveOf = (source: ImportSource, known: readonly string[]): string[] =>
+  source.names.filter((name) => source.has(name) && !known.includes(name) && !harmless.has(name))
 
 export function importRoutePolicies(source: ImportSource | undefined): RoutePolicies {
   if (source === undefined) return { backend: {} }
   const backend = importBackendPolicies(source)
   const jwt = importJwt(source)
   const rules = importRules(source, 'authorization')
-  const lost = protectiveOf(source).filter((name) => name !== 'jwtAuth' || jwt === undefined)
+  const lost = protectiveOf(source, forRoutes).filter((name) => name !== 'jwtAuth' || jwt === undefined)
   for (const name of lost) source.lose(name, REJECTED)
   const guarded = source.object('ai')
   const isGuarded = guarded?.has('promptGuard') === true

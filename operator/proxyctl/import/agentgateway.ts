@@ -5,6 +5,7 @@ import { compact, ImportSource, REJECT_ALL, REJECTED, type Imported, type Loss }
 const providerNames: Readonly<Record<string, string>> = {
   openAI: 'openai',
   openai: 'openai',
+  ollama: 'openai',
   azureOpenAI: 'azureOpenAI',
   azure: 'azureOpenAI',
   anthropic: 'anthropic',
@@ -35,7 +36,7 @@ export function importAgentgateway(config: unknown): Imported {
   const isOpen = others.length === 0
   const binds = source
     .list('binds')
-    .map((bind) => ({ port: bind.number('port') ?? 0, listeners: bind.list('listeners').map((listener) => importListener(listener, isOpen)) }))
+    .map((bind) => ({ port: bind.number('port') ?? 0, listeners: bind.list('listeners').flatMap((listener) => importListener(listener, isOpen)) }))
   const llm = importModels(source.object('llm'))
   const mcp = importServers(source.object('mcp'))
   const settings = importProcess(source.object('config'))
@@ -53,18 +54,23 @@ function importProcess(config: ImportSource | undefined): object | undefined {
   })
 }
 
-function importListener(listener: ImportSource, isOpen: boolean): object {
+function importListener(listener: ImportSource, isOpen: boolean): object[] {
   const protocol = listener.text('protocol')
-  if (protocol === 'HBONE') listener.lose('protocol', 'HBONE is not supported')
+  const isSecure = protocol === 'HTTPS' || protocol === 'TLS'
+  if (protocol === 'HBONE' || (isSecure && listener.object('tls')?.has('cert') !== true)) {
+    for (const name of listener.names) listener.take(name)
+    listener.lose('', protocol === 'HBONE' ? 'has protocol HBONE, which is not supported' : 'has no tls.cert; certificates of a mesh are not supported')
+    return []
+  }
   const tls = listener.object('tls')
   const own = listener.object('policies')
   const { traffic, filters, timeouts, retry } = importRoutePolicies(own)
   if (compact({ filters, timeouts, retry }) !== undefined) own?.lose('', 'has filters, timeouts or retries for all routes; add them to each route')
-  return (
+  return [
     compact({
       name: listener.text('name'),
       hostname: listener.text('hostname'),
-      protocol: protocol === 'HBONE' ? undefined : protocol,
+      protocol,
       tls: tls && compact({ cert: tls.text('cert'), key: tls.text('key'), clientCa: tls.text('root') }),
       policies: isOpen ? traffic : { ...traffic, ...REJECT_ALL },
       routes: listener.list('routes').map(importRoute),
@@ -75,8 +81,8 @@ function importListener(listener: ImportSource, isOpen: boolean): object {
           backends: route.list('backends').flatMap((backend) => importBackend(backend, {})),
         }),
       ),
-    }) ?? {}
-  )
+    }) ?? {},
+  ]
 }
 
 function importRoute(route: ImportSource): object {
@@ -247,21 +253,30 @@ function importMcp(mcp: ImportSource, common: Common): object[] {
   return [compact({ mcp: compact({ targets, sessionRouting: mode?.toLowerCase() === 'stateless' ? 'Stateless' : undefined, prefixMode }), ...common }) ?? {}]
 }
 
+/** Fields of a model that protect nothing. */
+const modelFields: ReadonlySet<string> = new Set(['name', 'provider', 'params', 'visibility', 'defaults', 'overrides', 'transformation', 'health'])
+
 /** Section `llm`. */
 function importModels(llm: ImportSource | undefined): object | undefined {
   if (llm === undefined) return undefined
   const models: Record<string, unknown> = {}
   for (const model of llm.list('models')) {
     const name = model.text('name') ?? ''
-    const ours = providerNames[model.text('provider') ?? '']
+    const kind = model.text('provider') ?? ''
+    const ours = providerNames[kind]
     const params = model.object('params')
-    if (ours === undefined || name === '' || name.includes('*') || Object.hasOwn(models, name)) {
+    const isGuarded = model.names.some((field) => !modelFields.has(field))
+    if (ours === undefined || name === '' || name.includes('*') || Object.hasOwn(models, name) || isGuarded) {
       for (const field of params?.names ?? []) params?.take(field)
-      model.lose('', ours === undefined ? 'has a provider that is not supported' : 'is a pattern or a second entry of a name; list models one by one')
+      const reason = isGuarded
+        ? `has fields that may protect it: only ${[...modelFields].join(', ')} are carried over or ignored`
+        : 'is a pattern or a second entry of a name; list models one by one'
+      model.lose('', ours === undefined ? 'has a provider that is not supported' : reason)
       for (const field of model.names) model.take(field)
       continue
     }
-    const [apiKey, base] = [params?.text('apiKey'), params?.text('baseUrl')]
+    const isLocal = kind === 'ollama'
+    const [apiKey, base] = [params?.text('apiKey'), params?.text('baseUrl') ?? (isLocal ? 'http://localhost:11434/v1' : undefined)]
     models[name] = { [ours]: { ...providerFields(ours, params ?? new ImportSource({}, '', [])), ...compact({ apiKey, url: base }) } }
   }
   if (Object.keys(models).length === 0) return undefined

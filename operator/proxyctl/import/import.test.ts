@@ -261,6 +261,30 @@ describe('import of agentgateway', () => {
   })
 })
 
+test('import of agentgateway never opens a route, also for policies that it does not know', async () => {
+  const { config, lost } = await runImport(
+    'binds: [{ port: 3000, listeners: [{ routes: [{ policies: { oidc: { issuer: a } }, backends: [{ host: "a:1" }] }, { policies: { a2a: {} }, backends: [{ host: "a:1" }] }, { backends: [{ host: "a:1", policies: { guard: {} } }] }] }, { name: mesh, protocol: HTTPS }] }]\n',
+  )
+  expect(config).toEqual({
+    binds: [
+      {
+        port: 3000,
+        listeners: [
+          {
+            routes: [
+              { policies: { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } }, backends: [{ host: 'a:1' }] },
+              { backends: [{ host: 'a:1' }] },
+              {},
+            ],
+          },
+        ],
+      },
+    ],
+  })
+  const routes = 'binds[0].listeners[0].routes'
+  expect(lost).toEqual([`${routes}[0].policies.oidc`, `${routes}[1].policies.a2a`, `${routes}[2].backends[0].policies.guard`, 'binds[0].listeners[1]'])
+})
+
 describe('import of another file', () => {
   test.each([
     ['is not YAML', 'a: [1', 'stdin'],

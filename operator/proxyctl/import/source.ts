@@ -21,7 +21,7 @@ export class ImportSource {
   readonly #fields: Readonly<Record<string, unknown>>
   readonly #losses: Loss[]
   readonly #taken = new Set<string>()
-  readonly #inner: ImportSource[] = []
+  readonly #inner = new Map<string, ImportSource>()
 
   constructor(value: unknown, path: string, losses: Loss[]) {
     this.#fields = isObject(value) ? value : {}
@@ -88,7 +88,7 @@ export class ImportSource {
   /** Reports all fields that were not taken, those of inner objects included. */
   finish(): void {
     for (const name of this.names) if (!this.#taken.has(name) && this.has(name)) this.lose(name, 'has no equivalent, or is not supported by import')
-    for (const inner of this.#inner) inner.finish()
+    for (const inner of this.#inner.values()) inner.finish()
   }
 
   #peek(name: string): unknown {
@@ -96,8 +96,8 @@ export class ImportSource {
   }
 
   #open(value: unknown, name: string): ImportSource {
-    const inner = new ImportSource(value, this.path === '' ? name : `${this.path}.${name}`, this.#losses)
-    this.#inner.push(inner)
+    const inner = this.#inner.get(name) ?? new ImportSource(value, this.path === '' ? name : `${this.path}.${name}`, this.#losses)
+    this.#inner.set(name, inner)
     return inner
   }
 }
