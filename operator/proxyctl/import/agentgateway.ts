@@ -56,7 +56,8 @@ function importProcess(config: ImportSource | undefined): object | undefined {
 
 function importListener(listener: ImportSource, isOpen: boolean): object[] {
   const protocol = listener.text('protocol')
-  const isSecure = protocol === 'HTTPS' || protocol === 'TLS'
+  const isPassthrough = protocol === 'TLS' && !listener.has('tls')
+  const isSecure = (protocol === 'HTTPS' || protocol === 'TLS') && !isPassthrough
   if (protocol === 'HBONE' || (isSecure && listener.object('tls')?.has('cert') !== true)) {
     for (const name of listener.names) listener.take(name)
     listener.lose('', protocol === 'HBONE' ? 'has protocol HBONE, which is not supported' : 'has no tls.cert; certificates of a mesh are not supported')
@@ -71,7 +72,7 @@ function importListener(listener: ImportSource, isOpen: boolean): object[] {
       name: listener.text('name'),
       hostname: listener.text('hostname'),
       protocol,
-      tls: tls && compact({ cert: tls.text('cert'), key: tls.text('key'), clientCa: tls.text('root') }),
+      tls: isPassthrough ? { mode: 'Passthrough' } : tls && compact({ cert: tls.text('cert'), key: tls.text('key'), clientCa: tls.text('root') }),
       policies: isOpen ? traffic : { ...traffic, ...REJECT_ALL },
       routes: listener.list('routes').map(importRoute),
       tcpRoutes: listener.list('tcpRoutes').map((route) =>

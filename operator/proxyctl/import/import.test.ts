@@ -285,6 +285,15 @@ test('import of agentgateway never opens a route, also for policies that it does
   expect(lost).toEqual([`${routes}[0].policies.oidc`, `${routes}[1].policies.a2a`, `${routes}[2].backends[0].policies.guard`, 'binds[0].listeners[1]'])
 })
 
+test('import of agentgateway passes TLS through where a listener has no certificate', async () => {
+  const { config, lost } = await runImport(
+    'binds: [{ port: 443, listeners: [{ protocol: TLS, tcpRoutes: [{ hostnames: [a.example], backends: [{ host: "a:443" }] }] }] }]\n',
+  )
+  const tcpRoutes = [{ hostnames: ['a.example'], backends: [{ host: 'a:443' }] }]
+  expect(config).toEqual({ binds: [{ port: 443, listeners: [{ protocol: 'TLS', tls: { mode: 'Passthrough' }, tcpRoutes }] }] })
+  expect(lost).toEqual([])
+})
+
 describe('import of another file', () => {
   test.each([
     ['is not YAML', 'a: [1', 'stdin'],
