@@ -1,5 +1,5 @@
 import { SharedHeldBytes } from '../http/budget.ts'
-import { SESSION_CELLS } from './sessions.ts'
+import { allocateSessions, type SessionMemory } from './sessions.ts'
 import { allocateCells } from '../runtime/shared-cells.ts'
 import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 
@@ -12,7 +12,7 @@ export interface SharedMemory {
   /** SharedHeldBytes: the main thread, then the workers. */
   readonly held: SharedArrayBuffer
   /** See SharedSessions. */
-  readonly sessions: SharedArrayBuffer
+  readonly sessions: SessionMemory
   /** Time of the last beat of each worker, nanoseconds of `process.hrtime.bigint()`. */
   readonly beats: SharedArrayBuffer
 }
@@ -22,7 +22,7 @@ const CELLS = 32_768
 
 export const allocateMemory = (workers: number): SharedMemory => ({
   cells: allocateCells(CELLS),
-  sessions: allocateCells(SESSION_CELLS),
+  sessions: allocateSessions(),
   epoch: SharedHealthTable.allocateEpoch(),
   held: SharedHeldBytes.allocate(workers + 1),
   beats: new SharedArrayBuffer(workers * BigInt64Array.BYTES_PER_ELEMENT),

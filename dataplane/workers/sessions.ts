@@ -1,51 +1,53 @@
 import type { SessionSharing } from '../mcp/session/sharing.ts'
-import { SharedCells } from '../runtime/shared-cells.ts'
+import { allocateCells, SharedCells } from '../runtime/shared-cells.ts'
 
-/** Cells for sessions: 4 MiB if all are in use. Separate from others, because clients choose how many there are. */
-export const SESSION_CELLS = 65_536
+/** Memory of SharedSessions: two tables, so that sessions that end take no cells from those that a worker holds. */
+export interface SessionMemory {
+  readonly holders: SharedArrayBuffer
+  readonly ended: SharedArrayBuffer
+}
 
-/** Words of a cell: the number of the worker thread that holds the session, or 0; whether the session ended. */
-const HOLDER = 0
-const ENDED = 1
+/** Cells of each table: 4 MiB if all are in use. Apart from the cells of limits, because clients choose how many there are. */
+const SESSION_CELLS = 65_536
+
+export const allocateSessions = (): SessionMemory => ({ holders: allocateCells(SESSION_CELLS), ended: allocateCells(SESSION_CELLS) })
 
 /** Which worker thread holds a session, and which sessions have ended. `number` is that of this thread; a replacement has another one. */
 export class SharedSessions implements SessionSharing {
-  readonly #cells: SharedCells
+  readonly #holders: SharedCells
+  readonly #ended: SharedCells
   readonly #number: number
 
-  constructor(memory: SharedArrayBuffer, number: number) {
-    this.#cells = new SharedCells(memory)
+  constructor({ holders, ended }: SessionMemory, number: number) {
+    this.#holders = new SharedCells(holders)
+    this.#ended = new SharedCells(ended)
     this.#number = number
   }
 
   claim(id: string): void {
-    this.#set(id, HOLDER, this.#number)
+    this.#hold(id, this.#number)
   }
 
   release(id: string): void {
-    if (this.holderOf(id) === this.#number) this.#set(id, HOLDER, 0)
+    if (this.holderOf(id) === this.#number) this.#hold(id, 0)
   }
 
   end(id: string): void {
-    this.#set(id, ENDED, 1)
+    this.#ended.open(id, () => undefined)
   }
 
   hasEnded(id: string): boolean {
-    return this.#get(id, ENDED) === 1
+    return this.#ended.find(id) !== undefined
   }
 
   /** Number of the thread that holds a session; 0: none. */
   holderOf(id: string): number {
-    return this.#get(id, HOLDER)
+    const cell = this.#holders.find(id)?.touch()
+    return cell === undefined ? 0 : Number(Atomics.load(cell.content, 0))
   }
 
-  #set(id: string, word: number, value: number): void {
-    const cell = this.#cells.open(id, () => undefined)
-    if (cell !== undefined) Atomics.store(cell.content, word, BigInt(value))
-  }
-
-  #get(id: string, word: number): number {
-    const cell = this.#cells.find(id)?.touch()
-    return cell === undefined ? 0 : Number(Atomics.load(cell.content, word))
+  #hold(id: string, number: number): void {
+    const cell = this.#holders.open(id, () => undefined)
+    if (cell !== undefined) Atomics.store(cell.content, 0, BigInt(number))
   }
 }
