@@ -53,6 +53,7 @@ export function connectionSettings({ tcp, tls, http }: EffectiveFrontend): Conne
       ...(http?.http2FrameSize !== undefined && { maxFrame: http.http2FrameSize }),
       ...setting('keepAliveMs', parseTimeout(http?.http2KeepaliveInterval)),
       ...setting('keepAliveTimeoutMs', parseTimeout(http?.http2KeepaliveTimeout)),
+      ...setting('tunnelIdleMs', idleMs),
       ...(http?.headersWithUnderscores !== undefined && { underscores: http.headersWithUnderscores }),
     },
     ...(handshakeMs !== undefined && { handshakeMs }),

@@ -15,6 +15,8 @@ export interface Http2Settings {
   /** Interval between pings. */
   readonly keepAliveMs: number
   readonly keepAliveTimeoutMs: number
+  /** Timeout of a tunnel without a byte in either direction. */
+  readonly tunnelIdleMs: number
   /** What happens to fields, trailers too, with underscores in their names. */
   readonly underscores: Underscores
 }
@@ -28,6 +30,7 @@ export const defaultHttp2Settings: Http2Settings = {
   idleMs: 600_000,
   keepAliveMs: 0,
   keepAliveTimeoutMs: 20_000,
+  tunnelIdleMs: 600_000,
   underscores: 'Allow',
 }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { HeaderList } from '../../http/headers.ts'
 import type { RequestHead } from '../../http/message.ts'
 import { isFramingSpelling } from '../../http/names.ts'
@@ -21,6 +22,7 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
   let target: string | undefined
   let receivedScheme: string | undefined
   let authority: string | undefined
+  let protocol: string | undefined
   let host: string | undefined
   let cookie = -1
   let contentLength: number | undefined
@@ -47,6 +49,10 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
         break
       case ':scheme':
         receivedScheme = onlyOne(receivedScheme, value)
+        fieldsStart = i + 2
+        break
+      case ':protocol':
+        protocol = onlyOne(protocol, value)
         fieldsStart = i + 2
         break
       case 'host':
@@ -86,31 +92,57 @@ export function parseHttp2Request(raw: readonly string[], scheme: 'http' | 'http
         if (!name.includes('_') || (acceptsUnderscores(underscores) && !isFramingSpelling(name))) fields.push(name, value)
     }
   }
-  if (method === undefined) throw new StreamError(PROTOCOL_ERROR, 'request without :method')
-  const isConnect = method === 'CONNECT'
-  if (isConnect) {
-    if (receivedScheme !== undefined || target !== undefined || authority === undefined) throw new StreamError(PROTOCOL_ERROR, 'CONNECT has :authority only')
-  } else if (!receivedScheme || !target) throw new StreamError(PROTOCOL_ERROR, 'request without :scheme or :path')
+  const isConnect = checkPseudoHeaders(method, receivedScheme, target, authority, protocol)
+  // Extended CONNECT is a request for an upgrade (RFC 8441 §4), so it is routed like one of HTTP/1.1.
+  if (protocol !== undefined) method = 'GET'
+  method ??= ''
   target ??= ''
   if (!isToken(method)) throw new MessageError(400, 'invalid method')
   if (!isConnect && target !== '*' && !isOriginForm(target)) throw new MessageError(400, 'invalid :path')
   if (target === '*' && method !== 'OPTIONS') throw new MessageError(400, ':path * is for OPTIONS only')
-  if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase())
-    throw new MessageError(400, 'host differs from :authority')
-  authority ??= host ?? ''
-  if (authority !== '' && !isAuthority(authority)) throw new MessageError(400, 'invalid :authority')
+  const headers = new HeaderList(fields)
+  // HTTP/1.1 upstreams require it; over HTTP/2 it does not exist (RFC 8441 §5.1).
+  if (protocol !== undefined) headers.set('sec-websocket-key', randomBytes(16).toString('base64'))
   const request: RequestHead = {
     method,
     target,
     scheme,
-    authority,
+    authority: resolveAuthority(authority, host),
     version: 'HTTP/2',
-    headers: new HeaderList(fields),
+    headers,
     body: undefined,
-    upgrade: undefined,
+    upgrade: protocol?.toLowerCase(),
     acceptsTrailers,
   }
   return { request, contentLength, expectsContinue }
+}
+
+/** Checks which pseudo-header fields a request has (RFC 9113 §8.3.1, §8.5). Returns whether it is CONNECT without `:protocol`. */
+function checkPseudoHeaders(
+  method: string | undefined,
+  scheme: string | undefined,
+  target: string | undefined,
+  authority: string | undefined,
+  protocol: string | undefined,
+): boolean {
+  if (method === undefined) throw new StreamError(PROTOCOL_ERROR, 'request without :method')
+  if (method === 'CONNECT' && protocol === undefined) {
+    if (scheme !== undefined || target !== undefined || authority === undefined) throw new StreamError(PROTOCOL_ERROR, 'CONNECT has :authority only')
+    return true
+  }
+  if (!scheme || !target) throw new StreamError(PROTOCOL_ERROR, 'request without :scheme or :path')
+  if (protocol === undefined) return false
+  if (method !== 'CONNECT' || authority === undefined) throw new StreamError(PROTOCOL_ERROR, ':protocol without CONNECT or :authority')
+  if (protocol.toLowerCase() !== 'websocket') throw new MessageError(501, ':protocol is not websocket')
+  return false
+}
+
+/** The authority of a request, which `host` may repeat. */
+function resolveAuthority(received: string | undefined, host: string | undefined): string {
+  if (received !== undefined && host !== undefined && received.toLowerCase() !== host.toLowerCase()) throw new MessageError(400, 'host differs from :authority')
+  const authority = received ?? host ?? ''
+  if (authority !== '' && !isAuthority(authority)) throw new MessageError(400, 'invalid :authority')
+  return authority
 }
 
 function onlyOne(known: string | undefined, value: string): string {

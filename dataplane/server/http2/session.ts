@@ -8,6 +8,7 @@ import {
   PROTOCOL_ERROR,
   REFUSED_STREAM,
   settingBytes,
+  SETTINGS_ENABLE_CONNECT_PROTOCOL,
   SETTINGS_INITIAL_WINDOW_SIZE,
   SETTINGS_MAX_CONCURRENT_STREAMS,
   SETTINGS_MAX_FRAME_SIZE,
@@ -50,7 +51,7 @@ class ServerConnection extends Http2Connection<Http2ServerStream> implements Htt
   readonly options: Http2Options
   readonly scheme: 'http' | 'https'
   readonly settings: Http2Settings
-  readonly #deadlines: Deadlines
+  readonly deadlines: Deadlines
   /** Requests whose handler has not returned; those of streams that were reset count too. */
   #running = 0
   #skipped: { readonly from: number; readonly to: number }[] = []
@@ -69,20 +70,21 @@ class ServerConnection extends Http2Connection<Http2ServerStream> implements Htt
     this.options = options
     this.settings = settings
     this.scheme = options.connection.tls === undefined ? 'http' : 'https'
-    this.#deadlines = deadlines
+    this.deadlines = deadlines
   }
 
   begin(initial: Buffer | undefined): void {
     const { settings } = this
-    this.#deadlines.add(this)
+    this.deadlines.add(this)
     this.#becomeIdle()
-    if (settings.keepAliveMs > 0) this.#pingAtMs = this.#deadlines.nowMs + settings.keepAliveMs
+    if (settings.keepAliveMs > 0) this.#pingAtMs = this.deadlines.nowMs + settings.keepAliveMs
     this.#schedule()
     this.open(
       settingBytes(SETTINGS_MAX_CONCURRENT_STREAMS, settings.maxConcurrentStreams) +
         settingBytes(SETTINGS_INITIAL_WINDOW_SIZE, settings.streamWindow) +
         settingBytes(SETTINGS_MAX_FRAME_SIZE, settings.maxFrame) +
-        settingBytes(SETTINGS_MAX_HEADER_LIST_SIZE, settings.maxHeaderList),
+        settingBytes(SETTINGS_MAX_HEADER_LIST_SIZE, settings.maxHeaderList) +
+        settingBytes(SETTINGS_ENABLE_CONNECT_PROTOCOL, 1),
       initial,
     )
   }
@@ -97,7 +99,7 @@ class ServerConnection extends Http2Connection<Http2ServerStream> implements Htt
     // Requests in transit are still served, because the client learns of the shutdown before any stream is refused.
     this.goaway(MAX_STREAM_ID, NO_ERROR)
     this.ping(DRAIN)
-    this.#closeAtMs = this.#deadlines.nowMs + NOTICE_MS
+    this.#closeAtMs = this.deadlines.nowMs + NOTICE_MS
     this.#schedule()
   }
 
@@ -109,7 +111,7 @@ class ServerConnection extends Http2Connection<Http2ServerStream> implements Htt
   }
 
   expire(): void {
-    const now = this.#deadlines.nowMs
+    const now = this.deadlines.nowMs
     if (now >= this.#closeAtMs || now >= this.#idleAtMs) this.#closeInOrder()
     if (now >= this.#pingAtMs) this.#keepAlive(now)
     this.#schedule()
@@ -194,17 +196,17 @@ class ServerConnection extends Http2Connection<Http2ServerStream> implements Htt
     if (payload === DRAIN && this.#isDraining) this.#closeInOrder()
     if (payload !== KEEP_ALIVE || !this.#isPinging) return
     this.#isPinging = false
-    this.#pingAtMs = this.#deadlines.nowMs + this.settings.keepAliveMs
+    this.#pingAtMs = this.deadlines.nowMs + this.settings.keepAliveMs
     this.#schedule()
   }
 
   protected override onClosed(): void {
-    this.#deadlines.remove(this)
+    this.deadlines.remove(this)
     this.options.onClose?.()
   }
 
   #becomeIdle(): void {
-    this.#idleAtMs = this.settings.idleMs > 0 ? this.#deadlines.nowMs + this.settings.idleMs : Infinity
+    this.#idleAtMs = this.settings.idleMs > 0 ? this.deadlines.nowMs + this.settings.idleMs : Infinity
   }
 
   #keepAlive(now: number): void {

@@ -1,5 +1,7 @@
 import { ProxyError } from '../../exchange/error.ts'
 import { Exchange } from '../../exchange/exchange.ts'
+import type { Deadlines } from '../../http/deadlines.ts'
+import type { ResponseHead, UpgradedSocket } from '../../http/message.ts'
 import { MessageError } from '../../http/syntax.ts'
 import { CANCEL, INTERNAL_ERROR, NO_ERROR, PROTOCOL_ERROR, StreamError } from '../../http2/frames.ts'
 import { Http2Stream, type StreamOwner } from '../../http2/stream.ts'
@@ -7,12 +9,14 @@ import { hasResponseBody, requestFailure, setErrorResponse, unsentFailure } from
 import { parseHttp2Request } from './request.ts'
 import { encodeResponseHead, encodeStatus, textResponse } from './response.ts'
 import type { Http2Options, Http2Settings } from './options.ts'
+import { Tunnel } from './tunnel.ts'
 
 /** The connection of a stream. */
 export interface ServerStreamOwner extends StreamOwner {
   readonly options: Http2Options
   readonly scheme: 'http' | 'https'
   readonly settings: Http2Settings
+  readonly deadlines: Deadlines
   /** The handler of a request was called, and has returned. */
   handlerStarted(): void
   handlerReturned(): void
@@ -33,6 +37,8 @@ export class Http2ServerStream extends Http2Stream {
   #owesContinue = false
   #hasReturned = false
   #hasResponse = false
+  #isTunnel = false
+  #isTunnelClosed = false
   #requestError: MessageError | undefined = undefined
   #afterRequest: (() => void) | undefined = undefined
 
@@ -58,9 +64,10 @@ export class Http2ServerStream extends Http2Stream {
     }
     const { request } = parsed
     if (!endStream) {
-      this.expectBody(parsed.contentLength)
+      this.expectBody(request.upgrade === undefined ? parsed.contentLength : undefined)
       if (request.method === 'CONNECT') this.isBodyOver = true
-      else {
+      // Before the upstream has accepted a tunnel, its bytes stay in the window.
+      else if (request.upgrade === undefined) {
         this.#hasRequestBody = true
         this.#owesContinue = parsed.expectsContinue
         request.body = this
@@ -110,6 +117,7 @@ export class Http2ServerStream extends Http2Stream {
 
   protected override onRemoteEnd(): void {
     this.#afterRequest?.()
+    if (this.#isTunnel && this.isLocalEnded && this.#exchange !== undefined) this.#finish(this.#exchange)
   }
 
   override receiveHeaders(fields: readonly string[], endStream: boolean): void {
@@ -164,6 +172,9 @@ export class Http2ServerStream extends Http2Stream {
       if (this.#exchange !== undefined) this.#finish(exchange)
       return
     }
+    const { upgrade } = exchange.request
+    if (response?.upgraded !== undefined && upgrade !== undefined) return this.#switch(exchange, response, response.upgraded)
+    if (upgrade !== undefined) this.cancel()
     if (response?.upgraded !== undefined || response === undefined || response.status < 200) {
       // HTTP/2 has no upgrades (RFC 9113 §8.6), so the request contained none.
       response?.upgraded?.socket.destroy()
@@ -182,7 +193,32 @@ export class Http2ServerStream extends Http2Stream {
     this.sendMessage(block, response.headers, hasBody ? response.body : undefined)
   }
 
+  /** Accepts a tunnel: 200 instead of 101 (RFC 8441 §5). */
+  #switch(exchange: Exchange, response: ResponseHead, upgraded: UpgradedSocket): void {
+    const { settings, deadlines } = this.owner
+    response.headers.remove('sec-websocket-accept')
+    let block
+    try {
+      block = encodeResponseHead({ ...response, status: 200, body: undefined }, true)
+    } catch (error) {
+      upgraded.socket.destroy()
+      return this.#answer(exchange, new ProxyError('UPGRADE_FAILED', { cause: error }))
+    }
+    this.#isTunnel = true
+    this.#hasResponse = true
+    const tunnel = new Tunnel(upgraded, this, settings.tunnelIdleMs, deadlines, {
+      onIdle: () => this.cut('timeout'),
+      onClosed: () => {
+        this.#isTunnelClosed = true
+        if (this.isLocalEnded && !this.isClosed) this.onSent()
+      },
+    })
+    this.sendMessage(block, response.headers, tunnel)
+  }
+
   protected override onSent(): void {
+    // The client may still send to an upstream that has ended its side.
+    if (this.#isTunnel && !this.isRemoteEnded && !this.#isTunnelClosed) return
     if (this.#exchange !== undefined) this.#finish(this.#exchange)
     // The client may stop sending (RFC 9113 §8.1).
     if (this.isRemoteEnded) return
@@ -192,7 +228,7 @@ export class Http2ServerStream extends Http2Stream {
 
   protected override onSourceFailed(error: Error): void {
     const exchange = this.#exchange
-    if (exchange !== undefined && this.isUnsent && !this.isClosed) return this.#answer(exchange, unsentFailure(error))
+    if (exchange !== undefined && this.isUnsent && !this.isClosed && !this.#isTunnel) return this.#answer(exchange, unsentFailure(error))
     if (exchange !== undefined) {
       exchange.cutBy ??= 'upstream'
       exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })
@@ -203,7 +239,7 @@ export class Http2ServerStream extends Http2Stream {
   }
 
   #finish(exchange: Exchange): void {
-    exchange.requestBytes = this.#hasRequestBody ? this.receivedBytes : exchange.requestBytes
+    exchange.requestBytes = this.#hasRequestBody || this.#isTunnel ? this.receivedBytes : exchange.requestBytes
     exchange.responseBytes = this.#hasResponse ? this.sentBytes : exchange.responseBytes
     exchange.finishedAtMs = performance.now()
     this.#exchange = undefined
