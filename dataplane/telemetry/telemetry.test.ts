@@ -59,7 +59,7 @@ describe('telemetry', () => {
       },
     })
     expect(() => own.onFinished(exchange)).not.toThrow()
-    expect(lines[0]).toMatch(/\terror\ttelemetry\texchange not recorded error="broken exchange"\n$/)
+    expect(lines[0]).toMatch(/\terror\ttelemetry\texchange not recorded code=PX4011 error="broken exchange"\n$/)
   })
 
   test('exposes dropped lines as a metric, and close flushes', async () => {

@@ -15,7 +15,7 @@ test('an eviction is logged, counted, and shown while it lasts', () => {
   report('ns/api:80', { kind: 'back', endpoint: '10.0.0.1:80', durationMs: 0, health: 0.5 })
   expect(shown()).toEqual(['proxy_upstream_evictions_total{backend="ns/api:80"} 1', 'proxy_upstream_evicted_endpoints{backend="ns/api:80"} 0'])
   expect(lines).toEqual([
-    ['warn', 'endpoint evicted', { backend: 'ns/api:80', endpoint: '10.0.0.1:80', health: 0.7, durationMs: 3000 }],
+    ['warn', 'endpoint evicted', { code: 'PX4010', backend: 'ns/api:80', endpoint: '10.0.0.1:80', health: 0.7, durationMs: 3000 }],
     ['info', 'endpoint is back', { backend: 'ns/api:80', endpoint: '10.0.0.1:80', health: 0.5 }],
   ])
 })
