@@ -39,11 +39,13 @@ export interface StartedProxy extends RunningProxy {
 export async function start(
   bench: Bench,
   name: ProxyName,
-  options: Pick<ProxySpec, 'routes' | 'isStreaming' | 'rules'> & { upstreamPort?: number },
+  options: Pick<ProxySpec, 'routes' | 'isStreaming' | 'rules'> & { readonly upstreamPort?: number; readonly isTls?: boolean },
 ): Promise<StartedProxy> {
   const port = await findFreePort()
   const http2Port = name === 'nginx' ? await findFreePort() : port
-  const spec: ProxySpec = { port, http2Port, upstreamPort: bench.upstreamPort, ...options }
+  const { isTls = false, ...rest } = options
+  const tls = isTls ? { tlsPort: await findFreePort() } : {}
+  const spec: ProxySpec = { port, http2Port, ...tls, upstreamPort: bench.upstreamPort, ...rest }
   mkdirSync(bench.directory, { recursive: true })
   const proxy = await startProxy(name, join(bench.directory, name), spec, bench)
   return { ...proxy, spec }

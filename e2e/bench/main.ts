@@ -18,7 +18,7 @@ import { reload, reloadStream } from './cases/reload.ts'
 import { sse } from './cases/sse.ts'
 import { stall } from './cases/stall.ts'
 import { telemetry } from './cases/telemetry.ts'
-import { bodies, http2, plain, routes } from './cases/throughput.ts'
+import { bodies, http2, http2Tls, https, plain, routes } from './cases/throughput.ts'
 import { drawChart, format } from './chart.ts'
 import type { Bar, Judged, Result } from './measure.ts'
 import { startUpstream } from './nginx.ts'
@@ -28,8 +28,10 @@ import type { ProxyName } from './proxies.ts'
 
 const CASES: readonly Case[] = [
   plain,
+  https,
   bodies,
   http2,
+  http2Tls,
   sse,
   routes,
   telemetry,

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeCertificate } from '../harness/certificates.ts'
 import { startProgram } from '../harness/program/program.ts'
 import { waitUntil } from '../harness/wait.ts'
 import type { ProxySpec, RunningProxy } from './spec.ts'
@@ -19,6 +20,17 @@ const COMPLETION = JSON.stringify({
   choices: [{ index: 0, message: { role: 'assistant', content: 'The weather in Paris is fine today. '.repeat(8), refusal: null }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 250, completion_tokens: 64, total_tokens: 314, prompt_tokens_details: { cached_tokens: 0 } },
 })
+
+/** Files of the certificate that every proxy under test has. */
+export const CERTIFICATE_FILE = 'bench.crt'
+export const KEY_FILE = 'bench.key'
+const certificate = makeCertificate({ name: 'localhost' })
+
+/** Writes the certificate into a directory. */
+export function writeCertificate(directory: string): void {
+  writeFileSync(join(directory, CERTIFICATE_FILE), certificate.certificate)
+  writeFileSync(join(directory, KEY_FILE), certificate.privateKey, { mode: 0o600 })
+}
 
 /** Starts the upstream of every case: a fixed response of 92 bytes, a file of 1 MiB, and a chat completion. */
 export function startUpstream(directory: string, port: number, cpu: number): Promise<RunningProxy> {
@@ -40,6 +52,7 @@ export function startUpstream(directory: string, port: number, cpu: number): Pro
 export function startNginx(directory: string, spec: ProxySpec, cpu: number): Promise<RunningProxy> {
   const folder = join(directory, `nginx-${spec.port}`)
   mkdirSync(folder, { recursive: true })
+  writeCertificate(folder)
   const pass = `proxy_pass http://upstream; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;`
   const locations = Array.from({ length: spec.routes }, (_, index) => `location /route-${index}/ { ${pass} }`)
   const server = `
@@ -49,6 +62,8 @@ export function startNginx(directory: string, spec: ProxySpec, cpu: number): Pro
     server {
       listen 127.0.0.1:${spec.port} backlog=4096;
       listen 127.0.0.1:${spec.http2Port} http2 backlog=4096;
+      ${spec.tlsPort === undefined ? '' : `listen 127.0.0.1:${spec.tlsPort} ssl http2 backlog=4096;`}
+      ssl_certificate ${folder}/${CERTIFICATE_FILE}; ssl_certificate_key ${folder}/${KEY_FILE};
       ${locations.join('\n      ')}
       location / { ${pass} }
     }`

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startDataplane } from '../harness/program/dataplane.ts'
-import { startNginx } from './nginx.ts'
+import { CERTIFICATE_FILE, KEY_FILE, startNginx, writeCertificate } from './nginx.ts'
 import type { ProxySpec, RunningProxy } from './spec.ts'
 
 /** `ours` is the data plane. */
@@ -23,6 +23,7 @@ async function startOurs(directory: string, spec: ProxySpec, { bundle, proxyCpu,
   mkdirSync(directory, { recursive: true })
   const file = join(directory, `ours-${spec.port}.yaml`)
   writeFileSync(file, configText(spec))
+  writeCertificate(directory)
   // Metrics are always on; the access log is off in both proxies.
   const dataplane = await startDataplane({
     config: { file },
@@ -48,5 +49,10 @@ export function configText(spec: ProxySpec, version?: string): string {
     backends,
   }))
   routes.push(...plain, { name: 'rest', ...filters, backends })
-  return `${JSON.stringify({ binds: [{ port: spec.port, listeners: [{ name: 'http', routes }] }] }, undefined, 1)}\n`
+  const tls = { cert: CERTIFICATE_FILE, key: KEY_FILE }
+  const binds = [
+    { port: spec.port, listeners: [{ name: 'http', routes }] },
+    ...(spec.tlsPort === undefined ? [] : [{ port: spec.tlsPort, listeners: [{ name: 'https', tls, routes: [{ name: 'tls', ...filters, backends }] }] }]),
+  ]
+  return `${JSON.stringify({ binds }, undefined, 1)}\n`
 }

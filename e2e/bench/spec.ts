@@ -3,6 +3,8 @@ export interface ProxySpec {
   readonly port: number
   /** nginx 1.22 cannot serve HTTP/1.1 and cleartext HTTP/2 on one port; for the data plane both numbers are equal. */
   readonly http2Port: number
+  /** Port of HTTP/1.1 and HTTP/2 over TLS; default none. */
+  readonly tlsPort?: number
   readonly upstreamPort: number
   readonly routes: number
   /** Turns off response buffering in nginx. The data plane never buffers. */

@@ -12,12 +12,27 @@ export const plain: Case = {
   run: (bench) =>
     compare(
       bench,
-      10,
+      { routes: 10 },
       (proxy) => wrk(bench, proxy, '/route-5/x'),
       (ours, peer) => [
         judge({ case: 'plain GET', ours: ours.rate, peer: peer.rate, peerName: 'nginx', unit: 'requests/s' }, { atLeast: 0.5 }),
-        judge({ case: 'plain GET, CPU', ours: ours.cpuMicros, peer: peer.cpuMicros, peerName: 'nginx', unit: 'µs CPU/request' }, { atMost: 2 }),
+        judgeCpu('plain GET, CPU', ours, peer, 1.45),
       ],
+    ),
+}
+
+/** The same over TLS. */
+export const https: Case = {
+  name: 'https',
+  run: (bench) =>
+    compare(
+      bench,
+      { routes: 10, isTls: true },
+      (proxy) =>
+        measure(proxy, () =>
+          runWrk({ url: `https://127.0.0.1:${proxy.spec.tlsPort}/route-5/x`, connections: CONNECTIONS, seconds: bench.seconds, cpu: bench.loadCpu }),
+        ),
+      (ours, peer) => [judgeCpu('HTTPS GET, CPU', ours, peer, 1.7)],
     ),
 }
 
@@ -27,30 +42,39 @@ export const bodies: Case = {
   run: (bench) =>
     compare(
       bench,
-      10,
+      { routes: 10 },
       (proxy) => wrk(bench, proxy, LARGE_PATH),
-      (ours, peer) => [judge({ case: '1 MiB bodies', ours: ours.mebibytes, peer: peer.mebibytes, peerName: 'nginx', unit: 'MiB/s' }, { atLeast: 0.6 })],
+      (ours, peer) => [
+        judge({ case: '1 MiB bodies', ours: ours.mebibytes, peer: peer.mebibytes, peerName: 'nginx', unit: 'MiB/s' }, { atLeast: 0.6 }),
+        judgeCpu('1 MiB bodies, CPU', ours, peer, 0.35),
+      ],
     ),
 }
 
-/** HTTP/2 from the client, HTTP/1.1 to the upstream. */
+/** HTTP/2 from the client, in cleartext, HTTP/1.1 to the upstream. */
 export const http2: Case = {
   name: 'http2',
   run: (bench) =>
     compare(
       bench,
-      10,
-      (proxy) =>
-        measure(proxy, () =>
-          runH2load({
-            url: `http://127.0.0.1:${proxy.spec.http2Port}/route-5/x`,
-            connections: CONNECTIONS,
-            streams: 32,
-            seconds: bench.seconds,
-            cpu: bench.loadCpu,
-          }),
-        ),
-      (ours, peer) => [judge({ case: 'HTTP/2 GET', ours: ours.rate, peer: peer.rate, peerName: 'nginx', unit: 'requests/s' }, { atLeast: 0.4 })],
+      { routes: 10 },
+      (proxy) => h2load(bench, proxy, `http://127.0.0.1:${proxy.spec.http2Port}/route-5/x`),
+      (ours, peer) => [
+        judge({ case: 'HTTP/2 GET', ours: ours.rate, peer: peer.rate, peerName: 'nginx', unit: 'requests/s' }, { atLeast: 0.4 }),
+        judgeCpu('HTTP/2 GET, CPU', ours, peer, 1.1),
+      ],
+    ),
+}
+
+/** The same over TLS. */
+export const http2Tls: Case = {
+  name: 'http2-tls',
+  run: (bench) =>
+    compare(
+      bench,
+      { routes: 10, isTls: true },
+      (proxy) => h2load(bench, proxy, `https://127.0.0.1:${proxy.spec.tlsPort}/route-5/x`),
+      (ours, peer) => [judgeCpu('HTTP/2 GET over TLS, CPU', ours, peer, 1.1)],
     ),
 }
 
@@ -80,12 +104,12 @@ export type Throughput = Record<'rate' | 'cpuMicros' | 'mebibytes' | 'failures',
 
 async function compare(
   bench: Bench,
-  routeCount: number,
+  options: { readonly routes: number; readonly isTls?: boolean },
   run: (proxy: StartedProxy) => Promise<Throughput>,
   judgeBoth: (ours: Throughput, peer: Throughput) => Judged[],
 ): Promise<Judged[]> {
-  const ours = await start(bench, bench.ours, { routes: routeCount })
-  const peer = await start(bench, 'nginx', { routes: routeCount })
+  const ours = await start(bench, bench.ours, options)
+  const peer = await start(bench, 'nginx', options)
   try {
     const { a, b } = await alternate(
       bench,
@@ -104,6 +128,14 @@ export function wrk(bench: Bench, proxy: StartedProxy, path: string, headers: Re
   return measure(proxy, () =>
     runWrk({ url: `http://127.0.0.1:${proxy.spec.port}${path}`, connections: CONNECTIONS, seconds: bench.seconds, cpu: bench.loadCpu, headers }),
   )
+}
+
+function h2load(bench: Bench, proxy: StartedProxy, url: string): Promise<Throughput> {
+  return measure(proxy, () => runH2load({ url, connections: CONNECTIONS, streams: 32, seconds: bench.seconds, cpu: bench.loadCpu }))
+}
+
+function judgeCpu(name: string, ours: Throughput, peer: Throughput, atMost: number): Judged {
+  return judge({ case: name, ours: ours.cpuMicros, peer: peer.cpuMicros, peerName: 'nginx', unit: 'µs CPU/request' }, { atMost })
 }
 
 async function measure(proxy: StartedProxy, run: () => Promise<Load>): Promise<Throughput> {
