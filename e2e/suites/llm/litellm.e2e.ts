@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import OpenAI, { NotFoundError, BadRequestError, RateLimitError } from 'openai'
 import { findFreePort } from '../../harness/program/ports.ts'
-import { startProgram, type Program } from '../../harness/program/program.ts'
+import { startProgram, tailOf, type Program } from '../../harness/program/program.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { startBackends, type Backends } from './gateway.ts'
 
@@ -46,7 +46,8 @@ beforeAll(async () => {
       ({ ok }) => ok,
       () => false,
     )
-  await waitUntil('LiteLLM', isReady, 500_000)
+  await waitUntil('LiteLLM', async () => litellm.hasExited() || (await isReady()), 500_000)
+  if (litellm.hasExited()) throw new Error(`LiteLLM exited:\n${tailOf(litellm.lines)}`)
   const backend = (provider: object, guard?: object) => ({
     ai: { provider: { ...provider, host: '127.0.0.1', port } },
     policies: {
