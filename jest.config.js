@@ -6,6 +6,8 @@ export default {
   testPathIgnorePatterns: ['/node_modules/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '@swc/jest' },
-  // Not a bar: what hangs is to be told from what is slow.
+  // CI reports a test that passes on retry by name, with its first failure. On a developer's machine each failure counts.
+  setupFilesAfterEnv: process.env.CI === undefined ? [] : ['<rootDir>/.ci/retry.js'],
+  // Long enough for a loaded machine: only a test that hangs exceeds it.
   testTimeout: 120_000,
 }

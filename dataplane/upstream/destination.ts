@@ -166,6 +166,11 @@ export class Destination {
     return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid)
   }
 
+  /** An endpoint that is not in `failed`; undefined if there is none, or if the request itself names its endpoint. */
+  pickOther(failed: ReadonlySet<EndpointState>): EndpointState | undefined {
+    return this.#config.isDynamic ? undefined : this.#balancer.pickOther(failed)
+  }
+
   /**
    * Why `pick` or `pickForConnection` returned undefined, for logs. `authority` is that of the request or connection. Eviction is never the
    * reason: while all endpoints are evicted, the balancer uses them nevertheless.

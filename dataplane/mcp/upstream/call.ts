@@ -108,23 +108,16 @@ async function tryEndpoints(context: CallContext, target: Target, call: TargetCa
     try {
       return await tryOnce(context, target, call, request, number, endpoint)
     } catch (error) {
-      const isRefused = error instanceof UpstreamError && error.failure === 'connect' && endpoint !== undefined
-      const next = isRefused && context.exchange.abortReason === undefined ? nextEndpoint(target, request, failed.add(endpoint as EndpointState)) : undefined
-      if (next === undefined) throw error
-      endpoint = next
+      const isRefused = error instanceof UpstreamError && error.failure === 'connect'
+      if (!isRefused || endpoint === undefined || context.exchange.abortReason !== undefined) throw error
+      endpoint = nextEndpoint(target, failed.add(endpoint))
+      if (endpoint === undefined) throw error
     }
   }
 }
 
-function nextEndpoint(target: Target, request: RequestHead, failed: ReadonlySet<EndpointState>): EndpointState | undefined {
-  if (failed.size >= MAX_ENDPOINTS) return undefined
-  const last = [...failed].at(-1)
-  // The balancer avoids one endpoint only, so draw again if it returns another one that failed.
-  for (let draw = 0; draw < 2 * MAX_ENDPOINTS; draw++) {
-    const endpoint = chooseEndpoint(target, request, last)
-    if (endpoint !== undefined && !failed.has(endpoint)) return endpoint
-  }
-  return undefined
+function nextEndpoint({ destination }: Target, failed: ReadonlySet<EndpointState>): EndpointState | undefined {
+  return failed.size < MAX_ENDPOINTS ? destination.pickOther(failed) : undefined
 }
 
 async function tryOnce(
@@ -170,8 +163,8 @@ function nameSpan({ name: target }: Target, { method, message }: TargetCall): Pi
 }
 
 /** Chosen before the call, so that the endpoint that handles `initialize` is known. */
-function chooseEndpoint({ destination }: Target, request: RequestHead, avoid?: EndpointState): EndpointState | undefined {
-  return destination.error === undefined ? destination.pick({ request, connection: { tls: undefined } }, avoid) : undefined
+function chooseEndpoint({ destination }: Target, request: RequestHead): EndpointState | undefined {
+  return destination.error === undefined ? destination.pick({ request, connection: { tls: undefined } }) : undefined
 }
 
 async function requestTo({ exchange, maxBufferBytes }: CallContext, { destination, path }: Target, call: TargetCall): Promise<Exchange> {

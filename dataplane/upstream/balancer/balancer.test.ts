@@ -47,6 +47,14 @@ describe('Balancer', () => {
     expect(balancer.pick(balancer.endpoints[0])?.port).toBe(1)
   })
 
+  test('pickOther returns no endpoint that failed', () => {
+    const balancer = new Balancer({ random: sequence() })
+    balancer.update(endpoints(1, 2, 3))
+    const failed = new Set(balancer.endpoints.slice(0, 2))
+    for (let i = 0; i < 100; i++) expect(balancer.pickOther(failed)?.port).toBe(3)
+    expect(balancer.pickOther(new Set(balancer.endpoints))).toBeUndefined()
+  })
+
   test('draining endpoints are used only when nothing else is left', () => {
     const balancer = new Balancer({ random: sequence() })
     balancer.update([{ address: '10.0.0.1', port: 1, draining: true }, ...endpoints(2)])

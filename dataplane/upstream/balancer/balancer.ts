@@ -158,6 +158,12 @@ export class Balancer {
     return other !== avoid ? other : pool[(pool.indexOf(best) + 1) % count]
   }
 
+  /** Picks an endpoint that is not in `failed`; undefined if there is none. */
+  pickOther(failed: ReadonlySet<EndpointState>): EndpointState | undefined {
+    const pool = this.#candidates().filter((endpoint) => !failed.has(endpoint))
+    return pool[Math.floor(this.#random() * pool.length)]
+  }
+
   #candidates(): readonly EndpointState[] {
     if (this.#shared !== undefined && this.#shared.epoch !== this.#epoch) this.#sync(this.#shared)
     if (this.#evicted.size > 0) this.#endExpiredEvictions(this.#nowMs())
