@@ -345,6 +345,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     this.#stopTimer()
     const isReusable = head?.isPersistent === true && rest === undefined && this.#isRequestSent && this.#ended === undefined
     this.#call = undefined
+    this.#head = undefined
     this.#incoming = undefined
     this.#pending = undefined
     // An upstream that responds before it has read the request does not need the rest.
