@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from '../serve/debounce.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import type { TranslateOptions } from '../translate/common/context.ts'
-import { translate } from '../translate/translate.ts'
+import { createTranslator } from '../translate/translator.ts'
 import type { Translation } from '../model/translation.ts'
 import { createFetch, type FetchKeySet } from './fetch.ts'
 import { createKeySetStore, type KeySetMemory } from './store.ts'
@@ -30,6 +30,7 @@ export interface KeySets {
 /** The remote key sets of policies, fetched and kept fresh (traffic.md §8.3, mcp.md §8.6). */
 export function createKeySets({ isLoopbackAllowed, clock = systemClock, fetch = createFetch({ isLoopbackAllowed }), ...options }: KeySetsOptions): KeySets {
   const store = createKeySetStore({ ...options, clock, fetch })
+  const translate = createTranslator()
   return {
     translate(snapshot, settings) {
       const run = (): Translation => translate(snapshot, { ...settings, keySets: store.current(), keySetErrors: store.errors() })

@@ -58,7 +58,7 @@ export function connect({ kubeconfig, userAgent = 'proxy-operator' }: ConnectOpt
     const { ca, cert, key, rejectUnauthorized, servername } = options
     const id = [ca, cert, key, rejectUnauthorized, servername].map((part) => (Buffer.isBuffer(part) ? part.toString('base64') : JSON.stringify(part))).join(' ')
     if (secure?.id === id) return secure.agent
-    const kept: AgentOptions = { keepAlive: true, keepAliveMsecs: 10_000, maxFreeSockets: 16 }
+    const kept: AgentOptions = { keepAlive: true, keepAliveMsecs: 10_000, maxFreeSockets: 64 }
     for (const [field, value] of Object.entries({ ca, cert, key, rejectUnauthorized, servername }))
       if (value !== undefined) Object.assign(kept, { [field]: value })
     secure = { agent: new Agent(kept), id }

@@ -151,6 +151,21 @@ describe('a change of a status only', () => {
     expect(source?.find('Gateway', 'default', 'g')?.object).toMatchObject({ status: { conditions: [] } })
   })
 
+  test('is in the next snapshot, with the identity of the spec, so that nothing is translated again', async () => {
+    api.put(gateways, { metadata: { name: 'g', namespace: 'default' }, spec: { gatewayClassName: 'proxy', listeners: [] } })
+    start()
+    await until(() => snapshots.length === 1)
+    const before = latest()?.get('Gateway', 'default', 'g')
+    api.put(gateways, { ...(api.get(gateways, 'default', 'g') as StoredObject), status: { conditions: [] } })
+    await until(() => statusEvents.length === 1)
+    api.put(services, { metadata: { name: 's', namespace: 'default' }, spec: {} })
+    await until(() => snapshots.length === 2)
+    const after = latest()?.get('Gateway', 'default', 'g')
+    expect(after).toMatchObject({ status: { conditions: [] } })
+    expect(after?.spec).toBe(before?.spec)
+    expect(after?.metadata).toBe(before?.metadata)
+  })
+
   test('makes a snapshot if another controller is added to the ancestors of a policy, which leaves fewer entries for ours', async () => {
     api.put(proxyPolicies, { metadata: { name: 'p', namespace: 'default' }, spec: {} })
     start()

@@ -3,7 +3,7 @@ import { CONTROLLER_NAME } from '#api/names.ts'
 import { debounce, type Clock } from '../serve/debounce.ts'
 import type { LabelSelector } from '../source/gateway-api.ts'
 import { inferenceKinds, keyOf, kinds, type Kind, type KubeObject, type ObjectByKind } from '../source/objects.ts'
-import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
+import { createSnapshot, updateSnapshot, type ObjectChange, type Snapshot } from '../source/snapshot.ts'
 import { matchesSelector } from '../model/selectors.ts'
 import type { KubeConnection } from './connection.ts'
 import { normalize, type RawObject } from './normalize.ts'
@@ -64,25 +64,9 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
   const collections = new Map<Kind, string>()
   const waiting = new Set<Kind>(allKinds)
 
-  const isSelected = (namespace: string): boolean => {
-    if (namespace === '' || namespaceSelectors.length === 0) return true
-    const labels = stores.get('Namespace')?.get(namespace)?.object.metadata.labels ?? {}
-    return namespaceSelectors.some((selector) => matchesSelector(selector, labels))
-  }
+  const series = new SnapshotSeries(stores, namespaceSelectors)
   const flush = (): void => {
-    if (waiting.size > 0) return
-    const verdicts = new Map<string, boolean>()
-    const isIn = (namespace: string): boolean => {
-      const known = verdicts.get(namespace) ?? isSelected(namespace)
-      verdicts.set(namespace, known)
-      return known
-    }
-    const objects: KubeObject[] = []
-    // Grants of unselected namespaces count: otherwise a reference would be reported as not permitted instead of not found.
-    for (const [kind, store] of stores) {
-      for (const { object } of store.values()) if (kind === 'ReferenceGrant' || isIn(object.metadata.namespace)) objects.push(object)
-    }
-    options.onSnapshot(createSnapshot(objects))
+    if (waiting.size === 0) options.onSnapshot(series.next())
   }
   const debounced = debounce(flush, options.debounce ?? { quietMs: 20, maxMs: 500 }, clock)
 
@@ -95,8 +79,10 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
       const before = store.get(key)
       const resourceVersion = raw.metadata.resourceVersion ?? ''
       const change = before === undefined ? 'all' : compare(before.object, next)
-      const object = before !== undefined && change === 'none' ? before.object : next
+      const object =
+        before === undefined || change === 'all' ? next : change === 'none' ? before.object : withStatus(before.object, next as { status?: object })
       store.set(key, { object, resourceVersion, collection: collections.get(kind) ?? '' })
+      if (change !== 'none') series.note(object)
       if (change === 'status') options.onStatus(object)
       return change === 'all'
     }
@@ -114,7 +100,12 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
         const listed = new Set(
           items.map((raw) => (raw.metadata.namespace === undefined ? raw.metadata.name : `${raw.metadata.namespace}/${raw.metadata.name}`)),
         )
-        for (const key of store.keys()) if (!listed.has(key)) isChanged = store.delete(key) || isChanged
+        for (const [key, { object }] of store) {
+          if (listed.has(key)) continue
+          store.delete(key)
+          series.note(object)
+          isChanged = true
+        }
         for (const raw of items) isChanged = put(raw) || isChanged
         if (isChanged) debounced.schedule()
       },
@@ -122,7 +113,10 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
         if (put(raw)) debounced.schedule()
       },
       onDelete(raw) {
-        if (store.delete(keyOf(normalize(kind, raw)))) debounced.schedule()
+        const object = normalize(kind, raw)
+        if (!store.delete(keyOf(object))) return
+        series.note(object)
+        debounced.schedule()
       },
       onError: (error) => options.onError(kind, error),
     })
@@ -142,6 +136,64 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
     },
   }
 }
+
+type ObjectKey = Pick<ObjectChange, 'kind' | 'namespace' | 'name'>
+
+/** Snapshots of the stored objects, each made from the previous one and the objects that changed since. */
+class SnapshotSeries {
+  readonly #stores: ReadonlyMap<Kind, ReadonlyMap<string, LiveObject>>
+  readonly #namespaceSelectors: readonly LabelSelector[]
+  #last: Snapshot | undefined
+  /** `<kind>/<key>` of the objects that differ from the last snapshot. */
+  readonly #changed = new Map<string, ObjectKey>()
+  #isSelectionChanged = false
+
+  constructor(stores: ReadonlyMap<Kind, ReadonlyMap<string, LiveObject>>, namespaceSelectors: readonly LabelSelector[]) {
+    this.#stores = stores
+    this.#namespaceSelectors = namespaceSelectors
+  }
+
+  /** Records that an object was added, changed or deleted. */
+  note(object: KubeObject): void {
+    const { kind } = object
+    const { namespace, name } = object.metadata
+    this.#changed.set(`${kind}/${keyOf(object)}`, { kind, namespace, name })
+    if (kind === 'Namespace' && this.#namespaceSelectors.length > 0) this.#isSelectionChanged = true
+  }
+
+  next(): Snapshot {
+    const snapshot =
+      this.#last === undefined || this.#isSelectionChanged
+        ? createSnapshot(this.#stores.values().flatMap((store) => store.values().flatMap(({ object }) => (this.#isIncluded(object) ? [object] : []))))
+        : updateSnapshot(
+            this.#last,
+            this.#changed.values().map((key) => this.#read(key)),
+          )
+    this.#changed.clear()
+    this.#isSelectionChanged = false
+    this.#last = snapshot
+    return snapshot
+  }
+
+  #read(key: ObjectKey): ObjectChange {
+    const object = this.#stores.get(key.kind)?.get(keyOf({ metadata: key }))?.object
+    return { ...key, object: object && this.#isIncluded(object) ? object : undefined }
+  }
+
+  /** Grants of unselected namespaces count: otherwise a reference would be reported as not permitted instead of not found. */
+  #isIncluded({ kind, metadata }: KubeObject): boolean {
+    return kind === 'ReferenceGrant' || this.#isSelected(metadata.namespace)
+  }
+
+  #isSelected(namespace: string): boolean {
+    if (namespace === '' || this.#namespaceSelectors.length === 0) return true
+    const labels = this.#stores.get('Namespace')?.get(namespace)?.object.metadata.labels ?? {}
+    return this.#namespaceSelectors.some((selector) => matchesSelector(selector, labels))
+  }
+}
+
+/** The object with the status of a newer version. Everything else keeps its identity, by which translation sees that nothing else has changed. */
+const withStatus = (object: KubeObject, { status }: { readonly status?: object }): KubeObject => ({ ...object, status }) as KubeObject
 
 /**
  * What differs between two states of an object. Our own status writes come back as events: translating everything again for each

@@ -3,7 +3,7 @@ import { GATEWAY_CLASS } from '#api/names.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { serveEndpoints } from './endpoints.ts'
 import { checkExpression } from './expression.ts'
-import { listParameters, placeStatuses } from './gateway-status.ts'
+import { createStatusPlacement, listParameters } from './gateway-status.ts'
 import { createConfigMapMemory } from '../jwks/config-maps.ts'
 import { createKeySets } from '../jwks/index.ts'
 import { watchCertificate, type CertificateSource } from '../kube/certificate.ts'
@@ -94,6 +94,7 @@ class Replica {
   readonly #writer: ReturnType<typeof createStatusWriter>
   readonly #provisioner: Provisioner
   readonly #gatewayClass: ReturnType<typeof keepGatewayClass>
+  readonly #placeStatuses = createStatusPlacement()
   #snapshot: Snapshot = createSnapshot([])
   #translation: Translation = { gateways: new Map(), statuses: [] }
   #translations = 0
@@ -299,7 +300,7 @@ class Replica {
   }
 
   #publishStatuses(): void {
-    this.#writer.publish(placeStatuses(this.#translation.statuses, this.#snapshot, this.#provisioner.deployedOf))
+    this.#writer.publish(this.#placeStatuses(this.#translation.statuses, this.#snapshot, this.#provisioner.deployedOf))
   }
 
   /** Records a transition of an object, and one about parameters of a Gateway on its ProxyParameters, too, which have no status. */

@@ -5,25 +5,34 @@ import { addressesOf } from '../status/addresses.ts'
 import { withDeploymentFault, withRollout, withWarnings } from '../status/deployment.ts'
 import type { ObjectStatus } from '../model/translation.ts'
 
+type PlaceStatuses = (statuses: readonly ObjectStatus[], snapshot: Snapshot, deployedOf: (gateway: string) => Deployed | undefined) => readonly ObjectStatus[]
+
 /**
- * The statuses to write: those of translation and, for a Gateway, its addresses and the outcome of its deployment. A Gateway whose
- * objects were not applied yet (`deployedOf` is undefined) gets none, so that a condition does not become True and then False.
+ * Makes a function that returns the statuses to write: those of translation and, for a Gateway, its addresses and the outcome of its deployment.
+ * A Gateway whose objects were not applied yet (`deployedOf` is undefined) gets none, so that a condition does not become True and then False.
+ * A status keeps its identity as long as nothing that it depends on changes: the writer compares by it.
  */
-export function placeStatuses(
-  statuses: readonly ObjectStatus[],
-  snapshot: Snapshot,
-  deployedOf: (gateway: string) => Deployed | undefined,
-): readonly ObjectStatus[] {
-  return statuses.flatMap((status) => {
-    if (status.kind !== 'Gateway' || status.namespace === undefined) return [status]
-    const deployed = deployedOf(`${status.namespace}/${status.name}`)
-    const gateway = snapshot.get('Gateway', status.namespace, status.name)
-    if (!deployed || !gateway) return []
-    const { outcome, rollout } = deployed
-    const addresses = addressesOf(gateway, deployed.service)
-    const warned = withWarnings({ ...status, status: { ...status.status, addresses } }, outcome.warnings, gateway.metadata.generation)
-    return [outcome.ok ? withRollout(warned, addresses.length > 0, rollout) : withDeploymentFault(warned, outcome)]
-  })
+export function createStatusPlacement(): PlaceStatuses {
+  const known = new WeakMap<ObjectStatus, { readonly inputs: readonly unknown[]; readonly result: ObjectStatus }>()
+  return (statuses, snapshot, deployedOf) =>
+    statuses.flatMap((status) => {
+      if (status.kind !== 'Gateway' || status.namespace === undefined) return status
+      const deployed = deployedOf(`${status.namespace}/${status.name}`)
+      const gateway = snapshot.get('Gateway', status.namespace, status.name)
+      if (!deployed || !gateway) return []
+      const inputs = [gateway.spec, gateway.metadata, deployed.outcome, deployed.service, deployed.rollout]
+      const last = known.get(status)
+      if (last?.inputs.every((input, index) => input === inputs[index]) === true) return last.result
+      const result = placeStatus(status, gateway, deployed)
+      known.set(status, { inputs, result })
+      return result
+    })
+}
+
+function placeStatus(status: ObjectStatus, gateway: Gateway, { outcome, rollout, service }: Deployed): ObjectStatus {
+  const addresses = addressesOf(gateway, service)
+  const warned = withWarnings({ ...status, status: { ...status.status, addresses } }, outcome.warnings, gateway.metadata.generation)
+  return outcome.ok ? withRollout(warned, addresses.length > 0, rollout) : withDeploymentFault(warned, outcome)
 }
 
 /** ProxyParameters of a Gateway and of its class, as far as they exist. */

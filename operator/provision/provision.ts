@@ -17,7 +17,7 @@ import type { ReconcileMetrics } from '../runtime/metrics.ts'
 import type { Clock } from '../serve/debounce.ts'
 import type { Gateway, GatewayClass } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
-import type { Translation } from '../model/translation.ts'
+import type { ConfigMessage, Translation } from '../model/translation.ts'
 import type { PlacedService } from '../status/addresses.ts'
 
 export interface ProvisionerOptions {
@@ -141,7 +141,7 @@ export class Provisioner {
       return object && ownerOf(object) === gateway.metadata.name ? object : undefined
     }
     const deployment = find('Deployment') as RunningDeployment | undefined
-    return { service: find('Service') as unknown as PlacedService | undefined, rollout: deployment && readRollout(deployment) }
+    return { service: find('Service') as unknown as PlacedService | undefined, rollout: deployment && findRollout(deployment) }
   }
 
   /** Reports a change of addresses or ready pods. */
@@ -303,11 +303,7 @@ function findTargets(snapshot: Snapshot, translation: Translation): Map<string, 
       const gateway = snapshot.get('Gateway', namespace, name)
       const gatewayClass = gateway && snapshot.get('GatewayClass', '', gateway.spec.gatewayClassName)
       if (!gateway || gatewayClass?.spec.controllerName !== CONTROLLER_NAME) return []
-      const listeners = messages.flatMap(({ kind, message }) => (kind === 'listener' ? [message as Listener] : []))
-      // A listener's bind is `<port>/<Gateway>`: it has the port that a ListenerSet without one was assigned.
-      const ofSets = listeners.flatMap(({ listenerSet, name: own, bind, protocol }) =>
-        listenerSet ? [{ name: own, port: Number.parseInt(bind, 10), protocol }] : [],
-      )
+      const ofSets = findSetListeners(messages)
       const parameters = findParameters(snapshot, gateway, gatewayClass)
       const signature = JSON.stringify([
         versionOf(gateway),
@@ -319,6 +315,30 @@ function findTargets(snapshot: Snapshot, translation: Translation): Map<string, 
       return [[key, { gateway, gatewayClass, listenerSets: ofSets.length > 0 ? [{ spec: { listeners: ofSets } }] : [], signature }]]
     }),
   )
+}
+
+/** By Deployment, so that an unchanged one has the same rollout. */
+const rollouts = new WeakMap<RunningDeployment, Rollout>()
+
+function findRollout(deployment: RunningDeployment): Rollout {
+  const known = rollouts.get(deployment) ?? readRollout(deployment)
+  rollouts.set(deployment, known)
+  return known
+}
+
+type SetListeners = readonly { readonly name: string; readonly port: number; readonly protocol: string }[]
+/** By list of messages, which is the same one for a Gateway that did not change. */
+const setListeners = new WeakMap<readonly ConfigMessage[], SetListeners>()
+
+/** The listeners of ListenerSets among the messages of a Gateway. */
+function findSetListeners(messages: readonly ConfigMessage[]): SetListeners {
+  const known = setListeners.get(messages)
+  if (known) return known
+  const listeners = messages.flatMap(({ kind, message }) => (kind === 'listener' ? [message as Listener] : []))
+  // A listener's bind is `<port>/<Gateway>`: it has the port that a ListenerSet without one was assigned.
+  const found = listeners.flatMap(({ listenerSet, name, bind, protocol }) => (listenerSet ? [{ name, port: Number.parseInt(bind, 10), protocol }] : []))
+  setListeners.set(messages, found)
+  return found
 }
 
 /** The trust domain of the mesh, if the Gateway needs it. */

@@ -42,7 +42,7 @@ export const runLint: Command = async ({ args, options, output, readInput }) => 
 
 async function checkManifests(path: string, text: string | undefined, defaultNamespace: string | undefined): Promise<Finding[]> {
   // Loaded on demand: the translation is large.
-  const [{ readManifests, readManifestsOf }, { findUnguardedPaths }] = await Promise.all([
+  const [{ readManifests, readManifestsOf }, { describeUnguardedPaths, findUnguardedPaths }] = await Promise.all([
     import('./manifests.ts'),
     import('../translate/backend/unguarded.ts'),
   ])
@@ -67,9 +67,9 @@ async function checkManifests(path: string, text: string | undefined, defaultNam
       causes.map((each) => ({ ...each, message: `${each.type}: ${each.reason}: ${each.message}` })),
     ),
     ...toFindings('error', overlays),
-    ...[...findUnguardedPaths(translation.gateways.values())].flatMap(([key, lines]) =>
-      lines.map((message) => ({ severity: 'note' as const, where: `ProxyBackend ${key}`, message })),
-    ),
+    ...[...describeUnguardedPaths([...translation.gateways.values()].map(findUnguardedPaths))].map(([key, message]) => {
+      return { severity: 'note' as const, where: `ProxyBackend ${key}`, message }
+    }),
     // Its Gateway may be among other manifests.
     ...toFindings('note', [...strayRoutes, ...overlaps]),
   ]

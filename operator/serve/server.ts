@@ -84,6 +84,7 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
   let nacks = 0
   let isClosing = false
 
+  const findGlobalSnapshot = (): Snapshot | undefined => (globalSnapshot ??= snapshots && buildGlobalSnapshot(snapshots.values()))
   const flush = (): void => {
     if (latest === undefined) return
     const before = snapshots
@@ -92,14 +93,16 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
       const role = roleOf(gateway)
       after.set(role, buildSnapshot(messages, before?.get(role), encode))
     }
-    const globalBefore = globalSnapshot
+    // The services of all Gateways are put together only for clients that want them: none of this project does.
+    const isGlobalWanted = sessions.values().some(({ role }) => role === undefined)
+    const globalBefore = isGlobalWanted ? findGlobalSnapshot() : undefined
     snapshots = after
-    globalSnapshot = buildGlobalSnapshot(after.values())
+    globalSnapshot = undefined
     const changes = new Map(
       new Set([...(before?.keys() ?? []), ...after.keys()]).values().map((role) => [role, compareSnapshots(before?.get(role), after.get(role))]),
     )
     if ([...changes.values()].some((one) => one.size > 0) || before?.size !== after.size) version += 1
-    const globalChanges = compareSnapshots(globalBefore, globalSnapshot)
+    const globalChanges = isGlobalWanted ? compareSnapshots(globalBefore, findGlobalSnapshot()) : new Map()
     for (const session of sessions) session.notify((session.role === undefined ? globalChanges : changes.get(session.role)) ?? new Map())
   }
   const debounced = debounce(flush, options.debounce ?? { quietMs: 10, maxMs: 1000 }, clock)
@@ -108,7 +111,7 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
     authenticate: options.authenticate,
     clock,
     openTimeoutMs: options.openTimeoutMs ?? 10_000,
-    findSnapshot: (role: string | undefined) => (role === undefined ? globalSnapshot : snapshots?.get(role)),
+    findSnapshot: (role: string | undefined) => (role === undefined ? findGlobalSnapshot() : snapshots?.get(role)),
     version: () => version,
     onNack(nack: Nack) {
       nacks += 1

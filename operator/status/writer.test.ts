@@ -105,6 +105,21 @@ test('an object is written at most once in 100 ms, and finally with the last pub
   expect(writer.writes()).toBeLessThanOrEqual(bound)
 })
 
+test('a status that is removed from the published list is not written any more', async () => {
+  for (const name of ['a', 'b']) api.put(httpRoutes, route(name))
+  await start()
+  const [a, b] = [wanted('a', 'one'), wanted('b', 'one')]
+  writer.publish([a, b])
+  await until(() => writer.writes() === 2)
+  writer.publish([b])
+  writer.recheckAll()
+  api.put(httpRoutes, route('a', { parents: [] }))
+  api.put(httpRoutes, route('b', { parents: [] }))
+  await until(() => writer.writes() === 3)
+  expect(messagesOf('a')).toEqual([])
+  expect(messagesOf('b')).toEqual([`${OURS}: one`])
+})
+
 test('a status that a user changed is restored', async () => {
   api.put(httpRoutes, route('a'))
   await start()

@@ -19,11 +19,7 @@ export interface BackendState {
   readonly replicatedBy: Set<string>
 }
 
-export function readBackends(context: Context): ReadonlyMap<string, BackendState> {
-  return new Map(context.snapshot.list('ProxyBackend').map((backend) => [keyOf(backend), readBackend(context, backend)]))
-}
-
-function readBackend(context: Context, backend: ProxyBackend): BackendState {
+export function readBackend(context: Context, backend: ProxyBackend): BackendState {
   const resolved = withClashes(resolveBody(context, 'ProxyBackend', backend.metadata.namespace, 'ProxyBackendSpec', backend.spec))
   // The config's Backend is ProxyBackendSpec with its references resolved (api/config/backend.ts), plus the key.
   const message = { key: keyOf(backend), ...resolved.body } as Backend

@@ -6,6 +6,7 @@ import type { EndpointSlice, Service } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
 import { servicePorts } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
+import type { Lookup } from '../common/dependencies.ts'
 
 type AppProtocol = NonNullable<PortMessage['appProtocol']>
 
@@ -27,11 +28,10 @@ function appProtocolOf(port: ServicePort): AppProtocol | undefined {
 }
 
 /** Slices of every Service, by `<namespace>/<name>` of the Service. */
-export type SliceIndex = ReadonlyMap<string, readonly EndpointSlice[]>
+export type SliceIndex = Lookup<readonly EndpointSlice[]>
 
-export function indexSlices(context: Context): SliceIndex {
-  return Map.groupBy(context.snapshot.list('EndpointSlice'), (slice) => `${slice.metadata.namespace}/${slice.metadata.labels?.[SERVICE_NAME_LABEL] ?? ''}`)
-}
+/** Key of the Service that a slice belongs to. */
+export const findSliceService = ({ metadata }: EndpointSlice): string => `${metadata.namespace}/${metadata.labels?.[SERVICE_NAME_LABEL] ?? ''}`
 
 export const compareEndpoints = (a: Endpoint, b: Endpoint): number => (a.address < b.address ? -1 : a.address > b.address ? 1 : a.port - b.port)
 

@@ -5,8 +5,8 @@ import type { ConfigMessage } from '../../model/translation.ts'
 /** Types whose requests evade some or all checks (llm.md §3). */
 const unguardedTypes: ReadonlySet<RouteType> = new Set(['Passthrough', 'Detect', 'Realtime'])
 
-/** For each LLM backend, by key, lines for the status about paths that no check covers although one is in force. */
-export type UnguardedPaths = ReadonlyMap<string, readonly string[]>
+/** For each LLM backend of a Gateway, by key, the paths that no check covers although one is in force, and these checks. */
+export type UnguardedPaths = ReadonlyMap<string, { readonly paths: readonly string[]; readonly checks: readonly string[] }>
 
 /** The messages of one Gateway that matter here. */
 interface Messages {
@@ -16,22 +16,26 @@ interface Messages {
   readonly secrets: ReadonlyMap<string, Secret>
 }
 
-/** Finds the paths of LLM backends that evade prompt guards, `models` of API keys or token limits, over all Gateways. */
-export function findUnguardedPaths(gateways: Iterable<readonly ConfigMessage[]>): UnguardedPaths {
+/** Finds the paths of LLM backends that evade prompt guards, `models` of API keys or token limits, in the messages of one Gateway. */
+export function findUnguardedPaths(list: readonly ConfigMessage[]): UnguardedPaths {
+  if (!list.some(({ kind, message }) => kind === 'backend' && (message as Backend).ai !== undefined)) return new Map()
+  const messages = sortOut(list)
+  const found = messages.backends.map((backend) => [backend.key, inspect(backend, messages)] as const)
+  return new Map(found.filter(([, { paths, checks }]) => paths.length > 0 && checks.length > 0))
+}
+
+/** For each LLM backend, by key, a line for its status about the unguarded paths of all Gateways. */
+export function describeUnguardedPaths(gateways: Iterable<UnguardedPaths>): ReadonlyMap<string, string> {
   const found = new Map<string, { paths: Set<string>; checks: Set<string> }>()
-  for (const list of gateways) {
-    if (!list.some(({ kind, message }) => kind === 'backend' && (message as Backend).ai !== undefined)) continue
-    const messages = sortOut(list)
-    for (const backend of messages.backends) {
-      const { paths, checks } = inspect(backend, messages)
-      if (paths.length === 0 || checks.length === 0) continue
-      const known = found.get(backend.key) ?? { paths: new Set(), checks: new Set() }
-      found.set(backend.key, known)
+  for (const unguarded of gateways) {
+    for (const [key, { paths, checks }] of unguarded) {
+      const known = found.get(key) ?? { paths: new Set(), checks: new Set() }
+      found.set(key, known)
       for (const path of paths) known.paths.add(path)
       for (const check of checks) known.checks.add(check)
     }
   }
-  return new Map([...found].map(([key, { paths, checks }]) => [key, [describe([...paths], [...checks])]]))
+  return new Map([...found].map(([key, { paths, checks }]) => [key, describe([...paths], [...checks])]))
 }
 
 function describe(paths: readonly string[], checks: readonly string[]): string {

@@ -1,6 +1,5 @@
 import { CONTROLLER_NAME, GATEWAY_CLASS, GATEWAY_GROUP } from '#api/names.ts'
 import type { GatewayClass } from '../../source/objects.ts'
-import type { Snapshot } from '../../source/snapshot.ts'
 import { condition } from '../../model/conditions.ts'
 import type { ObjectStatus } from '../../model/translation.ts'
 
@@ -55,11 +54,8 @@ const supportedFeatures: readonly string[] = [
   'TLSRouteModeTerminate',
 ]
 
-/** Classes with our controllerName, by name. */
-export function readClasses(snapshot: Snapshot): ReadonlyMap<string, GatewayClass> {
-  const own = snapshot.list('GatewayClass').filter((gatewayClass) => gatewayClass.spec.controllerName === CONTROLLER_NAME)
-  return new Map(own.map((gatewayClass) => [gatewayClass.metadata.name, gatewayClass]))
-}
+/** Whether a class has our controllerName. */
+export const isOwnClass = ({ spec }: GatewayClass): boolean => spec.controllerName === CONTROLLER_NAME
 
 /** Features are listed on the class that the operator itself manages; a bad parametersRef shows on the Gateways. */
 export function gatewayClassStatus(gatewayClass: GatewayClass): ObjectStatus {

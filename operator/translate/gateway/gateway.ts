@@ -5,14 +5,14 @@ import { chooseAddress } from '../../deploy/address.ts'
 import { hasReplicas } from '../../deploy/replicas.ts'
 import { resolveParameters } from '../../deploy/parameters.ts'
 import type { DeployFailure } from '../../deploy/types.ts'
-import type { Gateway, GatewayClass } from '../../source/objects.ts'
+import type { Gateway, GatewayClass, ListenerSet } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
 import { condition, conditionOf, faultBy, type Fault } from '../../model/conditions.ts'
 import { findConflicts } from './conflicts.ts'
 import type { Context } from '../common/context.ts'
 import { listenerStatus, notAcceptedOf, notProgrammedOf, readListener, type ListenerState } from './listener.ts'
-import type { ListenerSetState } from './listener-set.ts'
-import { readListenerSets } from './listener-set.ts'
+import { isOwnClass } from './gateway-class.ts'
+import { readListenerSets, type ListenerSetState } from './listener-set.ts'
 import { resolveCertificate } from './tls.ts'
 import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
@@ -31,19 +31,13 @@ export interface GatewayState {
   readonly hasReplicas: boolean
 }
 
-/** Reads every Gateway whose class is in `classes` (name -> class). */
-export function readGateways(context: Context, classes: ReadonlyMap<string, GatewayClass>): GatewayState[] {
-  const setsOf = readListenerSets(context)
-  return context.snapshot.list('Gateway').flatMap((gateway) => {
-    const gatewayClass = classes.get(gateway.spec.gatewayClassName)
-    return gatewayClass ? [readGateway(context, gateway, gatewayClass, setsOf)] : []
-  })
-}
-
-function readGateway(context: Context, gateway: Gateway, gatewayClass: GatewayClass, setsOf: ReturnType<typeof readListenerSets>): GatewayState {
+/** Reads a Gateway with the ListenerSets that name it; undefined if its class is not ours. */
+export function readGateway(context: Context, gateway: Gateway, listenerSets: readonly ListenerSet[]): GatewayState | undefined {
+  const gatewayClass = context.snapshot.get('GatewayClass', '', gateway.spec.gatewayClassName)
+  if (!gatewayClass || !isOwnClass(gatewayClass)) return undefined
   const frontend = { gateway, tls: gateway.spec.tls?.frontend }
   const listeners = gateway.spec.listeners.map((spec) => readListener(context, gateway, spec, frontend))
-  const sets = setsOf(gateway, frontend)
+  const sets = readListenerSets(context, gateway, listenerSets, frontend)
   findConflicts(
     listeners,
     sets.flatMap((set) => set.listeners),

@@ -20,33 +20,34 @@ export interface ListenerSetState {
   isAccepted(): boolean
 }
 
-/** Gives the ListenerSets of a Gateway, the strongest first. */
-export function readListenerSets(context: Context): (gateway: Gateway, frontend: FrontendSource) => ListenerSetState[] {
-  const byParent = Map.groupBy(
-    context.snapshot.list('ListenerSet').filter(({ spec: { parentRef } }) => parentRef.group === GATEWAY_GROUP && parentRef.kind === 'Gateway'),
-    (set) => `${set.spec.parentRef.namespace ?? set.metadata.namespace}/${set.spec.parentRef.name}`,
-  )
-  return (gateway, frontend) =>
-    (byParent.get(keyOf(gateway)) ?? []).toSorted(compareAge).map((set) => {
-      const rule = gateway.spec.allowedListeners?.namespaces ?? { from: 'None' as const }
-      const isAllowed = admitsNamespace(context.snapshot, rule, gateway.metadata.namespace, set.metadata.namespace)
-      const listeners = isAllowed ? set.spec.listeners.map((spec) => readListener(context, set, spec, frontend)) : []
-      return {
-        set,
-        key: keyOf(set),
-        listeners,
-        isAccepted: () => listeners.some((listener) => !notProgrammedOf(listener)),
-        ...(isAllowed
-          ? {}
-          : {
-              refused: fault(
-                'NotAllowed',
-                `spec.allowedListeners of Gateway ${keyOf(gateway)} does not admit ListenerSets of namespace ${set.metadata.namespace}`,
-                'PX1016',
-              ),
-            }),
-      }
-    })
+/** Key of the Gateway that a ListenerSet names as its parent; undefined if the parent is of another kind. */
+export function findParentGateway({ metadata, spec: { parentRef } }: ListenerSet): string | undefined {
+  const isGateway = parentRef.group === GATEWAY_GROUP && parentRef.kind === 'Gateway'
+  return isGateway ? `${parentRef.namespace ?? metadata.namespace}/${parentRef.name}` : undefined
+}
+
+/** Reads the ListenerSets of a Gateway, the strongest first. */
+export function readListenerSets(context: Context, gateway: Gateway, sets: readonly ListenerSet[], frontend: FrontendSource): ListenerSetState[] {
+  return sets.toSorted(compareAge).map((set) => {
+    const rule = gateway.spec.allowedListeners?.namespaces ?? { from: 'None' as const }
+    const isAllowed = admitsNamespace(context.snapshot, rule, gateway.metadata.namespace, set.metadata.namespace)
+    const listeners = isAllowed ? set.spec.listeners.map((spec) => readListener(context, set, spec, frontend)) : []
+    return {
+      set,
+      key: keyOf(set),
+      listeners,
+      isAccepted: () => listeners.some((listener) => !notProgrammedOf(listener)),
+      ...(isAllowed
+        ? {}
+        : {
+            refused: fault(
+              'NotAllowed',
+              `spec.allowedListeners of Gateway ${keyOf(gateway)} does not admit ListenerSets of namespace ${set.metadata.namespace}`,
+              'PX1016',
+            ),
+          }),
+    }
+  })
 }
 
 export function listenerSetStatus(state: ListenerSetState): ObjectStatus {

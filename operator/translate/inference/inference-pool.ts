@@ -1,7 +1,7 @@
 import { CONTROLLER_NAME, ENDPOINTS_ANNOTATION, GATEWAY_GROUP } from '#api/names.ts'
 import type { Endpoint, EndpointPicker, Service as ServiceMessage } from '#gen/config/types.ts'
 import { INFERENCE_GROUP, type EndpointPickerRef } from '../../source/inference.ts'
-import { keyOf, type InferencePool } from '../../source/objects.ts'
+import type { InferencePool } from '../../source/objects.ts'
 import { conditionOf, fault, joinFaults, type Fault } from '../../model/conditions.ts'
 import { poolRef, type BackendTarget } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
@@ -25,13 +25,7 @@ export interface PoolState {
 const MAX_PARENTS = 32
 const PLAINTEXT = 'kubernetes.io/h2c'
 
-/** By `<namespace>/<name>`; none where InferencePools are turned off. */
-export function readPools(context: Context): ReadonlyMap<string, PoolState> {
-  if (!context.options.isInferenceEnabled) return new Map()
-  return new Map(context.snapshot.list('InferencePool').map((pool) => [keyOf(pool), readPool(context, pool)]))
-}
-
-function readPool(context: Context, pool: InferencePool): PoolState {
+export function readPool(context: Context, pool: InferencePool): PoolState {
   const { endpointPickerRef: ref } = pool.spec
   if (ref === undefined) return { pool, picker: undefined, targets: [], unresolved: undefined, gateways: new Set() }
   const { namespace } = pool.metadata

@@ -8,6 +8,7 @@ import { compareAge } from '../../source/snapshot.ts'
 import { conditionOf, fault, faultBy, joinFaults, type Fault } from '../../model/conditions.ts'
 import { poolService } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
+import type { Lookup } from '../common/dependencies.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
 import { capAncestors } from './proxy-policy.ts'
 import { readConfigMapAuthority } from '../common/secret.ts'
@@ -34,9 +35,15 @@ export interface BackendTlsState {
 }
 
 /** The policies of each target: `<kind>/<namespace>/<name>` -> policies. */
-export type BackendTlsIndex = ReadonlyMap<string, readonly { readonly state: BackendTlsState; readonly target: TlsTarget }[]>
+export type BackendTlsIndex = Lookup<readonly { readonly state: BackendTlsState; readonly target: TlsTarget }[]>
 
-export function readBackendTlsPolicies(context: Context): { states: BackendTlsState[]; index: BackendTlsIndex } {
+/** All BackendTLSPolicies, the oldest first. They are read together, because the oldest wins a target. */
+export interface BackendTls {
+  readonly states: readonly BackendTlsState[]
+  readonly index: ReadonlyMap<string, readonly { readonly state: BackendTlsState; readonly target: TlsTarget }[]>
+}
+
+export function readBackendTlsPolicies(context: Context): BackendTls {
   const taken = new Map<string, string>()
   const states = context.snapshot
     .list('BackendTLSPolicy')

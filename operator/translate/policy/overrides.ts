@@ -1,4 +1,5 @@
 import { compareAge } from '../../source/snapshot.ts'
+import type { Lookup } from '../common/dependencies.ts'
 import type { PolicyState } from './proxy-policy.ts'
 import type { ResolvedTarget } from './policy-targets.ts'
 
@@ -20,9 +21,9 @@ function fieldsOf({ sections }: PolicyState): string[] {
 }
 
 /** The policies of each target: `<kind>/<namespace>/<name>` -> policies, the strongest (oldest) first. */
-export type PolicyIndex = ReadonlyMap<string, readonly { readonly policy: PolicyState; readonly target: ResolvedTarget }[]>
+export type PolicyIndex = Lookup<readonly { readonly policy: PolicyState; readonly target: ResolvedTarget }[]>
 
-export function indexPolicies(policies: readonly PolicyState[]): PolicyIndex {
+export function indexPolicies(policies: readonly PolicyState[]): ReadonlyMap<string, readonly { policy: PolicyState; target: ResolvedTarget }[]> {
   const byAge = policies.toSorted((a, b) => compareAge(a.policy, b.policy))
   return Map.groupBy(
     byAge.flatMap((policy) => policy.targets.map((target) => ({ policy, target }))),
@@ -31,7 +32,7 @@ export function indexPolicies(policies: readonly PolicyState[]): PolicyIndex {
 }
 
 /** Where several policies set one field on one target the oldest wins (traffic.md D4); the others' status says so. */
-export function findOverrides(index: PolicyIndex): void {
+export function findOverrides(index: ReturnType<typeof indexPolicies>): void {
   for (const entries of index.values()) {
     const owners = new Map<string, PolicyState>()
     for (const { policy, target } of entries) {

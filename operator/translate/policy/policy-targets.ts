@@ -5,7 +5,7 @@ import { INFERENCE_GROUP } from '../../source/inference.ts'
 import type { Kind, KubeObject, ProxyPolicy } from '../../source/objects.ts'
 import { poolService } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
-import type { GatewayState } from '../gateway/gateway.ts'
+import type { Lookup } from '../common/dependencies.ts'
 import { sectionsOf } from '../backend/proxy-backend.ts'
 import { matchesLabels } from '../../model/selectors.ts'
 
@@ -40,11 +40,7 @@ const isTargetKind = ({ options }: Context, kind: string): kind is TargetKind =>
   Object.hasOwn(groups, kind) && (kind !== 'InferencePool' || options.isInferenceEnabled)
 
 /** Gateways and ListenerSets that are ours, by `<kind>/<namespace>/<name>`. */
-export type Owned = ReadonlySet<string>
-
-export function indexOwned(gateways: readonly GatewayState[]): Owned {
-  return new Set(gateways.flatMap((gateway) => [`Gateway/${gateway.key}`, ...gateway.sets.map((set) => `ListenerSet/${set.key}`)]))
-}
+export type Owned = Lookup<object>
 
 /** Looks up targetRefs and targetSelectors: same namespace only (operator.md §4.7). */
 export function resolveTargets(context: Context, policy: ProxyPolicy, owned: Owned): ResolvedTargets {
@@ -82,7 +78,7 @@ function selectTargets(context: Context, namespace: string, { group, kind, match
 function checkTarget(object: KubeObject, section: string | undefined, owned: Owned): string | undefined {
   const { kind } = object
   const name = `${kind} ${object.metadata.namespace}/${object.metadata.name}`
-  if ((kind === 'Gateway' || kind === 'ListenerSet') && !owned.has(`${kind}/${object.metadata.namespace}/${object.metadata.name}`))
+  if ((kind === 'Gateway' || kind === 'ListenerSet') && !owned.get(`${kind}/${object.metadata.namespace}/${object.metadata.name}`))
     return `${name} does not belong to this controller`
   if (section === undefined) return undefined
   const sections = sectionsOfObject(object)

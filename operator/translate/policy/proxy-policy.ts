@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { withCode } from '#api/messages/code.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS, STATUS_SUMMARY } from '#api/names.ts'
 import type { Policy } from '#gen/config/types.ts'
@@ -38,28 +39,32 @@ interface Standing {
 /** Fields that protect nothing. A policy that consists of nothing but broken expressions in them has no effect and is not attached. */
 const unprotective = new Set(['transformation', 'accessLog', 'tracing', 'health'])
 
-export function readPolicies(context: Context, owned: Owned): PolicyState[] {
-  return context.snapshot.list('ProxyPolicy').map((policy) => {
-    const { targets, problems } = resolveTargets(context, policy, owned)
-    const errors: string[] = []
-    const sections = (['frontend', 'traffic', 'backend'] as const).flatMap((section) => {
-      const body = policy.spec[section]
-      if (!body) return []
-      const resolved = resolveBody(context, 'ProxyPolicy', policy.metadata.namespace, definitionOf[section], body)
-      errors.push(...resolved.errors.map(({ path, message }) => `${section}.${path.join('.')}: ${message}`))
-      return Object.keys(resolved.body).some((field) => field !== 'phase') ? [{ section, resolved }] : []
-    })
-    return {
-      policy,
-      key: keyOf(policy),
-      sections: sections.some(({ resolved }) => hasEffect(resolved)) ? sections : [],
-      errors,
-      targets,
-      missing: problems,
-      gateways: new Map(),
-      standings: new Map(),
-    }
+export function readPolicy(context: Context, policy: ProxyPolicy, owned: Owned): PolicyState {
+  const { targets, problems } = resolveTargets(context, policy, owned)
+  const errors: string[] = []
+  const sections = (['frontend', 'traffic', 'backend'] as const).flatMap((section) => {
+    const body = policy.spec[section]
+    if (!body) return []
+    const resolved = resolveBody(context, 'ProxyPolicy', policy.metadata.namespace, definitionOf[section], body)
+    errors.push(...resolved.errors.map(({ path, message }) => `${section}.${path.join('.')}: ${message}`))
+    return Object.keys(resolved.body).some((field) => field !== 'phase') ? [{ section, resolved }] : []
   })
+  return {
+    policy,
+    key: keyOf(policy),
+    sections: sections.some(({ resolved }) => hasEffect(resolved)) ? sections : [],
+    errors,
+    targets,
+    missing: problems,
+    gateways: new Map(),
+    standings: new Map(),
+  }
+}
+
+/** Whether two readings of one object have the same result: something changed that the policy only looked through, such as one of many labels. */
+export function isSamePolicy(a: PolicyState, b: PolicyState): boolean {
+  const resultOf = ({ sections, errors, targets, missing }: PolicyState): unknown[] => [sections, errors, targets, missing]
+  return a.policy === b.policy && isDeepStrictEqual(resultOf(a), resultOf(b))
 }
 
 /** Whether a section has more than broken expressions in fields that protect nothing (operator.md §10 case 56). */

@@ -1,5 +1,6 @@
 import type { BackendFull, BackendTLS, PolicyTarget, ResolvedSecret, Secret as SecretMessage } from '#gen/config/types.ts'
 import type { BackendTarget } from '../common/backend-ref.ts'
+import type { BackendState } from '../backend/proxy-backend.ts'
 import type { PolicyState } from '../policy/proxy-policy.ts'
 import type { World } from './reach.ts'
 import type { KeySetReference } from '../reference/references.ts'
@@ -10,11 +11,8 @@ import type { KeySetRequest, KeySetTls } from '../../model/translation.ts'
  * The remote key sets of all policies and backends, one for each id, the shortest cacheDuration of each. One whose TLS
  * settings do not resolve is left out: it must not be fetched over a weaker connection than configured.
  */
-export function findKeySets(world: World, policies: readonly PolicyState[]): KeySetRequest[] {
-  const bodies = [
-    ...policies.flatMap(({ sections }) => sections.map(({ resolved }) => resolved)),
-    ...[...world.backends.values()].map(({ resolved }) => resolved),
-  ]
+export function findKeySets(world: World, policies: readonly PolicyState[], backends: readonly BackendState[]): KeySetRequest[] {
+  const bodies = [...policies.flatMap(({ sections }) => sections.map(({ resolved }) => resolved)), ...backends.map(({ resolved }) => resolved)]
   const byId = new Map<string, KeySetRequest>()
   for (const reference of bodies.flatMap(({ keySets }) => keySets)) {
     const known = byId.get(reference.id)

@@ -4,6 +4,7 @@ import type { ParentRef } from '../../source/gateway-api.ts'
 import type { GRPCRoute, HTTPRoute, TCPRoute, TLSRoute } from '../../source/objects.ts'
 import { fault, faultBy, type Fault } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
+import type { Lookup } from '../common/dependencies.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
 import { lowerHostname, matchesListener } from '../common/hostname.ts'
 import type { ListenerState } from '../gateway/listener.ts'
@@ -20,9 +21,9 @@ interface Parent {
 }
 
 /** `<kind>/<namespace>/<name>` -> parent. */
-export type Parents = ReadonlyMap<string, Parent>
+export type Parents = Lookup<Parent>
 
-export function indexParents(gateways: readonly GatewayState[]): Parents {
+export function indexParents(gateways: readonly GatewayState[]): ReadonlyMap<string, Parent> {
   const parents = new Map<string, Parent>()
   for (const gateway of gateways) {
     parents.set(`Gateway/${gateway.key}`, { gateway, listeners: gateway.listeners })
