@@ -8,6 +8,7 @@ import { EMPTY_TABLE_UPDATE, HpackDecoder, type HeaderProblem } from './hpack.ts
 import { Output } from './output.ts'
 import { PeerSettings } from './peer-settings.ts'
 import { ReadyQueue } from './ready-queue.ts'
+import { StreamTable } from './stream-table.ts'
 import type { Http2Stream, StreamOwner } from './stream.ts'
 
 /** Bytes of DATA that one turn of the event loop writes to a connection. */
@@ -26,7 +27,7 @@ const LINGER_MS = 1000
 export abstract class Http2Connection<S extends Http2Stream> implements FrameSink, StreamOwner {
   readonly output: Output
   readonly limits: ConnectionLimits
-  readonly streams = new Map<number, S>()
+  readonly streams = new StreamTable<S>()
   sendWindow: number = DEFAULT_WINDOW
   readonly peer = new PeerSettings()
   localInitialWindow: number = DEFAULT_WINDOW

@@ -146,7 +146,7 @@ class ServerConnection extends Http2Connection<Http2ServerStream> implements Htt
     this.turnRequests++
     this.#idleAtMs = Infinity
     const stream = new Http2ServerStream(this, id)
-    this.streams.set(id, stream)
+    this.streams.set(stream)
     const violation = stream.serve(fields, endStream, problem)
     if (violation === undefined) return
     this.reset(stream, violation)

@@ -35,6 +35,7 @@ export class Http2Call implements UpstreamCall, SessionCall {
   #request: RequestHead
   readonly #pool: SessionSource
   readonly #connectMs: number
+  heldBy: Http2UpstreamSession | undefined = undefined
   #session: Http2UpstreamSession | undefined
   #stream: Http2ClientStream | undefined
   #block = ''

@@ -39,7 +39,6 @@ export interface ConnectionOwner {
  */
 export class Http2ClientConnection extends Http2Connection<Http2ClientStream> {
   readonly #owner: ConnectionOwner
-  readonly #calls = new Map<Http2ClientStream, StreamCall>()
   #nextId = 1
 
   constructor(socket: Socket, owner: ConnectionOwner, nowMs: () => number) {
@@ -72,8 +71,7 @@ export class Http2ClientConnection extends Http2Connection<Http2ClientStream> {
     const stream = new Http2ClientStream(this, this.#nextId, call, method)
     // HEADERS are sent in the order in which streams are scheduled, which is that of the identifiers (RFC 9113 §5.1.1).
     this.#nextId += 2
-    this.streams.set(stream.id, stream)
-    this.#calls.set(stream, call)
+    this.streams.set(stream)
     return stream
   }
 
@@ -122,9 +120,7 @@ export class Http2ClientConnection extends Http2Connection<Http2ClientStream> {
   }
 
   protected override onStreamClosed(stream: Http2ClientStream): void {
-    const call = this.#calls.get(stream)
-    this.#calls.delete(stream)
-    if (call !== undefined) this.#owner.onCallClosed(call)
+    this.#owner.onCallClosed(stream.call)
   }
 
   protected override onClosed(): void {

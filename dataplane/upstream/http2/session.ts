@@ -26,6 +26,8 @@ export interface SessionOwner {
 
 /** A call on a session. */
 export interface SessionCall extends StreamCall {
+  /** For the session: the one that counts the call. A field instead of a Set of calls, whose storage would hold finished calls (`StreamTable`). */
+  heldBy: Http2UpstreamSession | undefined
   /** The session is connected: the call may open its stream. */
   begin(connection: Http2ClientConnection, session: Http2UpstreamSession): void
   /** Sends the call on another session, because this one has no stream left. */
@@ -45,7 +47,10 @@ export class Http2UpstreamSession implements ConnectionOwner {
   isDead = false
   readonly #pool: SessionOwner
   readonly #socket: Socket
-  readonly #calls = new Set<SessionCall>()
+  /** Number of calls that wait or run. */
+  #calls = 0
+  /** Calls that wait until the session is ready. */
+  #waiting: SessionCall[] = []
   #connection: Http2ClientConnection | undefined
   #liveness: Liveness | undefined
   #room: number
@@ -77,11 +82,11 @@ export class Http2UpstreamSession implements ConnectionOwner {
   }
 
   get hasRoom(): boolean {
-    return !this.isClosing && this.#calls.size < this.#room && this.#connection?.hasIds !== false
+    return !this.isClosing && this.#calls < this.#room && this.#connection?.hasIds !== false
   }
 
   get isIdle(): boolean {
-    return this.#calls.size === 0
+    return this.#calls === 0
   }
 
   /** Whether no call has ended on the session yet, so that the upstream cannot be closing it as idle. */
@@ -96,18 +101,21 @@ export class Http2UpstreamSession implements ConnectionOwner {
 
   /** Starts the call once connected. */
   run(call: SessionCall): void {
-    this.#calls.add(call)
+    call.heldBy = this
+    this.#calls++
     this.idleUntilMs = Infinity
-    if (!this.#isReady || this.#connection === undefined) return
+    if (!this.#isReady || this.#connection === undefined) return void this.#waiting.push(call)
     this.#liveness?.watch()
     call.begin(this.#connection, this)
   }
 
   /** The call has ended, or was cancelled before it started. */
   release(call: SessionCall): void {
-    if (!this.#calls.delete(call)) return
+    if (call.heldBy !== this) return
+    this.#drop(call)
+    if (this.#waiting.length > 0) this.#waiting = this.#waiting.filter((waiting) => waiting !== call)
     this.#hasServed = true
-    if (this.#calls.size > 0) return
+    if (this.#calls > 0) return
     this.#liveness?.rest()
     if (this.isClosed || !this.#isReady || this.#connection?.isClosed === true) return
     if (this.#isClosing) this.close()
@@ -118,7 +126,7 @@ export class Http2UpstreamSession implements ConnectionOwner {
     this.#isClosing = true
     this.#forget()
     if (this.#connection === undefined) this.#fail(new UpstreamError('cancelled', 'pool is closing'))
-    else if (this.#calls.size === 0) this.#connection.close()
+    else if (this.#calls === 0) this.#connection.close()
   }
 
   #connected(): void {
@@ -148,7 +156,7 @@ export class Http2UpstreamSession implements ConnectionOwner {
   onGoaway(lastId: number): void {
     this.#isClosing = true
     this.lastProcessedId = lastId
-    if (this.#isReady && this.#calls.size === 0) this.close()
+    if (this.#isReady && this.#calls === 0) this.close()
   }
 
   onCallClosed(call: StreamCall): void {
@@ -191,10 +199,13 @@ export class Http2UpstreamSession implements ConnectionOwner {
       liveness,
       () => this.#die(),
     )
-    const surplus = [...this.#calls].slice(Math.max(1, this.#room))
-    for (const call of surplus) this.#calls.delete(call)
-    if (this.#calls.size > 0) this.#liveness.watch()
-    for (const call of this.#calls) call.begin(connection, this)
+    const waiting = this.#waiting
+    this.#waiting = []
+    const surplus = waiting.splice(Math.max(1, this.#room))
+    for (const call of surplus) this.#drop(call)
+    if (this.#calls > 0) this.#liveness.watch()
+    // The start of a call may cancel another.
+    for (const call of waiting) if (call.heldBy === this) call.begin(connection, this)
     for (const call of surplus) call.send(false)
   }
 
@@ -205,8 +216,15 @@ export class Http2UpstreamSession implements ConnectionOwner {
     clearTimeout(this.#connectTimer)
     this.#forget()
     this.#socket.destroy()
-    for (const call of this.#calls) call.fail(error)
-    this.#calls.clear()
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const call of waiting) this.#drop(call)
+    for (const call of waiting) call.fail(error)
+  }
+
+  #drop(call: SessionCall): void {
+    call.heldBy = undefined
+    this.#calls--
   }
 
   #forget(): void {

@@ -18,7 +18,7 @@ export interface StreamCall {
 
 /** One stream of a connection to an upstream: a request and its response. */
 export class Http2ClientStream extends Http2Stream {
-  readonly #call: StreamCall
+  readonly call: StreamCall
   readonly #method: string
   #hasResponse = false
 
@@ -26,7 +26,7 @@ export class Http2ClientStream extends Http2Stream {
     super(owner)
     this.id = id
     this.isOpened = false
-    this.#call = call
+    this.call = call
     this.#method = method
     this.expectBody(undefined)
   }
@@ -56,7 +56,7 @@ export class Http2ClientStream extends Http2Stream {
   }
 
   protected override onSourceFailed(error: Error): void {
-    this.#call.onRequestFailed(error)
+    this.call.onRequestFailed(error)
   }
 
   override receiveHeaders(fields: readonly string[], endStream: boolean): void {
@@ -72,7 +72,7 @@ export class Http2ClientStream extends Http2Stream {
     if (endStream && (length ?? 0) > 0) throw new StreamError(PROTOCOL_ERROR, 'content-length without a body')
     this.#hasResponse = true
     this.length = length
-    this.#call.onResponse({ status, headers, body: endStream ? undefined : this, upgraded: undefined })
+    this.call.onResponse({ status, headers, body: endStream ? undefined : this, upgraded: undefined })
     if (!endStream) return
     this.isBodyOver = true
     this.endRemote()
@@ -94,7 +94,7 @@ export class Http2ClientStream extends Http2Stream {
     if (this.#hasResponse && this.isRemoteEnded) return
     // Servers on node:http2 send RST_STREAM instead of END_STREAM if no window is left after the last byte.
     if (this.#hasResponse && code === NO_ERROR && (this.length === undefined || this.length === this.receivedBytes)) return this.endBody()
-    this.#call.onStreamLost(this, error, code)
+    this.call.onStreamLost(this, error, code)
   }
 }
 
