@@ -34,6 +34,12 @@ const withoutUndici: Plugin = {
   },
 }
 
+/** Leaves out the translations of zod's messages, half of the package: the management API has English messages only. */
+const withoutLocales: Plugin = {
+  name: 'without-locales',
+  setup: ({ onLoad }) => onLoad({ filter: /[/\\]zod[/\\]v4[/\\]locales[/\\]index\.js$/ }, () => ({ contents: 'export {}' })),
+}
+
 interface BundleOptions {
   /** Version that the program reports, such as `0.2.0`. Default: that of package.json. */
   readonly version?: string
@@ -102,7 +108,7 @@ export async function bundleProgram(name: ProgramName, directory: string, option
     format: 'esm',
     target: 'node22',
     logLevel: 'error',
-    plugins: pluginsOf(options),
+    plugins: [...pluginsOf(options), withoutLocales],
     banner: { js: REQUIRE },
   })
   for (const file of await readdir(directory)) if (file.endsWith('.js')) await checkStartedFiles(directory, file)

@@ -78,6 +78,16 @@ export const dataplaneMessages = {
     cause: 'A worker thread failed to apply a version of the config that the others have. It is replaced.',
     fix: 'Report the error with the log line; it is a defect of the program.',
   },
+  PX4016: {
+    title: 'certificate of a listener expires soon or has expired',
+    cause: 'A certificate that a listener offers ends within two weeks, or has ended. Clients reject an expired certificate.',
+    fix: 'Renew the certificate; the Secret is read again without a restart.',
+  },
+  PX4017: {
+    title: 'backend of a rule does not resolve',
+    cause: 'A rule refers to a Service or ProxyBackend that the data plane does not have. Its share of the requests gets an error response.',
+    fix: 'Correct the reference or create the object. The status of the route names the cause.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

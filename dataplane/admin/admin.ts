@@ -6,6 +6,7 @@ import { parseTimeout } from '#api/duration.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 import { guardBrowsers } from './guard.ts'
 import type { HostPort } from './listen.ts'
+import { browserHeaders, StaticFiles } from './static.ts'
 import { encodePieces } from './stats.ts'
 
 export interface AdminOptions {
@@ -17,6 +18,10 @@ export interface AdminOptions {
   trace(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined>
   /** Memory of each worker thread; default: there are none. */
   workerMemory?: (() => Promise<readonly NodeJS.MemoryUsage[]>) | undefined
+  /** Loads the management API; default: there is none. */
+  loadConsole?: (() => Promise<{ fetch(request: Request): Response | Promise<Response> }>) | undefined
+  /** Directory of the console's files, with a slash at its end; default: there is none. */
+  consoleFiles?: URL | undefined
   /** Starts a graceful shutdown. */
   onQuit(): void
   listening(): HostPort
@@ -30,19 +35,30 @@ const index: readonly [method: string, path: string, what: string][] = [
   ['GET', '/debug/trace', 'the steps of the next request; ?path=<prefix>, ?host=, ?method= and ?id=<x-proxy-trace-id> choose it, ?timeout=30s'],
   ['POST', '/logging', 'the log level; ?level=debug or ?level=module=debug,… sets it, ?reset brings the first one back'],
   ['GET', '/memory', 'memory in use, bytes'],
+  ['GET', '/openapi.json', 'description of the management API, /api/v1'],
   ['POST', '/quitquitquit', 'stop gracefully'],
 ]
 
-export function createAdminApp({ logging, configDump, explainRoute, trace, workerMemory, onQuit, listening }: AdminOptions): Hono {
+const CONSOLE_HINT = 'The console is not built: run `make console`, then reload this page.\n'
+
+export function createAdminApp({ logging, configDump, explainRoute, trace, workerMemory, loadConsole, consoleFiles, onQuit, listening }: AdminOptions): Hono {
   const log = logging.logger('admin')
   const app = new Hono()
   app.use(guardBrowsers(listening))
   app.use(async (c, next) => {
     await next()
-    c.header('x-content-type-options', 'nosniff')
-    c.header('cache-control', 'no-store')
+    for (const [name, value] of browserHeaders) c.header(name, value)
+    if (!c.res.headers.has('cache-control')) c.header('cache-control', 'no-store')
   })
-  app.get('/', (c) => c.text(index.map(([method, path, what]) => `${method.padEnd(5)}${path.padEnd(18)}${what}\n`).join('')))
+  const list = index.map(([method, path, what]) => `${method.padEnd(5)}${path.padEnd(18)}${what}\n`).join('')
+  const files = consoleFiles && new StaticFiles(consoleFiles)
+  app.get('/', async (c) => {
+    // Browsers get the console, programs the list.
+    if (!(c.req.header('accept') ?? '').includes('text/html')) return c.text(list)
+    return (await files?.index(c)) ?? c.text(`${CONSOLE_HINT}\n${list}`)
+  })
+  app.get('/assets/:name', async (c) => (await files?.asset(c, c.req.param('name'))) ?? c.text('not found: the console has no such file\n', 404))
+  if (loadConsole !== undefined) for (const path of ['/api/v1/*', '/openapi.json']) app.all(path, async (c) => (await loadConsole()).fetch(c.req.raw))
   app.get('/config_dump', (c) => c.body(ReadableStream.from(encodePieces(writeDump(configDump()))), 200, { 'content-type': 'application/json; charset=utf-8' }))
   app.get('/debug/effective', (c) => {
     const route = c.req.query('route') ?? ''

@@ -55,7 +55,8 @@ function entriesOf(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? (value as unknown[]) : undefined
 }
 
-function redactSecret(secret: unknown): unknown {
+/** Returns a copy of a Secret message with its public fields. */
+export function redactSecret(secret: unknown): unknown {
   if (typeof secret !== 'object' || secret === null) return REDACTED
   return Object.fromEntries(
     Object.entries(secret).map(([name, value]: [string, unknown]) => [

@@ -10,12 +10,13 @@ export function guardBrowsers(listening: () => HostPort): MiddlewareHandler {
   return async (c, next) => {
     const host = hostOfAuthority(c.req.header('host') ?? '')
     if (!isOwnHost(host, listening().host)) return c.text(`host ${JSON.stringify(host)} is not served here: use a loopback address\n`, 403)
-    if (c.req.method !== 'GET' && c.req.method !== 'HEAD') {
-      const origin = c.req.header('origin')
-      if (origin !== undefined && origin !== `http://${c.req.header('host')}`) return c.text('cross-origin request refused\n', 403)
-      const site = c.req.header('sec-fetch-site')
-      if (site !== undefined && site !== 'same-origin' && site !== 'none') return c.text('cross-site request refused\n', 403)
-    }
+    const origin = c.req.header('origin')
+    if (origin !== undefined && origin !== `http://${c.req.header('host')}`) return c.text('cross-origin request refused\n', 403)
+    const site = c.req.header('sec-fetch-site')
+    const isOwn = site === undefined || site === 'same-origin' || site === 'none'
+    // Links on other sites may lead here, except into a frame.
+    const isLink = c.req.method === 'GET' && c.req.header('sec-fetch-mode') === 'navigate' && c.req.header('sec-fetch-dest') === 'document'
+    if (!isOwn && !isLink) return c.text('cross-site request refused\n', 403)
     return next()
   }
 }

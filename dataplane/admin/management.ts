@@ -23,6 +23,10 @@ export interface ManagementOptions {
   readonly metrics: MetricsSource
   /** As `AdminOptions.workerMemory`. */
   workerMemory?: AdminOptions['workerMemory']
+  /** As in AdminOptions. */
+  loadConsole?: AdminOptions['loadConsole']
+  /** As in AdminOptions. */
+  consoleFiles?: AdminOptions['consoleFiles']
   readonly logging: Logging
   /** Called once per `POST /quitquitquit`. */
   onQuit(): void

@@ -1,7 +1,7 @@
 import type { BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
 import { authorityOf, withoutBrackets } from '../http/message.ts'
-import type { EvictionEvent, SharedHealths } from '../upstream/balancer/balancer.ts'
+import type { EndpointState, EvictionEvent, SharedHealths } from '../upstream/balancer/balancer.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
 import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
@@ -160,6 +160,11 @@ export class Destinations {
         return addressConfig(address, { ...settings, tls: isTls ? (settings.tls ?? systemTls(host)) : undefined })
       },
     })
+  }
+
+  /** The destinations in use with the state of their endpoints. One backend may have several, with different policies. */
+  *list(): Generator<{ readonly name: string; readonly endpoints: readonly EndpointState[] }> {
+    for (const { destination } of this.#known.values()) yield { name: destination.name, endpoints: destination.endpoints }
   }
 
   update(snapshot: ConfigSnapshot, policies: PolicyIndex): void {

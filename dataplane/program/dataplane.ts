@@ -2,7 +2,9 @@ import type { ProcessConfig } from '#gen/config/types.ts'
 import { startLiveness, type Liveness } from '../admin/liveness.ts'
 import { resolveAddresses, resolveLivenessAddress } from '../admin/listen.ts'
 import { startManagement, type Management } from '../admin/management.ts'
-import { workloadsOf } from '../admin/workloads.ts'
+import { LiveStats } from '../console/live.ts'
+import { VersionHistory } from '../console/versions.ts'
+import { CONSOLE_FILES, dumpConfig, loadConsole, onlyOnce } from './console.ts'
 import { explainRoute } from '../config/explain.ts'
 import { readConfigFile } from '../config/file/read.ts'
 import { indexPolicies } from '../config/merge.ts'
@@ -47,6 +49,9 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const liveness = livenessAddress && (await startLiveness(livenessAddress))
   const traffic = createTraffic({ settings, logging, own, keys: readSessionKeys(env), version, nodeName: settings.nodeName })
   const { store } = traffic
+  const versions = new VersionHistory(store)
+  const live = new LiveStats((families) => traffic.threads('sample', families))
+  const consoleOptions = { version, startedAtMs: Date.now(), processConfig, settings, traffic, versions, live }
   let isStarted = false
   let drain: (cause: string) => Promise<void> = () => Promise.resolve()
   const started = await startManagement({
@@ -54,7 +59,9 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     readiness: () => (isStarted ? [...store.pending(), ...traffic.pending()] : ['start']),
     explainRoute: (namespace, name) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name),
     trace: (filter, timeoutMs) => traffic.trace(filter, timeoutMs),
-    configDump: () => ({ ...store.snapshot(), workloads: workloadsOf(store.snapshot().services.values()), config: processConfig }),
+    configDump: () => dumpConfig(store, processConfig),
+    loadConsole: onlyOnce(() => loadConsole(consoleOptions)),
+    consoleFiles: CONSOLE_FILES,
     metrics: traffic.metrics,
     ...(traffic.memory && { workerMemory: () => traffic.memory?.() ?? Promise.resolve([]) }),
     logging: traffic.logging,
@@ -64,8 +71,16 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   process.on('exit', () => logging.writer.flushSync())
   await traffic.start([...own.ports()])
   const followed = first && { path: file ?? '', first, ...fileOptions }
-  const sources = await startSources({ settings, file: followed, store, logging, registry: traffic.registry })
+  const sources = await startSources({
+    settings,
+    file: followed,
+    store,
+    logging,
+    registry: traffic.registry,
+    onRejected: (rejection) => versions.reject(rejection),
+  })
   await traffic.settled()
+  live.start()
   isStarted = true
   // In standalone mode a port that cannot be opened ends the process: it was started by hand, and nothing watches its readiness.
   const [failure] = settings.xdsAddress === undefined ? traffic.failures() : []

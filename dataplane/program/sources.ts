@@ -5,6 +5,7 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { ConfigStream } from '../config/stream/stream.ts'
 import { createFileReport } from './file-report.ts'
+import type { Rejection } from '../console/versions.ts'
 import type { ProcessSettings } from './settings.ts'
 import type { Logging } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
@@ -14,6 +15,8 @@ export interface SourceOptions {
   readonly logging: Logging
   readonly registry: Registry
   readonly settings: ProcessSettings
+  /** Called with each part of the config that was not applied. */
+  onRejected(rejection: Rejection): void
   /** The `-f` file and the result of its first reading. */
   readonly file: (ConfigFileOptions & { readonly path: string; readonly first: ReadFile }) | undefined
 }
@@ -34,7 +37,10 @@ export async function startSources(options: SourceOptions): Promise<{ close(): P
       store,
       ...(settings.xdsAddress === undefined ? {} : { namespace, gateway }),
       onReload: (read) => report.reloaded(read, store.snapshot().version),
-      onError: report.failed,
+      onError(error) {
+        report.failed(error)
+        for (const message of error.problems) options.onRejected({ source: 'file', code: 'PX4004', key: null, message })
+      },
     }))
   return {
     async close() {
@@ -44,7 +50,7 @@ export async function startSources(options: SourceOptions): Promise<{ close(): P
   }
 }
 
-async function followStream(address: string, { settings, store, logging, registry }: SourceOptions): Promise<ConfigStream> {
+async function followStream(address: string, { settings, store, logging, registry, onRejected }: SourceOptions): Promise<ConfigStream> {
   // Loaded on demand: gRPC uses 40 MiB, which a process without a stream saves.
   const { startConfigStream } = await import('../config/stream/stream.ts')
   const log = logging.logger('config')
@@ -67,7 +73,11 @@ async function followStream(address: string, { settings, store, logging, registr
         log.warn('config stream disconnected; the last good config stays', { code: 'PX4005', cause: event.cause, retryMs: Math.round(event.retryMs) })
       else if (event.type === 'connected') log.info('config stream connected', { address })
       else if (event.type === 'applied') log.info('config applied', { version: store.snapshot().version, updated: event.updated, removed: event.removed })
-      else for (const { key, error } of event.resources) log.warn('part of the config rejected; its last good version stays', { code: 'PX4006', key, error })
+      else
+        for (const { key, error } of event.resources) {
+          log.warn('part of the config rejected; its last good version stays', { code: 'PX4006', key, error })
+          onRejected({ source: 'stream', code: 'PX4006', key, message: error })
+        }
     },
   })
 }

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { runInThread } from '../console/thread.ts'
 import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
 import { numberConnections } from '../server/accepted.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
@@ -61,6 +62,7 @@ endpoint.open({
   settled: () => binds.settled(),
   collect: (isScrape) => telemetry.metrics.registry.dump(isScrape),
   setLevel: (spec) => logging.setLevel(spec),
+  console: ({ method, body }) => runInThread(parts, method, body as never),
   drain: (settings) => binds.drain(settings),
   async finish() {
     relay.close()

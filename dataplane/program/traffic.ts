@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { MetricsSource } from '../admin/stats.ts'
+import { runInThread, type CallThreads } from '../console/thread.ts'
 import { createConfigStore, type ConfigStore } from '../config/store.ts'
 import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
 import type { LogFormat, Logging } from '../telemetry/log.ts'
@@ -28,7 +29,9 @@ export interface Traffic {
   pending(): readonly string[]
   /** Errors of ports that could not be opened. */
   failures(): readonly Error[]
-  trace(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined>
+  trace(filter: TraceFilter, timeoutMs: number, signal?: AbortSignal): Promise<TraceReport | undefined>
+  /** Calls a method of the management API in every thread that handles traffic. */
+  readonly threads: CallThreads
   /** Memory of each worker; undefined without workers. */
   memory?(): Promise<readonly NodeJS.MemoryUsage[]>
   /** Finishes requests in flight. */
@@ -55,7 +58,8 @@ function inThisThread({ settings, ...options }: TrafficOptions): Traffic {
     settled: () => binds.settled(),
     pending: () => binds.pending(),
     failures: () => binds.failures(),
-    trace: (filter, timeoutMs) => gateway.tracer.wait(filter, timeoutMs),
+    trace: (filter, timeoutMs, signal) => gateway.tracer.wait(filter, timeoutMs, signal),
+    threads: async (method, body) => [await runInThread(parts, method, body)],
     async drain() {
       await binds.drain(settings)
       await closeParts(parts)
@@ -111,7 +115,8 @@ function inWorkers({ settings, logging, version, keys, own }: TrafficOptions): T
     settled: () => Promise.resolve(),
     pending: () => pool.pending(),
     failures: () => pool.failures(),
-    trace: (filter, timeoutMs) => pool.trace(filter, timeoutMs),
+    trace: (filter, timeoutMs, signal) => pool.trace(filter, timeoutMs, signal),
+    threads: pool.callThreads,
     memory: () => pool.memory(),
     drain: () => pool.drain(settings),
     close: () => telemetry.close(),

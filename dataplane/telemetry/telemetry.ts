@@ -18,9 +18,11 @@ const FLUSH_MS = 2000
 export interface Telemetry {
   readonly logging: Logging
   readonly metrics: Metrics
+  /** Called with each finished exchange while it is set; see dataplane/console/tail.ts. */
+  observe: ((exchange: Exchange) => void) | undefined
   /** Records a finished exchange in metrics, traces and the access log. Called once per exchange; never throws. */
   onFinished(exchange: Exchange): void
-  /** The same for a relayed TCP connection. */
+  /** Records a finished TCP relay. */
   onTcpFinished(session: TcpSession): void
   /** Sends queued records to collectors; gives up after two seconds. */
   flushExports(): Promise<void>
@@ -54,14 +56,16 @@ export function createTelemetry(logging: Logging, options: TelemetryOptions): Te
     if (tracing !== undefined && trace?.isRecorded === true) exportSpans(exchange, trace, tracing)
     accessLog.logExchange(exchange)
   }
-  return {
+  const telemetry: Telemetry = {
     logging,
     metrics,
+    observe: undefined,
     onFinished(exchange) {
       // A failure of telemetry must not break the connection.
       try {
         if (exchange.finishedAtMs === 0) exchange.finishedAtMs = performance.now()
         metrics.recordExchange(exchange)
+        if (telemetry.observe !== undefined) telemetry.observe(exchange)
         const parsing = gatewayTelemetry.get(exchange)?.bodies?.parses === true ? parseRecorded(exchange) : undefined
         if (parsing === undefined) writeRecords(exchange)
         else parsing.then(() => writeRecords(exchange)).catch(reportFailure)
@@ -85,4 +89,5 @@ export function createTelemetry(logging: Logging, options: TelemetryOptions): Te
       return logging.writer.flush()
     },
   }
+  return telemetry
 }

@@ -129,6 +129,11 @@ export class Destination {
     return endpoints.some(({ address }) => address === host)
   }
 
+  /** Endpoints of the config with their state; those of clients' choice (dynamicForwardProxy) are left out. */
+  get endpoints(): readonly EndpointState[] {
+    return this.#balancer.all
+  }
+
   get error(): ErrorCode | undefined {
     return this.#config.error
   }

@@ -1,4 +1,5 @@
 import type { ConfigChanges, ConfigStore } from '../config/store.ts'
+import type { ThreadCall } from '../console/thread.ts'
 import type { SharedPorts } from '../gateway/binds.ts'
 import type { Tracer } from '../trace/tracer.ts'
 import { decodeConfig, type SectionNames } from './config.ts'
@@ -16,6 +17,8 @@ export interface WorkerParts {
   settled(): Promise<void>
   collect(isScrape: boolean): FamilyDump[]
   setLevel(spec: string): void
+  /** Answers a call of the management API. */
+  console(call: ThreadCall): Promise<unknown>
   drain(settings: WorkerDrain): Promise<void>
   finish(): Promise<void>
 }
@@ -99,6 +102,8 @@ export class WorkerEndpoint {
         return void this.#traces.get(body as number)?.abort()
       case 'level':
         return parts.setLevel(body as string)
+      case 'console':
+        return parts.console(body as ThreadCall)
       case 'memory':
         return process.memoryUsage()
       case 'drain':

@@ -1,4 +1,5 @@
 import type { BindStatus, WorkerDrain } from './data.ts'
+import type { ThreadCall } from '../console/thread.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 
@@ -20,6 +21,8 @@ export interface WorkerMethods {
   /** Sends what waits for collectors, and the last lines of the log. Sent when all workers are drained: they may need each other until then. */
   finish: { readonly body: undefined; readonly result: undefined }
   memory: { readonly body: undefined; readonly result: NodeJS.MemoryUsage }
+  /** A call of the management API. */
+  console: { readonly body: ThreadCall; readonly result: unknown }
 }
 
 export interface TraceRequest {

@@ -8,6 +8,7 @@ import { retainRoutes } from '../telemetry/metrics/metrics.ts'
 import { createRegistry, type FamilyDump, type Registry } from '../telemetry/metrics/registry.ts'
 import type { LineWriter } from '../telemetry/writer.ts'
 import { WAITING_LIMIT, type TraceFilter, type TraceReport } from '../trace/tracer.ts'
+import type { CallThreads } from '../console/thread.ts'
 import { ConfigEncoder } from './config.ts'
 import type { BindStatus, SharedMemory, WorkerData, WorkerDrain } from './data.ts'
 import type { FromWorker } from './messages.ts'
@@ -136,7 +137,7 @@ export class WorkerPool {
   }
 
   /** As `Tracer.wait`, for the requests of all workers. */
-  async trace(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined> {
+  async trace(filter: TraceFilter, timeoutMs: number, signal?: AbortSignal): Promise<TraceReport | undefined> {
     if (this.#traces >= WAITING_LIMIT) throw new RangeError(`${WAITING_LIMIT} traces are waiting already: end one of them`)
     this.#traces++
     const trace = ++this.#lastTrace
@@ -145,6 +146,7 @@ export class WorkerPool {
       return await new Promise((resolve) => {
         const all = threads.map((thread) => thread.request('trace', { trace, filter, timeoutMs }).then((report) => report && resolve(report), ignore))
         void Promise.all(all).then(() => resolve(undefined))
+        signal?.addEventListener('abort', () => resolve(undefined), { once: true })
       })
     } finally {
       this.#traces--
@@ -154,6 +156,14 @@ export class WorkerPool {
 
   setLevel(spec: string): void {
     for (const { thread } of this.#slots) thread.request('level', spec).catch(ignore)
+  }
+
+  /** Calls a method of the management API in every worker; those that do not respond in time are left out. */
+  readonly callThreads: CallThreads = async (method, body) => {
+    const results: unknown[] = []
+    const calls = this.#online().map((thread) => thread.request('console', { method, body }).then((result) => void results.push(result), ignore))
+    await firstOf(Promise.all(calls), COLLECT_MS)
+    return [...results] as never
   }
 
   /** Memory of each worker. */

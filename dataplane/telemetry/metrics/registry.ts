@@ -65,8 +65,8 @@ export interface Registry {
   expose(format: ExpositionFormat): Generator<string, void>
   /** Yields the exposition as length-delimited protobuf messages, one per family. */
   exposeProtobuf(): Generator<Buffer, void>
-  /** The content of all families with series. `isScrape` false: without running the functions of `onCollect`. */
-  dump(isScrape?: boolean): FamilyDump[]
+  /** The content of the families with series. `isScrape` false: without running the functions of `onCollect`. `names`: only these families. */
+  dump(isScrape?: boolean, names?: readonly string[]): FamilyDump[]
   /** Adds the content of another registry; families are created as needed. `isPast`: of a thread that ended, whose gauges do not count. */
   add(dump: readonly FamilyDump[], isPast?: boolean): void
 }
@@ -166,9 +166,9 @@ export function createRegistry(options: { maxSeries?: number } = {}): Registry {
       for (const family of families)
         if (family.size > 0) yield encodeFamily({ name: family.name, kind: family.kind, help: family.help, labelNames: family.labelNames, series: family.all })
     },
-    dump(isScrape = true) {
+    dump(isScrape = true, names) {
       if (isScrape) for (const collect of collectors) collect()
-      return families.filter(({ size }) => size > 0).map(dumpFamily)
+      return families.filter(({ name, size }) => size > 0 && names?.includes(name) !== false).map(dumpFamily)
     },
     add(dump, isPast = false) {
       for (const family of dump) {

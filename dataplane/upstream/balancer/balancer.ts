@@ -204,6 +204,12 @@ export class Balancer {
     return this.#active.find(matches) ?? this.#draining.find(matches)
   }
 
+  /** Active and draining endpoints, with evictions and returns of other workers. */
+  get all(): readonly EndpointState[] {
+    this.#candidates()
+    return [...this.#active, ...this.#draining]
+  }
+
   get endpoints(): readonly EndpointState[] {
     return this.#active.length > 0 ? this.#active : this.#draining
   }

@@ -1,0 +1,37 @@
+import { createRoute } from '@hono/zod-openapi'
+import { overview, type Overview } from '#api/management/overview.ts'
+
+import type { ConsoleApp, ConsoleContext } from './context.ts'
+import { gatewayKey, listBackends, listListeners, listRoutes } from './graph.ts'
+import { findProblems } from './problems.ts'
+import { json } from './responses.ts'
+
+const readOverview = createRoute({
+  method: 'get',
+  path: '/api/v1/overview',
+  summary: 'Gateways, listeners, routes, backends and endpoints with live numbers and problems',
+  responses: { 200: json(overview, 'The nodes of a graph; they refer to each other by key.') },
+})
+
+export function registerOverview(app: ConsoleApp, context: ConsoleContext): void {
+  app.openapi(readOverview, async (c) => c.json(await describe(context), 200))
+}
+
+async function describe(context: ConsoleContext): Promise<Overview> {
+  const { name, version, startedAtMs, workers, versions, live } = context
+  const [stats, threads] = await Promise.all([live.stats(), context.threads('endpoints', undefined)])
+  const snapshot = context.snapshot()
+  const listeners = listListeners(snapshot)
+  const backends = listBackends(snapshot, threads)
+  const nowMs = Date.now()
+  return {
+    timeMs: nowMs,
+    replicas: [{ name, configVersion: snapshot.version, version, startedAtMs, workers }],
+    gateways: [...new Set([...snapshot.listeners.values()].map(gatewayKey))].map((key) => ({ key })),
+    listeners,
+    routes: listRoutes(snapshot),
+    backends,
+    problems: findProblems({ snapshot, listeners, backends, ...versions.list(), failures: context.failures(), nowMs }),
+    stats,
+  }
+}

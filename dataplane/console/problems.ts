@@ -1,0 +1,74 @@
+import type { MessageCode } from '#api/messages/code.ts'
+import type { BackendNode, Overview, Problem } from '#api/management/overview.ts'
+import type { ConfigVersions } from '#api/management/config.ts'
+import type { ConfigSnapshot } from '../config/store.ts'
+import { compileRoute } from '../route/compile.ts'
+import { nameOfRef } from './graph.ts'
+
+/** A certificate is reported this long before it expires. */
+const EXPIRY_NOTICE_MS = 14 * 24 * 60 * 60 * 1000
+const MAX_PROBLEMS = 200
+
+interface Findings {
+  readonly snapshot: ConfigSnapshot
+  readonly listeners: Overview['listeners']
+  readonly backends: readonly BackendNode[]
+  readonly rejections: ConfigVersions['rejections']
+  readonly versions: ConfigVersions['versions']
+  readonly failures: readonly Error[]
+  readonly nowMs: number
+}
+
+/** Problems of a data plane, errors first. */
+export function findProblems(findings: Findings): Problem[] {
+  const found = [...rejected(findings), ...ports(findings), ...certificates(findings), ...references(findings), ...evictions(findings)]
+  const rank = { error: 0, warning: 1 }
+  return found.sort((a, b) => rank[a.severity] - rank[b.severity]).slice(0, MAX_PROBLEMS)
+}
+
+function report(severity: Problem['severity'], code: MessageCode, object: string | null, message: string): Problem {
+  return { severity, code, message, object, pod: null }
+}
+
+/** Rejections since the last version: an applied version may have corrected earlier ones. */
+function* rejected({ rejections, versions }: Findings): Generator<Problem> {
+  const appliedAtMs = versions[0]?.appliedAtMs ?? 0
+  for (const { timeMs, code, key, message } of rejections)
+    if (timeMs >= appliedAtMs) yield report('error', code as MessageCode, 'config', key === null ? message : `${key}: ${message}`)
+}
+
+function* ports({ failures }: Findings): Generator<Problem> {
+  for (const { message } of failures) yield report('error', 'PX4007', null, message)
+}
+
+function* certificates({ listeners, snapshot, nowMs }: Findings): Generator<Problem> {
+  for (const { key, certificates: offered } of listeners) {
+    const wanted = snapshot.listeners.get(key)?.tls?.mode === 'Terminate'
+    if (wanted && offered.length === 0) yield report('error', 'PX4008', `listener ${key}`, `listener ${key} has no usable certificate: TLS handshakes fail`)
+    for (const { secret, notAfterMs } of offered) {
+      const date = new Date(notAfterMs).toISOString().slice(0, 10)
+      if (notAfterMs <= nowMs) yield report('error', 'PX4016', `listener ${key}`, `certificate ${secret} expired on ${date}`)
+      else if (notAfterMs - nowMs < EXPIRY_NOTICE_MS) yield report('warning', 'PX4016', `listener ${key}`, `certificate ${secret} expires on ${date}`)
+    }
+  }
+}
+
+function* references({ snapshot }: Findings): Generator<Problem> {
+  for (const route of snapshot.routes.values()) {
+    const { kind, namespace, name, ruleIndex } = route.route
+    const object = `route ${kind} ${namespace}/${name}`
+    for (const error of compileRoute(route).errors) yield report('error', 'PX4009', object, `rule ${ruleIndex}: ${error}`)
+    for (const { ref } of route.backends ?? []) {
+      const isMissing = ref.service === undefined ? ref.backend !== undefined && !snapshot.backends.has(ref.backend) : !snapshot.services.has(ref.service)
+      if (ref.invalid !== undefined || isMissing)
+        yield report('error', 'PX4017', object, `rule ${ruleIndex}: backend ${nameOfRef(ref)} does not resolve (${ref.invalid ?? 'not found'})`)
+    }
+  }
+}
+
+function* evictions({ backends }: Findings): Generator<Problem> {
+  for (const { key, endpoints } of backends)
+    for (const { address, evictedForMs } of endpoints)
+      if (evictedForMs !== null)
+        yield report('warning', 'PX4010', `backend ${key}`, `endpoint ${address} of ${key} is ejected for ${Math.ceil(evictedForMs / 1000)} s more`)
+}

@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto'
+import { evalBool, type Program } from '#api/cel/index.ts'
+import type { RequestBatch, RequestRecord } from '#api/management/requests.ts'
+import { REDACTED } from '#api/names.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { compileExpression } from '../expression/program.ts'
+import { ExchangeView } from '../expression/view.ts'
+import type { HeaderList } from '../http/headers.ts'
+import { authorityOf } from '../http/message.ts'
+import { toEpochMs } from '../runtime/time.ts'
+import { errorTextOf, logFields } from '../telemetry/access-log/fields.ts'
+import { protocolOf, reasonOf, statusOf } from '../telemetry/outcome.ts'
+import { isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { TailCall } from './thread.ts'
+
+/** Tails open at the same time. */
+const MAX_TAILS = 16
+/** A tail that is not read for longer ends. */
+const IDLE_MS = 5000
+/** Filters evaluated between two reads. */
+const MAX_CHECKED = 2000
+const MAX_HEADERS = 100
+const MAX_TEXT = 4096
+
+interface Tail {
+  readonly filter: Program | undefined
+  limit: number
+  records: RequestRecord[]
+  /** Finished requests since the last read. */
+  seen: number
+  checked: number
+  matched: number
+  readAtMs: number
+}
+
+/** Records finished requests for live views. Observes the telemetry only while a tail is open. */
+export class TailRecorder {
+  readonly #telemetry: Pick<Telemetry, 'observe'>
+  readonly #nowMs: () => number
+  readonly #random: () => number
+  readonly #tails = new Map<string, Tail>()
+  readonly #prefix = randomUUID().slice(0, 8)
+  #count = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(telemetry: Pick<Telemetry, 'observe'>, nowMs: () => number = () => performance.now(), random: () => number = Math.random) {
+    this.#telemetry = telemetry
+    this.#nowMs = nowMs
+    this.#random = random
+  }
+
+  /** Returns the requests since the last call. Throws a RangeError if too many tails are open. */
+  read({ tail: id, filter, limit }: TailCall): RequestBatch {
+    let tail = this.#tails.get(id)
+    if (tail === undefined) {
+      this.removeIdle()
+      if (this.#tails.size >= MAX_TAILS) throw new RangeError(`${MAX_TAILS} tails are open already: close one of them`)
+      const program = filter === undefined || filter === '' ? undefined : compileExpression(filter, 'log')
+      tail = { filter: program, limit, records: [], seen: 0, checked: 0, matched: 0, readAtMs: 0 }
+      this.#tails.set(id, tail)
+      this.#telemetry.observe = (exchange) => this.record(exchange)
+      this.#timer ??= setInterval(() => this.removeIdle(), IDLE_MS).unref()
+    }
+    const batch = { records: tail.records.toSorted((a, b) => a.timeMs - b.timeMs), seen: tail.seen, skipped: skippedOf(tail) }
+    Object.assign(tail, { limit, records: [], seen: 0, checked: 0, matched: 0, readAtMs: this.#nowMs() })
+    return batch
+  }
+
+  /** Ends the tails that are not read any more. */
+  removeIdle(): void {
+    for (const [id, { readAtMs }] of this.#tails) if (this.#nowMs() - readAtMs > IDLE_MS) this.#tails.delete(id)
+    if (this.#tails.size > 0) return
+    this.#telemetry.observe = undefined
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  record(exchange: Exchange): void {
+    for (const tail of this.#tails.values()) {
+      tail.seen++
+      if (tail.filter !== undefined) {
+        if (tail.checked >= MAX_CHECKED) continue
+        tail.checked++
+        if (!evalBool(tail.filter, new ExchangeView(exchange))) continue
+      }
+      tail.matched++
+      // Under load, every request has the same chance to be kept.
+      const place = tail.records.length < tail.limit ? tail.records.length : Math.floor(this.#random() * tail.matched)
+      if (place < tail.limit) tail.records[place] = toRecord(exchange, `${this.#prefix}-${++this.#count}`)
+    }
+  }
+}
+
+const skippedOf = ({ filter, seen, checked, matched, records }: Tail): number => (filter === undefined ? 0 : seen - checked) + matched - records.length
+
+const recorders = new WeakMap<Telemetry, TailRecorder>()
+
+/** Reads a tail of this thread; see `TailCall`. */
+export function readTail(telemetry: Telemetry, call: TailCall): RequestBatch {
+  let recorder = recorders.get(telemetry)
+  if (recorder === undefined) recorders.set(telemetry, (recorder = new TailRecorder(telemetry)))
+  return recorder.read(call)
+}
+
+function toRecord(exchange: Exchange, id: string): RequestRecord {
+  const { connection, labels, request, response, startedAtMs } = exchange
+  const since = (atMs: number): number | null => (atMs === 0 ? null : atMs - startedAtMs)
+  return {
+    id,
+    timeMs: toEpochMs(startedAtMs),
+    method: cut(exchange.receivedMethod),
+    host: cut(exchange.receivedAuthority),
+    path: cut(redactText(exchange.receivedTarget)),
+    version: request.version,
+    status: statusOf(exchange),
+    protocol: protocolOf(exchange),
+    durationMs: exchange.finishedAtMs - startedAtMs,
+    gateway: labels?.gateway ?? null,
+    listener: labels?.listener ?? null,
+    route: labels?.route ?? null,
+    rule: labels?.rule ?? null,
+    backend: exchange.backend ?? null,
+    endpoint: exchange.endpoint ?? null,
+    client: authorityOf(connection.remoteAddress, connection.remotePort),
+    reason: reasonOf(exchange),
+    error: errorTextOf(exchange) ?? null,
+    retries: exchange.retryAttempt,
+    requestBytes: exchange.requestBytes,
+    responseBytes: exchange.responseBytes,
+    timings: { upstreamMs: since(exchange.upstreamStartedAtMs), responseHeadMs: since(exchange.responseHeadAtMs), answeredMs: since(exchange.answeredAtMs) },
+    requestHeaders: listHeaders(request.headers),
+    responseHeaders: response === undefined ? [] : listHeaders(response.headers),
+    fields: { ...logFields.get(exchange) },
+    pod: null,
+  }
+}
+
+/** Header fields without credentials, at most `MAX_HEADERS`. */
+function listHeaders({ raw }: HeaderList): [string, string][] {
+  const list: [string, string][] = []
+  for (let i = 0; i < raw.length && list.length < MAX_HEADERS; i += 2) {
+    const [name = '', value = ''] = [raw[i], raw[i + 1]]
+    list.push([cut(name), sensitiveHeaders.has(name) || isSensitiveName(name) ? REDACTED : cut(redactText(value))])
+  }
+  return list
+}
+
+const cut = (text: string): string => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`)

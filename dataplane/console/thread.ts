@@ -1,0 +1,56 @@
+import type { EndpointNode } from '#api/management/overview.ts'
+import type { RequestBatch } from '#api/management/requests.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { FamilyDump } from '../telemetry/metrics/registry.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+
+/** The parts of a thread that handles traffic. */
+export interface ThreadParts {
+  readonly gateway: Gateway
+  readonly telemetry: Telemetry
+}
+
+/** The endpoints of a destination; `backend` is its name in logs and metrics. */
+export interface ThreadEndpoints {
+  readonly backend: string
+  readonly endpoints: readonly EndpointNode[]
+}
+
+/** Asks for the requests of a tail since the last call with its id. The first call starts the tail; it ends some seconds after the last one. */
+export interface TailCall {
+  readonly tail: string
+  readonly filter: string | undefined
+  /** Requests to return at most. */
+  readonly limit: number
+}
+
+/** Methods that the management API calls in every thread that handles traffic. */
+export interface ThreadMethods {
+  sample: { readonly body: readonly string[]; readonly result: FamilyDump[] }
+  endpoints: { readonly body: undefined; readonly result: ThreadEndpoints[] }
+  tail: { readonly body: TailCall; readonly result: RequestBatch }
+}
+
+/** Name of a method of `ThreadMethods`. */
+export type ThreadMethod = keyof ThreadMethods
+
+/** A call of a method, as it is sent to a worker. */
+export interface ThreadCall {
+  readonly method: ThreadMethod
+  readonly body: unknown
+}
+
+/** Calls a method in every thread that handles traffic. A thread that does not respond is left out. */
+export type CallThreads = <M extends ThreadMethod>(method: M, body: ThreadMethods[M]['body']) => Promise<readonly ThreadMethods[M]['result'][]>
+
+const methods: { readonly [M in ThreadMethod]: (parts: ThreadParts, body: ThreadMethods[M]['body']) => Promise<ThreadMethods[M]['result']> } = {
+  sample: ({ telemetry }, families) => Promise.resolve(telemetry.metrics.registry.dump(false, families)),
+  // Loaded on demand: most processes never have a console open.
+  endpoints: async ({ gateway }) => (await import('./endpoints.ts')).listEndpoints(gateway.destinations),
+  tail: async ({ telemetry }, call) => (await import('./tail.ts')).readTail(telemetry, call),
+}
+
+/** Runs a method in this thread. */
+export function runInThread<M extends ThreadMethod>(parts: ThreadParts, method: M, body: ThreadMethods[M]['body']): Promise<ThreadMethods[M]['result']> {
+  return methods[method](parts, body)
+}

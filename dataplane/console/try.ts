@@ -1,0 +1,80 @@
+import { createRoute } from '@hono/zod-openapi'
+import { randomUUID } from 'node:crypto'
+import { tryRequest, tryResult, type TryRequest, type TryResult } from '#api/management/requests.ts'
+import { indexPolicies } from '../config/merge.ts'
+import { effectiveFrontend, proxyProtocolSettings } from '../gateway/frontend.ts'
+import type { TraceReport } from '../trace/tracer.ts'
+
+import type { ConsoleApp, ConsoleContext } from './context.ts'
+import { failed, json } from './responses.ts'
+import { sendRequest, type TryTarget } from './send.ts'
+
+/** Time for the trace after the response. */
+const TRACE_GRACE_MS = 1000
+const MAX_BODY = 1024 * 1024
+
+const tryRoute = createRoute({
+  method: 'post',
+  path: '/api/v1/try',
+  summary: 'Sends a request through a listener of this gateway, and returns the response with its trace',
+  description: 'The client address that policies see is that of the gateway itself. The upstream receives the request like any other.',
+  request: { body: { required: true, content: { 'application/json': { schema: tryRequest } } } },
+  responses: {
+    200: json(tryResult, 'The response, or why there is none.'),
+    400: failed('The request cannot be sent.'),
+    404: failed('There is no such listener.'),
+    429: failed('Too many traces are waiting.'),
+  },
+})
+
+export function registerTry(app: ConsoleApp, context: ConsoleContext): void {
+  app.openapi(tryRoute, async (c) => {
+    const request = c.req.valid('json')
+    const target = findTarget(context, request.listener)
+    if (target === undefined) return c.json({ error: `listener ${JSON.stringify(request.listener)}: there is no HTTP or HTTPS listener with this key` }, 404)
+    if (Buffer.byteLength(request.body) > MAX_BODY) return c.json({ error: 'body: is longer than 1 MiB' }, 400)
+    try {
+      return c.json(await tryOut(context, target, request), 200)
+    } catch (error) {
+      if (error instanceof RangeError) return c.json({ error: error.message }, 429)
+      // Names and values of headers that HTTP does not allow.
+      if (error instanceof TypeError) return c.json({ error: error.message }, 400)
+      throw error
+    }
+  })
+}
+
+function findTarget({ snapshot }: ConsoleContext, key: string): TryTarget | undefined {
+  const { listeners, binds, policies } = snapshot()
+  const listener = listeners.get(key)
+  const bind = listener && binds.get(listener.bind)
+  if (listener === undefined || bind === undefined || (listener.protocol !== 'HTTP' && listener.protocol !== 'HTTPS')) return undefined
+  const proxyProtocol = proxyProtocolSettings(effectiveFrontend(indexPolicies(policies), listener.gateway))
+  return { host: bind.addresses?.[0] ?? '127.0.0.1', port: bind.port, isTls: listener.protocol === 'HTTPS', hasProxyHeader: proxyProtocol !== undefined }
+}
+
+async function tryOut(context: ConsoleContext, target: TryTarget, request: TryRequest): Promise<TryResult> {
+  const id = randomUUID()
+  const abort = new AbortController()
+  const tracing = context.trace({ id }, request.timeoutMs + TRACE_GRACE_MS, abort.signal)
+  let timer: NodeJS.Timeout | undefined
+  try {
+    const { response, error } = await sendRequest(target, { ...request, headers: [...request.headers, ['x-proxy-trace-id', id]] })
+    // A request that no listener accepted is never traced.
+    timer = setTimeout(() => abort.abort(), TRACE_GRACE_MS)
+    const report = await tracing
+    return { response, error, trace: report === undefined ? null : toTrace(report) }
+  } finally {
+    clearTimeout(timer)
+    abort.abort()
+  }
+}
+
+function toTrace({ status, reason, error, steps }: TraceReport): NonNullable<TryResult['trace']> {
+  return {
+    status,
+    reason: reason ?? null,
+    error: error ?? null,
+    steps: steps.map(({ detail, ...step }) => ({ ...step, ...(detail && { detail: { ...detail } }) })),
+  }
+}

@@ -1,0 +1,55 @@
+import type { ProcessConfig } from '#gen/config/types.ts'
+import { redactMessage, redactSecret, writeDump, type ConfigDump } from '../admin/dump.ts'
+import { workloadsOf } from '../admin/workloads.ts'
+import type { ConfigStore } from '../config/store.ts'
+import type { ConsoleApp } from '../console/context.ts'
+import type { LiveStats } from '../console/live.ts'
+import type { VersionHistory } from '../console/versions.ts'
+import type { ProcessSettings } from './settings.ts'
+import type { Traffic } from './traffic.ts'
+
+/** Directory of the console's files: that of `make console`, in an image next to the program. */
+export const CONSOLE_FILES = new URL(import.meta.url.endsWith('.ts') ? '../../dist/console/' : './console/', import.meta.url)
+
+interface ConsoleOptions {
+  readonly version: string
+  readonly startedAtMs: number
+  readonly processConfig: ProcessConfig
+  readonly settings: ProcessSettings
+  readonly traffic: Traffic
+  readonly versions: VersionHistory
+  readonly live: LiveStats
+}
+
+/** The config in force with the settings of the process. */
+export function dumpConfig(store: Pick<ConfigStore, 'snapshot'>, processConfig: ProcessConfig): ConfigDump {
+  return { ...store.snapshot(), workloads: workloadsOf(store.snapshot().services.values()), config: processConfig }
+}
+
+/** Loads the management API, which most processes never use. */
+export async function loadConsole({ version, startedAtMs, processConfig, settings, traffic, versions, live }: ConsoleOptions): Promise<ConsoleApp> {
+  const { createConsoleApp } = await import('../console/app.ts')
+  const { store, logging, threads } = traffic
+  return createConsoleApp({
+    name: settings.podName,
+    version,
+    startedAtMs,
+    workers: settings.workers,
+    logging,
+    live,
+    versions,
+    threads,
+    snapshot: () => store.snapshot(),
+    writeConfig: () => writeDump(dumpConfig(store, processConfig)),
+    redact: (value) => redactMessage(value, store.snapshot().secrets),
+    redactMessage: (kind, message, secrets) => (kind === 'secret' ? redactSecret(message) : redactMessage(message, secrets)),
+    failures: () => traffic.failures(),
+    trace: (filter, timeoutMs, signal) => traffic.trace(filter, timeoutMs, signal),
+  })
+}
+
+/** Calls a function at the first call and returns its result from then on. */
+export function onlyOnce<T>(create: () => T): () => T {
+  let created: { readonly value: T } | undefined
+  return () => (created ??= { value: create() }).value
+}
