@@ -3,7 +3,9 @@ import { build } from 'esbuild'
 
 let inputs: string[] = []
 let bytes = 0
-/** Files loaded when the process starts, with any config. */
+/** Files that a main thread with workers loads when it starts, with any config. */
+const ofMain = new Set<string>()
+/** Files that a process without workers loads when it starts, with any config. */
 const atStart = new Set<string>()
 
 beforeAll(async () => {
@@ -23,12 +25,13 @@ beforeAll(async () => {
   })
   inputs = Object.keys(metafile.inputs)
   bytes = outputFiles[0]?.contents.length ?? 0
-  const follow = (input: string): void => {
-    if (atStart.has(input)) return
-    atStart.add(input)
-    for (const { path, kind } of metafile.inputs[input]?.imports ?? []) if (kind !== 'dynamic-import') follow(path)
+  const follow = (input: string, found: Set<string>): void => {
+    if (found.has(input)) return
+    found.add(input)
+    for (const { path, kind } of metafile.inputs[input]?.imports ?? []) if (kind !== 'dynamic-import') follow(path, found)
   }
-  follow('dataplane/main.ts')
+  follow('dataplane/main.ts', ofMain)
+  for (const input of ['dataplane/main.ts', 'dataplane/program/parts.ts']) follow(input, atStart)
 })
 
 describe('the bundle of the data plane', () => {
@@ -57,6 +60,10 @@ describe('the bundle of the data plane', () => {
   ])('loads code for %s only when a config uses it', (_name, pattern) => {
     expect(atStart.has('dataplane/gateway/gateway.ts')).toBe(true)
     expect([...atStart].filter((input) => pattern.test(input))).toEqual([])
+  })
+
+  test('loads no code for traffic in the main thread of workers', () => {
+    expect([...ofMain].filter((input) => /^dataplane\/(gateway|policy|server\/http\d)\//.test(input))).toEqual([])
   })
 
   // The management API and zod, 0.5 MiB of it, are loaded with the first request for them.

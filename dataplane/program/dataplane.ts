@@ -16,6 +16,7 @@ import { readSettings, type ProcessSettings } from './settings.ts'
 import { startSources } from './sources.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 import { createLogging, type Logging } from '../telemetry/log.ts'
+import { releaseMemory } from '../runtime/garbage.ts'
 import { countHeldBuffers } from '../runtime/buffer-memory.ts'
 import { lowerGarbageCollection } from '../runtime/thread-priority.ts'
 import { createWriter } from '../telemetry/writer.ts'
@@ -47,7 +48,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const livenessAddress = resolveLivenessAddress(env, own.isInPod)
   // Before anything that takes time, so that a start that hangs is noticed.
   const liveness = livenessAddress && (await startLiveness(livenessAddress))
-  const traffic = createTraffic({ settings, logging, own, keys: readSessionKeys(env), version, nodeName: settings.nodeName })
+  const traffic = await createTraffic({ settings, logging, own, keys: readSessionKeys(env), version, nodeName: settings.nodeName })
   const { store } = traffic
   const versions = new VersionHistory(store)
   const live = new LiveStats((families) => traffic.threads('sample', families))
@@ -82,6 +83,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   await traffic.settled()
   live.start()
   isStarted = true
+  if (settings.workers > 1) releaseMemory()
   // In standalone mode a port that cannot be opened ends the process: it was started by hand, and nothing watches its readiness.
   const [failure] = settings.xdsAddress === undefined ? traffic.failures() : []
   if (failure !== undefined) throw failure

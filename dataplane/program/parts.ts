@@ -1,4 +1,4 @@
-import { createConfigStore, type ConfigSnapshot, type ConfigStore } from '../config/store.ts'
+import { createConfigStore, type ConfigStore } from '../config/store.ts'
 import type { OwnProcess } from '../destination/reach.ts'
 import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
@@ -9,12 +9,13 @@ import type { Logging } from '../telemetry/log.ts'
 import { createEvictionReport } from '../telemetry/metrics/eviction.ts'
 import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
 import { createPool } from '../upstream/pools.ts'
+import { aliveRoutes } from './alive-routes.ts'
 import { createServiceLoader, type ServiceLoader } from './services.ts'
 
 /** Milliseconds between a config change and the cleanup of what it made unused. */
 const TIDY_MS = 1000
 
-/** Idle HTTP/1.1 connections to one endpoint, of all workers together. */
+/** Idle connections to one endpoint, of all workers together. */
 const MAX_IDLE = 1024
 
 /** The in-memory parts of a thread that handles traffic. */
@@ -95,12 +96,6 @@ function applyConfig({ logging, telemetry, store, services, gateway, binds }: Pa
       telemetry.metrics.retainRoutes(aliveRoutes(snapshot))
     }, TIDY_MS).unref()
   })
-}
-
-/** Whether a route, as a label of metrics, is in the config. */
-export function aliveRoutes({ routes, tcpRoutes }: ConfigSnapshot): (route: string) => boolean {
-  const alive = new Set([...routes.values(), ...tcpRoutes.values()].map(({ route }) => `${route.namespace}/${route.name}`))
-  return (route) => alive.has(route)
 }
 
 /** Releases the parts of a thread that has finished its requests. */

@@ -9,7 +9,8 @@ import { createTelemetry } from '../telemetry/telemetry.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 import { allocateMemory } from '../workers/data.ts'
 import { WorkerPool } from '../workers/pool.ts'
-import { aliveRoutes, closeParts, createParts, type PartsOptions } from './parts.ts'
+import { aliveRoutes } from './alive-routes.ts'
+import type { PartsOptions } from './parts.ts'
 import type { ProcessSettings } from './settings.ts'
 
 /** What handles the traffic of the process: this thread, or workers. */
@@ -44,9 +45,12 @@ export interface TrafficOptions extends PartsOptions {
   readonly settings: ProcessSettings
 }
 
-export const createTraffic = (options: TrafficOptions): Traffic => (options.settings.workers === 1 ? inThisThread(options) : inWorkers(options))
+export const createTraffic = (options: TrafficOptions): Promise<Traffic> =>
+  options.settings.workers === 1 ? inThisThread(options) : Promise.resolve(inWorkers(options))
 
-function inThisThread({ settings, ...options }: TrafficOptions): Traffic {
+async function inThisThread({ settings, ...options }: TrafficOptions): Promise<Traffic> {
+  // Loaded on demand: a main thread with workers handles no traffic, and saves the memory of this code.
+  const { closeParts, createParts } = await import('./parts.ts')
   const parts = createParts(options)
   const { store, logging, telemetry, binds, gateway } = parts
   return {

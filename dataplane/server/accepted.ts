@@ -24,13 +24,16 @@ export interface AcceptedOwner {
 }
 
 interface Serving {
-  drain(): void
+  /** `keepNew`: a connection without a request yet stays open for one. */
+  drain(keepNew?: boolean): void
   close(force: boolean): void
 }
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 const TLS_HANDSHAKE_BYTE = 22
 const DEFAULT_HANDSHAKE_MS = 15_000
+/** How long a connection that is to close may still need until its protocol is known. */
+const CLOSING_MS = 1000
 
 let lastId = 0
 
@@ -50,6 +53,9 @@ export class Accepted implements Waiter {
   #peeked: Buffer | undefined
   #isInHeader = false
   #isAdmitted = false
+  #isClosing = false
+  /** Its listener changed during the handshake. */
+  #isOutdated = false
   #serving: Serving | undefined
   #meter: ConnectionMeter | undefined
   #listener: string | undefined
@@ -86,7 +92,7 @@ export class Accepted implements Waiter {
     if (proxyProtocol === undefined) return this.#detect()
     this.#isInHeader = true
     this.#deadlines.add(this)
-    this.deadlineMs = this.#deadlines.nowMs + (proxyProtocol.waitMs ?? PROXY_HEADER_MS)
+    this.#setDeadline(proxyProtocol.waitMs ?? PROXY_HEADER_MS)
     raw.on('data', this.#onHeaderData)
     raw.once('end', this.#onEarlyEnd)
   }
@@ -123,11 +129,15 @@ export class Accepted implements Waiter {
     if (plaintext === 'tcp' && !hasTls) return this.#relay(raw, 'tcp', this.#program.tcpListener, undefined, this.#consumePeeked())
     this.#deadlines.add(this)
     const handshakeMs = settings?.handshakeMs ?? DEFAULT_HANDSHAKE_MS
-    this.deadlineMs = handshakeMs > 0 ? this.#deadlines.nowMs + handshakeMs : Infinity
+    this.#setDeadline(handshakeMs > 0 ? handshakeMs : Infinity)
     raw.on('data', this.#onData)
     raw.once('end', this.#onEarlyEnd)
     const early = this.#consumePeeked()
     if (early !== undefined) this.#onData(early)
+  }
+
+  #setDeadline(ms: number): void {
+    this.deadlineMs = this.#deadlines.nowMs + (this.#isClosing ? Math.min(ms, CLOSING_MS) : ms)
   }
 
   /** Whether network authorization admits the connection; closes it if not. */
@@ -137,14 +147,20 @@ export class Accepted implements Waiter {
     return this.#isAdmitted
   }
 
-  drain(): void {
-    this.#serving?.drain()
+  /** `keepNew`: a connection without a request yet stays open for one. */
+  drain(keepNew: boolean): void {
+    if (this.#serving !== undefined) this.#serving.drain(keepNew)
+    else if (!keepNew) this.#isOutdated = true
   }
 
   close(force: boolean): void {
-    if (force || this.#serving === undefined) {
+    if (force) {
       this.#serving?.close(true)
       this.#raw.destroy()
+    } else if (this.#serving === undefined) {
+      // The client does not know of the shutdown yet, and its request may be in transit.
+      this.#isClosing = true
+      this.#setDeadline(this.deadlineMs - this.#deadlines.nowMs)
     } else this.#serving.close(false)
   }
 
@@ -243,7 +259,9 @@ export class Accepted implements Waiter {
     }
     if (isHttp2) this.#serving = serveHttp2(socket, { ...options, ...(http2 !== undefined && { settings: http2 }) }, initial)
     else this.#serving = serveHttp1(socket, { ...options, initial, ...http1 })
-    if (this.#owner.isDraining) this.#serving.drain()
+    if (this.#isOutdated) this.#serving.drain()
+    else if (this.#isClosing) this.#serving.close(false)
+    else if (this.#owner.isDraining) this.#serving.drain(true)
   }
 
   #relay(socket: Socket | TLSSocket, protocol: 'tcp' | 'tls', listener: string | undefined, sni: string | undefined, initial: Buffer | undefined): void {

@@ -3,6 +3,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import type { OnFinish, OnRequest } from '../exchange/exchange.ts'
 import type { Deadlines } from '../http/deadlines.ts'
 import { Accepted, type AcceptedOwner } from './accepted.ts'
+import { listenOn } from './listen.ts'
 import type { BindHooks, BindProgram } from './program.ts'
 
 /** Configuration of a bind that does not change. */
@@ -44,16 +45,6 @@ export interface Bind {
   close(force: boolean): Promise<void>
   /** Updates the meters of open connections. Call it before reading metrics. */
   report(): void
-}
-
-/** Listening on a port failed. The message is one line with advice. */
-class BindError extends Error {
-  readonly code: string
-  constructor(message: string, code: string, cause: unknown) {
-    super(message, { cause })
-    this.name = 'BindError'
-    this.code = code
-  }
 }
 
 const QUIET_TURNS = 2
@@ -131,11 +122,11 @@ class RunningBind implements Bind, AcceptedOwner {
   drain(): void {
     if (this.#isDraining) return
     this.#isDraining = true
-    for (const accepted of this.#open) accepted.drain()
+    for (const accepted of this.#open) accepted.drain(true)
   }
 
   drainListeners(isAffected: (listener: string) => boolean): void {
-    for (const accepted of this.#open) if (accepted.listener !== undefined && isAffected(accepted.listener)) accepted.drain()
+    for (const accepted of this.#open) if (accepted.listener !== undefined && isAffected(accepted.listener)) accepted.drain(false)
   }
 
   stopAccepting(): void {
@@ -175,43 +166,5 @@ class RunningBind implements Bind, AcceptedOwner {
     const accepted = new Accepted(socket, this)
     this.#open.add(accepted)
     accepted.begin()
-  }
-}
-
-/**
- * Checks that a port can be listened on: listens and closes at once. Sockets with `reusePort` would share the port with another program
- * without an error. Rejects with a BindError.
- */
-export async function probePort(port: number, addresses: readonly string[] | undefined): Promise<void> {
-  for (const address of addresses === undefined || addresses.length === 0 ? [undefined] : addresses) {
-    const server = createServer((socket) => socket.destroy())
-    await listenOn(server, port, address, false)
-    await new Promise<void>((resolve) => server.close(() => resolve()))
-  }
-}
-
-function listenOn(server: Server, port: number, host: string | undefined, reusePort: boolean): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException): void => reject(describeListenError(error, port, host))
-    server.once('error', onError)
-    server.listen({ port, ...(host !== undefined && { host }), reusePort, backlog: 1024 }, () => {
-      server.removeListener('error', onError)
-      resolve()
-    })
-  })
-}
-
-function describeListenError(error: NodeJS.ErrnoException, port: number, host: string | undefined): BindError {
-  const at = host === undefined ? '' : ` of ${host}`
-  const code = error.code ?? 'UNKNOWN'
-  switch (code) {
-    case 'EADDRINUSE':
-      return new BindError(`port ${port}${at} is in use: end the program that listens on it, or give the listener another port`, code, error)
-    case 'EACCES':
-      return new BindError(`port ${port}${at} needs a privilege: use a port from 1024 up, or allow this one (CAP_NET_BIND_SERVICE)`, code, error)
-    case 'EADDRNOTAVAIL':
-      return new BindError(`port ${port}${at}: this machine has no such address: correct the listener's address`, code, error)
-    default:
-      return new BindError(`port ${port}${at} cannot be listened on: ${error.message}`, code, error)
   }
 }

@@ -68,7 +68,7 @@ export interface Transport {
   readonly port: number
   /** Undefined: plaintext. */
   readonly tls: UpstreamTls | undefined
-  /** `maxIdle`: maximum number of idle HTTP/1.1 connections; default unlimited. */
+  /** `maxIdle`: maximum number of idle connections; default unlimited. */
   readonly keepAlive: { readonly idleMs: number; readonly maxIdle?: number | undefined } | undefined
   /** TCP keepalive of idle connections; undefined: none. */
   readonly probes?: TcpProbes | undefined

@@ -2,6 +2,7 @@ import type { ConfigChanges, ConfigStore } from '../config/store.ts'
 import type { ThreadCall } from '../console/thread.ts'
 import type { SharedPorts } from '../gateway/binds.ts'
 import type { Tracer } from '../trace/tracer.ts'
+import { releaseMemory } from '../runtime/garbage.ts'
 import { decodeConfig, type SectionNames } from './config.ts'
 import type { BindStatus, WorkerDrain } from './data.ts'
 import type { FromWorker, Method, ToWorker, TraceRequest, WorkerMethods } from './messages.ts'
@@ -29,6 +30,7 @@ export class WorkerEndpoint {
   readonly #claims = new Map<number, { resolve(): void; reject(error: Error): void }>()
   readonly #traces = new Map<number, AbortController>()
   #lastClaim = 0
+  #hasConfig = false
   #parts: WorkerParts | undefined
   #prepared: (() => ConfigChanges) | undefined
   /** Config requests run one after another. */
@@ -83,6 +85,9 @@ export class WorkerEndpoint {
       case 'prepare':
         return this.#inOrder(async () => {
           this.#prepared = await parts.store.prepare('stream', decodeConfig(body as WorkerMethods['prepare']['body'], parts.names))
+          // The first version, before the ports open.
+          if (!this.#hasConfig) releaseMemory()
+          this.#hasConfig = true
         })
       case 'commit':
         return this.#inOrder(async () => {

@@ -1,4 +1,4 @@
-import { probePort } from '../server/bind.ts'
+import { probePort } from '../server/listen.ts'
 
 /**
  * The ports that workers listen on. Sockets with `reusePort` share a port with any program of the same user, so a port is checked without it before the

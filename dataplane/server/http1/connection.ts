@@ -11,15 +11,11 @@ import { OutgoingBody, type OutgoingOwner } from '../../http/http1/outgoing.ts'
 import { encodeResponseHead, type ConnectionOption } from '../../http/http1/serialize.ts'
 import { spliceSockets } from '../../http/splice.ts'
 import { findHead, hasBareLineFeed, MessageError, requestHeadLimits, type HeadLimits } from '../../http/syntax.ts'
-import { defaultTimeouts, type Http1Options, type Http1Server, type Http1Timeouts } from './options.ts'
+import { defaultTimeouts, FIRST_REQUEST_MS, LINGER_MS, MAX_HELD_BYTES, type Http1Options, type Http1Server, type Http1Timeouts } from './options.ts'
 import { hasResponseBody, requestFailure, responseFraming, setErrorResponse, unsentFailure } from './response.ts'
 
 /** Limit of unread body bytes that are skipped to reuse a connection; beyond it closing is cheaper. */
 const MAX_DISCARD_BYTES = 65_536
-/** Limit of pipelined bytes that are held while a request is in flight; beyond it the connection stops reading. */
-const MAX_HELD_BYTES = 16_384
-/** How long a closed connection is still read, so that the client receives the last response instead of a reset. */
-const LINGER_MS = 2000
 
 export type { Http1Options, Http1Server, Http1Timeouts }
 
@@ -46,6 +42,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
   #isPaused = false
   #isAdvancing = false
   #isDraining = false
+  #hasHadRequest = false
   #lastActivityMs = 0
 
   // The request in flight.
@@ -86,13 +83,18 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
     if (socket.destroyed) this.#lose(new Error('client is gone'))
   }
 
-  drain(): void {
+  drain(keepNew = false): void {
     this.#isDraining = true
-    if (this.isIdle) this.#closeInOrder()
+    if (this.isIdle && !(keepNew && !this.#hasHadRequest)) this.#closeInOrder()
   }
 
   close(force: boolean): void {
-    if (!force) return this.drain()
+    if (!force) {
+      this.drain(true)
+      // Still idle: the first request of a client that does not know of the shutdown may be in transit.
+      if (this.isIdle) this.#wait(Math.max(1, Math.min(FIRST_REQUEST_MS, this.deadlineMs - this.#deadlines.nowMs)))
+      return
+    }
     if (this.#exchange !== undefined) this.#exchange.cutBy ??= 'shutdown'
     this.#upgraded?.socket.destroy()
     this.#socket.destroy()
@@ -231,6 +233,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
 
   #serve(request: ParsedRequest): void {
     this.#phase = 'exchange'
+    this.#hasHadRequest = true
     this.#isPersistent = request.isPersistent
     this.#owesContinue = request.expectsContinue
     this.#hasReturned = false

@@ -2,6 +2,13 @@ import type { Connection, OnFinish, OnRequest } from '../../exchange/exchange.ts
 import type { Deadlines } from '../../http/deadlines.ts'
 import type { HeadLimits, MessageError } from '../../http/syntax.ts'
 
+/** Limit of pipelined bytes that are held while a request is in flight; beyond it the connection stops reading. */
+export const MAX_HELD_BYTES = 16_384
+/** How long a connection that is to close waits for its first request. */
+export const FIRST_REQUEST_MS = 1000
+/** How long a closed connection is still read, so that the client receives the last response instead of a reset. */
+export const LINGER_MS = 2000
+
 /** Options of `serveHttp1`. */
 export interface Http1Options {
   readonly connection: Connection
@@ -36,8 +43,8 @@ export const defaultTimeouts: Http1Timeouts = { headMs: 30_000, idleMs: 600_000,
 export interface Http1Server {
   /** No request is in flight or partly received. */
   readonly isIdle: boolean
-  /** Finishes the request in flight with `connection: close`, then closes; closes an idle connection at once. */
-  drain(): void
-  /** As `drain`; with `force`, aborts the request in flight. */
+  /** Finishes the request in flight with `connection: close`, then closes; closes an idle connection at once. With `keepNew`, one without a request yet stays open. */
+  drain(keepNew?: boolean): void
+  /** As `drain`, with one second for the first request of a new connection; with `force`, aborts the request in flight. */
   close(force: boolean): void
 }

@@ -265,6 +265,29 @@ describe('HTTP/2 upstream connections', () => {
     await until(() => pool.size === 0 && sessions[1]?.destroyed === true)
   })
 
+  test('an idle connection beyond maxIdle is closed', async () => {
+    const waiting: ServerHttp2Stream[] = []
+    const transport = { keepAlive: { idleMs: 60_000, maxIdle: 2 } }
+    const { pool, sessions } = await start((stream) => void waiting.push(stream), { settings: { maxConcurrentStreams: 1 }, transport })
+    const answerAll = (): void => {
+      for (const stream of waiting.splice(0)) {
+        stream.respond({ ':status': 200 })
+        stream.end('ok')
+      }
+    }
+    // The pool learns the limit of streams.
+    const first = call(pool)
+    await until(() => waiting.length === 1)
+    answerAll()
+    await first
+    const calls = Promise.all(Array.from({ length: 4 }, () => call(pool)))
+    await until(() => waiting.length === 4)
+    answerAll()
+    expect(await calls).toEqual(Array.from({ length: 4 }, () => '200 ok'))
+    await until(() => sessions.filter(({ destroyed }) => !destroyed).length === 2)
+    expect(pool.size).toBe(2)
+  })
+
   test('a closing pool finishes its calls', async () => {
     const { pool, sessions } = await start((stream) => void setTimeout(() => (stream.respond({ ':status': 200 }), stream.end('ok')), 50))
     const pending = call(pool)

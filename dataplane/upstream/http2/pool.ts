@@ -77,6 +77,8 @@ class SessionPool implements Http2Pool, SessionSource, Waiter {
   rest(session: Http2UpstreamSession): void {
     const { keepAlive } = this.transport
     if (keepAlive === undefined || this.#isClosed || keepAlive.idleMs <= 0) return session.close()
+    const { maxIdle } = keepAlive
+    if (maxIdle !== undefined && this.#sessions.length > maxIdle && this.#sessions.filter(({ isIdle }) => isIdle).length > maxIdle) return session.close()
     if (this.deadlineMs === Infinity) this.deadlines.add(this)
     session.idleUntilMs = this.deadlines.nowMs + keepAlive.idleMs
     if (session.idleUntilMs < this.deadlineMs) this.deadlineMs = session.idleUntilMs
