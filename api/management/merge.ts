@@ -1,4 +1,13 @@
-import type { EndpointNode } from './overview.ts'
+import type { ConfigVersions } from './config.ts'
+import type { BackendNode, EndpointNode, Overview, Problem } from './overview.ts'
+import type { RequestBatch } from './requests.ts'
+import type { Series, SeriesPoint, Stats, StatsRow } from './stats.ts'
+
+/** A response of one process; `name` is that of its pod. */
+export interface Named<T> {
+  readonly name: string
+  readonly value: T
+}
 
 /** The duration below which a part of the requests stayed, milliseconds; null if there were none. Linear within a bucket. */
 export function quantile(bounds: readonly number[], counts: readonly number[], part: number): number | null {
@@ -20,15 +29,128 @@ export function quantile(bounds: readonly number[], counts: readonly number[], p
 /** One endpoint as two destinations, threads or pods see it: the worse health, the sum of the requests in flight. */
 export function mergeEndpoint(one: EndpointNode | undefined, other: EndpointNode): EndpointNode {
   if (one === undefined) return other
-  const least = (a: number | null, b: number | null): number | null => (a === null || b === null ? (a ?? b) : Math.min(a, b))
-  const greatest = (a: number | null, b: number | null): number | null => (a === null || b === null ? (a ?? b) : Math.max(a, b))
   return {
     ...one,
-    health: least(one.health, other.health),
-    evictedForMs: greatest(one.evictedForMs, other.evictedForMs),
-    latencyMs: greatest(one.latencyMs, other.latencyMs),
+    health: ofNumbers(Math.min, one.health, other.health),
+    evictedForMs: ofNumbers(Math.max, one.evictedForMs, other.evictedForMs),
+    latencyMs: ofNumbers(Math.max, one.latencyMs, other.latencyMs),
     pending: one.pending + other.pending,
     draining: one.draining || other.draining,
     zone: one.zone ?? other.zone,
+  }
+}
+
+const ofNumbers = (choose: (a: number, b: number) => number, a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : choose(a, b)
+
+/** The sum of the numbers of several processes. */
+export function mergeStats(all: readonly Stats[], timeMs: number): Stats {
+  const bounds = boundsOf(all)
+  const rows = new Map<string, StatsRow>()
+  for (const { rows: own } of all)
+    for (const row of own) {
+      const known = rows.get(row.key)
+      const requestsPerSecond = row.requestsPerSecond + (known?.requestsPerSecond ?? 0)
+      rows.set(row.key, known === undefined ? row : { key: row.key, requestsPerSecond, ...addPoints(bounds, known, row) })
+    }
+  return { timeMs, windowSeconds: Math.max(1, ...all.map(({ windowSeconds }) => windowSeconds)), bounds, rows: [...rows.values()] }
+}
+
+/** The sum of the histories of several processes; the last points are those of the same time. */
+export function mergeSeries(all: readonly Series[], key: string): Series {
+  const bounds = boundsOf(all)
+  const length = Math.max(0, ...all.map(({ points }) => points.length))
+  const nothing: SeriesPoint = { requests: 0, clientErrors: 0, serverErrors: 0, counts: [], p50Ms: null, p95Ms: null }
+  const points = Array.from({ length }, (_, index) =>
+    all.map((series) => series.points.at(index - length) ?? nothing).reduce((a, b) => addPoints(bounds, a, b), nothing),
+  )
+  return { key, endMs: Math.max(0, ...all.map(({ endMs }) => endMs)), stepSeconds: all[0]?.stepSeconds ?? 10, bounds, points }
+}
+
+const boundsOf = (all: readonly { readonly bounds: number[] }[]): number[] => all.find(({ bounds }) => bounds.length > 0)?.bounds ?? []
+
+function addPoints(bounds: readonly number[], a: SeriesPoint, b: SeriesPoint): SeriesPoint {
+  const counts = Array.from({ length: Math.max(a.counts.length, b.counts.length) }, (_, index) => (a.counts[index] ?? 0) + (b.counts[index] ?? 0))
+  return {
+    requests: a.requests + b.requests,
+    clientErrors: a.clientErrors + b.clientErrors,
+    serverErrors: a.serverErrors + b.serverErrors,
+    counts,
+    p50Ms: quantile(bounds, counts, 0.5),
+    p95Ms: quantile(bounds, counts, 0.95),
+  }
+}
+
+/** The requests of several processes by time, at most `limit` of them, evenly chosen. */
+export function mergeBatches(all: readonly Named<RequestBatch>[], limit: number): RequestBatch {
+  const records = all
+    .flatMap(({ name, value }) => value.records.map((record) => (name === '' ? record : { ...record, pod: name })))
+    .sort((a, b) => a.timeMs - b.timeMs)
+  const kept =
+    records.length <= limit
+      ? records
+      : Array.from({ length: limit }, (_, index) => records[Math.floor((index * records.length) / limit)] as (typeof records)[number])
+  const sum = (name: 'seen' | 'skipped'): number => all.reduce((total, { value }) => total + value[name], 0)
+  return { records: kept, seen: sum('seen'), skipped: sum('skipped') + records.length - kept.length }
+}
+
+/** The graph of several processes with the same config; a node of one of them is in it. */
+export function mergeOverviews(all: readonly Named<Overview>[], timeMs: number): Overview {
+  const values = all.map(({ value }) => value)
+  const byKey = <T extends { readonly key: string }>(lists: readonly (readonly T[])[], merge: (a: T, b: T) => T = (a) => a): T[] => {
+    const found = new Map<string, T>()
+    for (const node of lists.flat()) {
+      const known = found.get(node.key)
+      found.set(node.key, known === undefined ? node : merge(known, node))
+    }
+    return [...found.values()]
+  }
+  return {
+    timeMs,
+    replicas: all.flatMap(({ name, value }) => value.replicas.map((replica) => ({ ...replica, name }))),
+    gateways: byKey(values.map(({ gateways }) => gateways)),
+    listeners: byKey(values.map(({ listeners }) => listeners)),
+    routes: byKey(values.map(({ routes }) => routes)),
+    backends: byKey(
+      values.map(({ backends }) => backends),
+      mergeBackend,
+    ),
+    problems: mergeProblems(all.map(({ name, value }) => ({ name, value: value.problems }))),
+    stats: mergeStats(
+      values.map(({ stats }) => stats),
+      timeMs,
+    ),
+  }
+}
+
+function mergeBackend(a: BackendNode, b: BackendNode): BackendNode {
+  const endpoints = new Map(a.endpoints.map((endpoint) => [endpoint.address, endpoint]))
+  for (const endpoint of b.endpoints) endpoints.set(endpoint.address, mergeEndpoint(endpoints.get(endpoint.address), endpoint))
+  return { ...a, endpoints: [...endpoints.values()] }
+}
+
+/** Each problem once: those that all processes have without a pod, the others with the pod of one that has it. Errors first. */
+function mergeProblems(all: readonly Named<readonly Problem[]>[]): Problem[] {
+  const found = new Map<string, { readonly problem: Problem; readonly pods: string[] }>()
+  for (const { name, value } of all)
+    for (const problem of value) {
+      // Times until an endpoint returns differ.
+      const key = `${problem.severity} ${problem.code ?? ''} ${problem.object ?? ''} ${problem.message.replaceAll(/\d+ s\b/g, '')}`
+      const known = found.get(key)
+      if (known === undefined) found.set(key, { problem, pods: [name] })
+      else known.pods.push(name)
+    }
+  const problems = [...found.values()].map(({ problem, pods }) => ({ ...problem, pod: pods.length === all.length ? null : pods.join(', ') }))
+  return [...problems.filter(({ severity }) => severity === 'error'), ...problems.filter(({ severity }) => severity !== 'error')]
+}
+
+/** Versions and rejections of several processes by time, newest first, each with its pod. */
+export function mergeVersions(all: readonly Named<ConfigVersions>[]): ConfigVersions {
+  return {
+    current: Math.max(0, ...all.map(({ value }) => value.current)),
+    versions: all
+      .flatMap(({ name, value }) => value.versions.map((version) => ({ ...version, pod: name })))
+      .sort((a, b) => b.appliedAtMs - a.appliedAtMs || b.version - a.version),
+    rejections: all.flatMap(({ name, value }) => value.rejections.map((rejection) => ({ ...rejection, pod: name }))).sort((a, b) => b.timeMs - a.timeMs),
   }
 }

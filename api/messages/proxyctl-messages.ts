@@ -52,6 +52,11 @@ export const proxyctlMessages = {
     cause: 'The request was sent or the program ended, and the data plane saw no request of it.',
     fix: 'Check that the URL leads to the data plane that --gateway or --admin names, and not to another pod.',
   },
+  PX6011: {
+    title: 'port of the console cannot be opened',
+    cause: 'The port that --port names is in use, or this user may not open it.',
+    fix: 'Name another port, or leave out --port: any free one is used.',
+  },
 } as const satisfies MessageTable
 
 export type ProxyctlCode = keyof typeof proxyctlMessages

@@ -44,12 +44,12 @@ const CONSOLE_HINT = 'The console is not built: run `make console`, then reload 
 export function createAdminApp({ logging, configDump, explainRoute, trace, workerMemory, loadConsole, consoleFiles, onQuit, listening }: AdminOptions): Hono {
   const log = logging.logger('admin')
   const app = new Hono()
-  app.use(guardBrowsers(listening))
   app.use(async (c, next) => {
     await next()
     for (const [name, value] of browserHeaders) c.header(name, value)
     if (!c.res.headers.has('cache-control')) c.header('cache-control', 'no-store')
   })
+  app.use(guardBrowsers(listening))
   const list = index.map(([method, path, what]) => `${method.padEnd(5)}${path.padEnd(18)}${what}\n`).join('')
   const files = consoleFiles && new StaticFiles(consoleFiles)
   app.get('/', async (c) => {

@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { randomUUID } from 'node:crypto'
+import { mergeBatches } from '#api/management/merge.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
 import { requestBatch } from '#api/management/requests.ts'
 import { findProblem } from '../expression/program.ts'
@@ -81,14 +82,8 @@ function problemOf(filter: string | undefined): string | undefined {
 /** The batches of all threads as one. */
 async function readAll(threads: CallThreads, tail: string, filter: string | undefined, limit: number): Promise<RequestBatch> {
   const batches = await threads('tail', { tail, filter, limit })
-  const records = batches.flatMap((batch) => batch.records).sort((a, b) => a.timeMs - b.timeMs)
-  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
-  const kept = thin(records, limit)
-  return { records: kept, seen: sum(batches.map(({ seen }) => seen)), skipped: sum(batches.map(({ skipped }) => skipped)) + records.length - kept.length }
-}
-
-/** At most `limit` entries of a list, evenly. */
-function thin<T>(list: readonly T[], limit: number): T[] {
-  if (list.length <= limit) return [...list]
-  return Array.from({ length: limit }, (_, index) => list[Math.floor((index * list.length) / limit)] as T)
+  return mergeBatches(
+    batches.map((value) => ({ name: '', value })),
+    limit,
+  )
 }

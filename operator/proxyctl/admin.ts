@@ -3,13 +3,11 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { existsSync } from 'node:fs'
 import type { KubeConnection } from '../kube/connection.ts'
-import { safeName } from '#api/names.ts'
+import { ADMIN_PORT, safeName } from '#api/names.ts'
 import { sha256Hex } from '../deploy/hash.ts'
 import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
 import { CommandError, UsageError } from './output.ts'
 import type { Invocation } from './types.ts'
-
-const ADMIN_PORT = 15_000
 
 interface AskOptions {
   /** Called once the request is sent; a connection through the API server takes a while. */
@@ -36,20 +34,38 @@ export async function openAdmin({ options, env, output }: Pick<Invocation, 'opti
   return output.wait('searching for the data plane', findAdmin({ options, env }, route))
 }
 
-async function findAdmin({ options, env }: Pick<Invocation, 'options' | 'env'>, route: string | undefined): Promise<Admin> {
+async function findAdmin(invocation: Pick<Invocation, 'options' | 'env'>, route: string | undefined): Promise<Admin> {
+  const location = await locate(invocation, route)
+  return location.kind === 'address' ? adminAt(`${location.host}:${location.port}`) : adminOfGateway(location)
+}
+
+/** Where the data planes are: at an address, or in the pods of a Gateway. */
+export type Location =
+  | { readonly kind: 'address'; readonly host: string; readonly port: number }
+  | { readonly kind: 'pods'; readonly namespace: string; readonly gateway: string; readonly kubeconfig: string | undefined }
+
+/** Finds the data planes that the options name; see `openAdmin`. */
+export async function locate({ options, env }: Pick<Invocation, 'options' | 'env'>, route?: string): Promise<Location> {
   const { admin, gateway, namespace } = options
   if (admin !== undefined && gateway !== undefined) throw new UsageError('--admin and --gateway name two data planes: give one of them')
-  if (admin !== undefined) return adminAt(admin)
+  if (admin !== undefined) return { kind: 'address', ...parseAddress(admin) }
   const kubeconfig = kubeconfigOf({ options, env })
-  if (gateway !== undefined) return adminOfGateway(gateway, kubeconfig)
-  if (kubeconfig === undefined) return adminAt(`127.0.0.1:${ADMIN_PORT}`)
+  if (gateway !== undefined) return podsOf(gateway, kubeconfig)
+  const local: Location = { kind: 'address', host: '127.0.0.1', port: ADMIN_PORT }
+  if (kubeconfig === undefined) return local
   const found = await withCluster(kubeconfig, async (connection) => (await import('./gateways.ts')).findGateway(connection, { namespace, route })).catch(
     (error: unknown) => {
       if (isUnnamedAndUnreachable(error, { options, env })) return undefined
       throw explainUnreachable(error, kubeconfig)
     },
   )
-  return found === undefined ? adminAt(`127.0.0.1:${ADMIN_PORT}`) : adminOfGateway(found, kubeconfig)
+  return found === undefined ? local : podsOf(found, kubeconfig)
+}
+
+function podsOf(text: string, kubeconfig: string | undefined): Location {
+  const [namespace = '', gateway = '', ...rest] = text.split('/')
+  if (namespace === '' || gateway === '' || rest.length > 0) throw new UsageError(`--gateway: ${JSON.stringify(text)} is not <namespace>/<name>`)
+  return { kind: 'pods', namespace, gateway, kubeconfig }
 }
 
 async function withCluster<T>(kubeconfig: string | undefined, ask: (connection: KubeConnection) => Promise<T>): Promise<T> {
@@ -64,10 +80,7 @@ async function withCluster<T>(kubeconfig: string | undefined, ask: (connection: 
 
 /** An admin endpoint by its address. */
 export function adminAt(address: string): Admin {
-  const colon = address.lastIndexOf(':')
-  const [host, port] = [address.slice(0, colon).replace(/^\[|\]$/g, ''), Number(address.slice(colon + 1))]
-  if (host === '' || !Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new UsageError(`${JSON.stringify(address)} is not host:port, such as 127.0.0.1:15000`)
+  const { host, port } = parseAddress(address)
   return {
     name: address,
     async ask(method, path, { onSent, signal } = {}) {
@@ -80,12 +93,17 @@ export function adminAt(address: string): Admin {
   }
 }
 
-async function adminOfGateway(gateway: string, kubeconfig: string | undefined): Promise<Admin> {
-  const [namespace = '', name = '', ...rest] = gateway.split('/')
-  if (namespace === '' || name === '' || rest.length > 0) throw new UsageError(`--gateway: ${JSON.stringify(gateway)} is not <namespace>/<name>`)
-  const pod = await withCluster(kubeconfig, (connection) => findPod(connection, namespace, name)).catch((error: unknown) => {
-    throw explainUnreachable(error, kubeconfig)
-  })
+function parseAddress(address: string): { readonly host: string; readonly port: number } {
+  const colon = address.lastIndexOf(':')
+  const [host, port] = [address.slice(0, colon).replace(/^\[|\]$/g, ''), Number(address.slice(colon + 1))]
+  if (host === '' || !Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new UsageError(`${JSON.stringify(address)} is not host:port, such as 127.0.0.1:15000`)
+  return { host, port }
+}
+
+async function adminOfGateway(location: Extract<Location, { kind: 'pods' }>): Promise<Admin> {
+  const { namespace, kubeconfig } = location
+  const [pod = ''] = await listPods(location)
   return {
     name: `pod ${namespace}/${pod}`,
     async ask(method, path, { onSent, signal } = {}) {
@@ -98,15 +116,21 @@ async function adminOfGateway(gateway: string, kubeconfig: string | undefined): 
   }
 }
 
-async function findPod(connection: KubeConnection, namespace: string, gateway: string): Promise<string> {
+/** Running pods of a Gateway that are not being deleted, at least one. Rejects with the cause if there is none. */
+export async function listPods({ kubeconfig, namespace, gateway }: Extract<Location, { kind: 'pods' }>): Promise<string[]> {
+  return withCluster(kubeconfig, (connection) => findPods(connection, namespace, gateway)).catch((error: unknown) => {
+    throw explainUnreachable(error, kubeconfig)
+  })
+}
+
+async function findPods(connection: KubeConnection, namespace: string, gateway: string): Promise<string[]> {
   const selector = encodeURIComponent(`${GATEWAY_NAME_LABEL}=${safeName(gateway, sha256Hex)}`)
-  const { items = [] } = await connection.request<{ items?: { metadata: { name: string }; status?: { phase?: string } }[] }>(
+  const { items = [] } = await connection.request<{ items?: { metadata: { name: string; deletionTimestamp?: string }; status?: { phase?: string } }[] }>(
     'GET',
     `/api/v1/namespaces/${namespace}/pods?labelSelector=${selector}`,
   )
-  const running = items.filter(({ status }) => status?.phase === 'Running').map(({ metadata }) => metadata.name)
-  const [first] = running.sort()
-  if (first !== undefined) return first
+  const running = items.filter(({ metadata, status }) => status?.phase === 'Running' && metadata.deletionTimestamp === undefined)
+  if (running.length > 0) return running.map(({ metadata }) => metadata.name).sort()
   const { checkGateway } = await import('./gateways.ts')
   await checkGateway(connection, namespace, gateway)
   throw new CommandError('PX6006', `Gateway ${namespace}/${gateway} has no running pod; proxyctl status names the cause`)

@@ -83,7 +83,7 @@ describe('the help of a command', () => {
       expect(code).toBe(0)
       expect(stdout.startsWith(`usage: proxyctl ${name}`)).toBe(true)
       for (const [purpose, line] of examples) expect(stdout).toContain(`  # ${purpose}\n  ${line}\n`)
-      expect([...stdout.matchAll(/^ +(?:-\w, )?--(\w+)/gm)].map(([, option]) => option)).toEqual([...options, 'output', 'help'])
+      expect([...stdout.matchAll(/^ +(?:-\w, )?--([\w-]+)/gm)].map(([, option]) => option)).toEqual([...options, 'output', 'help'])
       expect((await run(['help', ...name.split(' ')])).stdout).toBe(stdout)
       expect(stdout.split('\n').filter((text) => text.length > 110 && !text.includes('proxyctl '))).toEqual([])
     },
@@ -286,7 +286,7 @@ describe('trace -- PROGRAM', () => {
 
 describe('the completion script of bash', () => {
   test.each([
-    ['commands', ['co'], ['config', 'completion']],
+    ['commands', ['co'], ['console', 'config', 'completion']],
     ['second words', ['config', ''], ['dump', 'diff']],
     ['kinds after an option with a value', ['get', '--admin', 'localhost', 'po'], ['policies']],
     ['formats', ['get', '-o', ''], ['text', 'wide', 'json', 'yaml']],

@@ -62,6 +62,18 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./trace.ts')).runTrace,
   },
   {
+    name: 'console',
+    summary: 'Serves the console on this machine and opens the browser',
+    details:
+      'On a cluster, forwards to the pods of the Gateway and shows their numbers as one, with the statuses that you may read. Pods that come and go are followed. Runs until it is interrupted.',
+    options: [...target, 'port', 'no-open'],
+    examples: [
+      ['The console of a Gateway', 'proxyctl console --gateway default/web'],
+      ['At a fixed address, without a browser', 'proxyctl console --gateway default/web --port 8901 --no-open'],
+    ],
+    load: async () => (await import('./console.ts')).runConsole,
+  },
+  {
     name: 'config dump',
     summary: 'Prints the config that a data plane has in force',
     options: target,

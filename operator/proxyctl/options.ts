@@ -41,6 +41,8 @@ export const optionTable = {
     text: 'format of the file: litellm or agentgateway. Default: recognized by its fields',
     completes: ['litellm', 'agentgateway'],
   },
+  port: { type: 'string', value: 'PORT', text: 'port on loopback; default any free one' },
+  'no-open': { type: 'boolean', text: 'prints the address without opening the browser' },
   expand: { type: 'boolean', text: 'prints a valid config file with its short forms in the long form' },
   output: { type: 'string', short: 'o', value: formats.join('|'), text: 'output format; default text. wide adds columns to tables', completes: formats },
   help: { type: 'boolean', short: 'h', text: 'prints this help' },

@@ -92,7 +92,8 @@ interface Item {
   readonly status?: object
 }
 
-async function describeCluster(invocation: Invocation): Promise<Row[]> {
+/** The resources of this controller on the cluster, those that the user may read. */
+export async function describeCluster(invocation: Invocation): Promise<Row[]> {
   const connection = connect({ kubeconfig: kubeconfigOf(invocation), userAgent: 'proxyctl' })
   /** Objects of a kind, by the newest version that is served; none when no version is. */
   const list = async (kind: string, paths: readonly string[]): Promise<{ kind: string; items: Item[] }> => {

@@ -15,6 +15,8 @@ export interface Options {
   readonly timeout?: string | undefined
   readonly client?: boolean | undefined
   readonly from?: string | undefined
+  readonly port?: string | undefined
+  readonly 'no-open'?: boolean | undefined
   readonly expand?: boolean | undefined
 }
 

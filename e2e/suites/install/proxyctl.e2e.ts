@@ -1,7 +1,12 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Overview } from '#api/management/overview.ts'
+import type { Series } from '#api/management/stats.ts'
+import { waitUntil } from '../../harness/wait.ts'
 import { get, installProxy, kubectl, run, startQuickstart } from './cluster.ts'
 
 /** proxyctl on a cluster: statuses from the API server, and the data plane of a pod through a forwarded port. */
@@ -50,4 +55,40 @@ test('trace sends a request and shows its steps', async () => {
   const text = await proxyctl('trace', `http://${address}/`, '--gateway', `${NAMESPACE}/web`)
   expect(text).toMatch(new RegExp(`route +${NAMESPACE}/echo`))
   expect(text).toMatch(/answer +200 +by=upstream\n200\n$/)
+})
+
+test('console adds up the numbers of two pods, and follows a deleted one', async () => {
+  await kubectl('-n', NAMESPACE, 'scale', 'deployment/web', '--replicas=2')
+  await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=300s')
+  const args = ['operator/proxyctl/main.ts', 'console', '--gateway', `${NAMESPACE}/web`, '--no-open']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    const [line] = (await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])) as [unknown]
+    const url = /http:\S+/.exec(String(line))?.[0] ?? ''
+    const read = async <T>(path: string): Promise<T> => (await fetch(`${url}${path}`)).json() as Promise<T>
+    const pods = async (): Promise<string[]> => (await read<Overview>('api/v1/overview')).replicas.map(({ name }) => name).sort()
+    await waitUntil('both pods are in the overview', async () => (await pods()).length === 2)
+
+    for (let n = 0; n < 40; n++) await get(`http://${address}/`)
+    const counted = async (pod: string): Promise<number> => {
+      const metrics = await kubectl('get', '--raw', `/api/v1/namespaces/${NAMESPACE}/pods/${pod}:15020/proxy/metrics`)
+      const lines = metrics.split('\n').filter((text) => text.startsWith('proxy_requests_total{') && text.includes(`route="${NAMESPACE}/echo"`))
+      return lines.reduce((sum, text) => sum + Number(text.split(' ').at(-1)), 0)
+    }
+    const own = await Promise.all((await pods()).map(counted))
+    expect(Math.min(...own)).toBeGreaterThan(0)
+    const shown = async (): Promise<number> =>
+      (await read<Series>(`api/v1/series?key=route%20${NAMESPACE}/echo`)).points.reduce((sum, { requests }) => sum + requests, 0)
+    await waitUntil('the numbers are the sums of both pods', async () => (await shown()) === own.reduce((sum, count) => sum + count, 0))
+
+    const [deleted = '', kept = ''] = await pods()
+    await kubectl('-n', NAMESPACE, 'delete', 'pod', deleted, '--wait=false')
+    await waitUntil('a new pod has replaced the deleted one', async () => {
+      const names = await pods()
+      return names.length === 2 && names.includes(kept) && !names.includes(deleted)
+    })
+  } finally {
+    child.kill()
+    await kubectl('-n', NAMESPACE, 'scale', 'deployment/web', '--replicas=1')
+  }
 })

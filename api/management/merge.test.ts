@@ -1,0 +1,87 @@
+import { describe, expect, test } from '@jest/globals'
+import { mergeBatches, mergeEndpoint, mergeOverviews, mergeSeries, mergeVersions, quantile } from './merge.ts'
+import type { EndpointNode, Overview, Problem } from './overview.ts'
+import type { RequestRecord } from './requests.ts'
+
+test('quantiles are interpolated within a bucket', () => {
+  expect(quantile([1, 2], [10, 10, 0], 0.5)).toBe(1000)
+  expect(quantile([1, 2], [10, 10, 0], 0.75)).toBe(1500)
+  expect(quantile([1, 2], [0, 0, 4], 0.5)).toBe(2000)
+  expect(quantile([1, 2], [0, 0, 0], 0.5)).toBeNull()
+})
+
+const endpoint: EndpointNode = { address: 'a:1', health: 1, evictedForMs: null, latencyMs: 2, pending: 1, draining: false, zone: null }
+
+test('an endpoint of two pods has the worse health and all requests in flight', () => {
+  expect(mergeEndpoint(endpoint, { ...endpoint, health: 0.5, evictedForMs: 100, latencyMs: null, pending: 3, zone: 'z' })).toEqual({
+    ...endpoint,
+    health: 0.5,
+    evictedForMs: 100,
+    pending: 4,
+    zone: 'z',
+  })
+})
+
+test('histories are added from their ends', () => {
+  const point = (requests: number) => ({ requests, clientErrors: 1, serverErrors: 0, counts: [requests, 0], p50Ms: null, p95Ms: null })
+  const series = (...requests: number[]) => ({ key: 'total', endMs: requests.length, stepSeconds: 10, bounds: [1], points: requests.map(point) })
+  const merged = mergeSeries([series(1, 2, 3), series(10)], 'total')
+  expect(merged.points.map(({ requests }) => requests)).toEqual([1, 2, 13])
+  expect(merged.endMs).toBe(3)
+})
+
+describe('the overview of two pods', () => {
+  const problem = (message: string, severity: Problem['severity'] = 'error'): Problem => ({ severity, code: 'PX4010', message, object: 'backend b', pod: null })
+  const overview = (more: Partial<Overview>): Overview => ({
+    timeMs: 1,
+    replicas: [{ name: 'proxy', configVersion: 1, version: '1', startedAtMs: 1, workers: 1 }],
+    gateways: [{ key: 'ns/gw' }],
+    listeners: [],
+    routes: [],
+    backends: [{ key: 'b', kind: 'service', endpoints: [endpoint] }],
+    problems: [],
+    stats: { timeMs: 1, windowSeconds: 1, bounds: [], rows: [] },
+    ...more,
+  })
+
+  test('holds each node once, and the pods as replicas', () => {
+    const other = overview({ backends: [{ key: 'b', kind: 'service', endpoints: [endpoint, { ...endpoint, address: 'c:1' }] }] })
+    const merged = mergeOverviews(
+      [
+        { name: 'one', value: overview({}) },
+        { name: 'two', value: other },
+      ],
+      7,
+    )
+    expect(merged).toMatchObject({ timeMs: 7, gateways: [{ key: 'ns/gw' }], replicas: [{ name: 'one' }, { name: 'two' }] })
+    expect(merged.backends).toMatchObject([{ endpoints: [{ address: 'a:1', pending: 2 }, { address: 'c:1' }] }])
+  })
+
+  test('names the pods of a problem that not all have', () => {
+    const [one, two] = [problem('x is ejected for 3 s more'), problem('x is ejected for 4 s more')]
+    const merged = mergeOverviews(
+      [
+        { name: 'one', value: overview({ problems: [problem('w', 'warning'), one] }) },
+        { name: 'two', value: overview({ problems: [two] }) },
+      ],
+      7,
+    )
+    expect(merged.problems).toEqual([one, { ...problem('w', 'warning'), pod: 'one' }])
+  })
+})
+
+test('requests of several pods are thinned evenly', () => {
+  const records = Array.from({ length: 10 }, (_, index) => ({ id: String(index), timeMs: index }) as RequestRecord)
+  const merged = mergeBatches([{ name: 'p', value: { records, seen: 10, skipped: 1 } }], 5)
+  expect([merged.records.map(({ timeMs }) => timeMs), merged.seen, merged.skipped]).toEqual([[0, 2, 4, 6, 8], 10, 6])
+  expect(merged.records[0]?.pod).toBe('p')
+})
+
+test('versions of several pods are sorted by time and named', () => {
+  const version = (appliedAtMs: number) => ({ version: 1, appliedAtMs, counts: { added: 0, changed: 0, removed: 0 }, changes: [], pod: null })
+  const merged = mergeVersions([
+    { name: 'a', value: { current: 1, versions: [version(1)], rejections: [] } },
+    { name: 'b', value: { current: 3, versions: [version(2)], rejections: [] } },
+  ])
+  expect([merged.current, merged.versions.map(({ pod }) => pod)]).toEqual([3, ['b', 'a']])
+})
