@@ -15,6 +15,8 @@ export interface PodPort {
 /** Opens a connection to a port of a pod through the API server, loopback ports included, as `kubectl port-forward` does. Rejects with a message that names the fix. */
 export async function openPodPort(kubeconfig: string | undefined, { namespace, pod, port }: PodPort): Promise<Duplex> {
   const stream = new ForwardedPort()
+  // An error may come before or after the request that uses the stream, which reports its own errors.
+  stream.on('error', () => undefined)
   const path = `/api/v1/namespaces/${namespace}/pods/${pod}/portforward?ports=${port}`
   const socket = await new WebSocketHandler(loadConfig(kubeconfig))
     .connect(path, null, (channel, bytes) => stream.receive(channel, bytes))
