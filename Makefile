@@ -5,7 +5,7 @@ SHELL := /bin/sh
 X := .ci/exec
 JEST := $(X) env NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWarning" jest --reporters=./.ci/reporter.js --max-workers=2
 
-.PHONY: help run test lint format generate gen-check golden e2e conformance bench images proxyctl release docs clean
+.PHONY: help run test lint format generate gen-check golden e2e conformance bench images console proxyctl release docs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,7 @@ lint: ## check format, lint rules, types and dead code
 	$(X) oxfmt --check . || status=1; \
 	$(X) oxlint || status=1; \
 	$(X) tsc -p . || status=1; \
+	$(X) tsc -p console || status=1; \
 	$(X) knip --no-progress || status=1; \
 	exit $$status
 
@@ -51,6 +52,9 @@ conformance: ## run the official suites of Gateway API and its Inference Extensi
 
 images: ## build container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.1.0 BASE=image-with-node
 	@$(X) node images/main.ts $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(TAG),--tag '$(TAG)') $(if $(BASE),--base '$(BASE)')
+
+console: ## build the console into dist/console, where a data plane of this checkout serves it
+	@$(X) node images/make-console.ts
 
 proxyctl: ## write proxyctl as one file that needs Node only: dist/proxyctl/proxyctl.cjs
 	@$(X) node images/proxyctl.ts

@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeBase } from './base.ts'
+import { buildConsole } from './console.ts'
 import { bundleProgram, type ProgramName } from './bundle.ts'
 import type { Engine } from './engine.ts'
 
@@ -38,6 +39,7 @@ export async function* buildImages({ engine, registry, tag, out, save, version, 
     const image = `${registry === '' ? '' : `${registry}/`}${repository}:${tag}`
     await rm(context, { recursive: true, force: true })
     await bundleProgram(program, context, version === undefined ? {} : { version })
+    if (program === 'dataplane') await buildConsole(join(context, 'console'))
     engine.build(image, { context, dockerfile: join(ROOT, program, 'Dockerfile'), args: { BASE: base } })
     yield { image, archive: await save(image, repository) }
   }

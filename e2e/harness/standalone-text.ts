@@ -16,6 +16,7 @@ export function describeGateway(gateway: GatewaySummary): string {
 /** The line of `make run` for the management ports. */
 export function describeManagement(ports: ManagementPorts): string {
   return [
+    `console    http://127.0.0.1:${ports.admin}/`,
     `management http://127.0.0.1:${ports.admin}/config_dump`,
     `           http://127.0.0.1:${ports.stats}/metrics`,
     `           http://127.0.0.1:${ports.readiness}/healthz/ready`,

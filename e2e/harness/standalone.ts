@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Bind } from '#gen/config/types.ts'
+import { updateConsole } from '../../images/console.ts'
 import { ConfigFileError } from '../../dataplane/config/file/problem.ts'
 import { readConfigFile } from '../../dataplane/config/file/read.ts'
 import { startDataplane, type Dataplane, type ManagementPorts } from './program/dataplane.ts'
@@ -16,6 +17,7 @@ import { describeCommands, describeEvent, describeGateway, describeManagement, d
 class StartError extends Error {}
 
 const USAGE = 'usage: node e2e/harness/standalone.ts DIRECTORY | --config FILE'
+const CONSOLE = resolve(import.meta.dirname, '../../dist/console')
 const log = (text: string) => void process.stdout.write(`${text}\n`)
 
 /** Stops the running programs and upstreams, in this order. */
@@ -25,6 +27,8 @@ let isStopping = false
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({ options: { config: { type: 'string' } }, allowPositionals: true })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stopAll(0))
+  // The data plane reads the console when a browser requests it.
+  void updateConsole(CONSOLE).catch((error: Error) => log(`error: the console cannot be built: ${error.message}`))
   if (values.config !== undefined) return runConfig(resolve(values.config))
   if (positionals[0] === undefined) throw new StartError(USAGE)
   return runDirectory(resolve(positionals[0]))

@@ -34,7 +34,7 @@ type Importers = Map<string, Set<string>>
 const importers: Record<'all' | 'programs', Importers> = { all: new Map(), programs: new Map() }
 
 beforeAll(() => {
-  for (const path of listFiles().filter((file) => /\.[jt]s$/.test(file) && file.includes('/'))) {
+  for (const path of listFiles().filter((file) => /\.[jt]sx?$/.test(file) && file.includes('/'))) {
     const directory = path.slice(0, path.indexOf('/'))
     for (const { name, isType } of readPackageImports(path, readText(path))) {
       add(importers.all, name, directory)

@@ -6,7 +6,7 @@ import { listFiles, readText } from '../docs/tree.ts'
 import { readTable } from './table.ts'
 
 const table = readTable()
-const sources = listFiles('*.ts').filter((path) => !path.startsWith('gen/'))
+const sources = listFiles('*.ts', '*.tsx').filter((path) => !path.startsWith('gen/'))
 
 describe('docs/adr/house.json', () => {
   test('allows every import of the repository, and nothing impure in pure directories', () => {

@@ -1,0 +1,74 @@
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import { isDark } from './theme.ts'
+
+interface Line {
+  readonly label: string
+  /** Name of a color variable of the style sheet, such as `--accent`. */
+  readonly color: string
+  readonly isFilled?: boolean
+}
+
+interface ChartProps {
+  /** Describes the chart for screen readers. */
+  readonly label: string
+  /** Unix times in seconds. */
+  readonly times: readonly number[]
+  readonly lines: readonly Line[]
+  /** One list of values for each line; null: no value. */
+  readonly values: readonly (readonly (number | null)[])[]
+  readonly format: (value: number) => string
+  readonly height?: number
+}
+
+/** Values over time. */
+export function Chart({ label, times, lines, values, format, height = 150 }: ChartProps) {
+  const host = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(null)
+  const dark = isDark.value
+  const names = lines.map((line) => line.label).join()
+  const data = [times, ...values] as unknown as uPlot.AlignedData
+  useEffect(() => {
+    const element = host.current
+    if (element === null) return undefined
+    const style = getComputedStyle(element)
+    const color = (name: string): string => style.getPropertyValue(name).trim()
+    const axis = { stroke: color('--muted'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' }
+    const created = new uPlot(
+      {
+        width: element.clientWidth,
+        height,
+        cursor: { y: false, drag: { x: false, y: false } },
+        scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+        axes: [
+          { ...axis, values: (_, splits) => splits.map((time) => new Date(time * 1000).toLocaleTimeString('en-GB').slice(0, 5)) },
+          { ...axis, size: 62, values: (_, splits) => splits.map(format) },
+        ],
+        series: [
+          { value: (_, time) => (time === null ? '–' : new Date(time * 1000).toLocaleTimeString('en-GB')) },
+          ...lines.map((line) => ({
+            label: line.label,
+            stroke: color(line.color),
+            width: 1.6,
+            ...(line.isFilled === true && { fill: `color-mix(in srgb, ${color(line.color)} 14%, transparent)` }),
+            points: { show: false },
+            value: (_: uPlot, value: number | null) => (value === null ? '–' : format(value)),
+          })),
+        ],
+      },
+      data,
+      element,
+    )
+    plot.current = created
+    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height }))
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      created.destroy()
+      plot.current = null
+    }
+    // New values are set below; colors and lines need a new chart.
+  }, [dark, names, height])
+  useEffect(() => plot.current?.setData(data), [times, values])
+  return <div class="chart" ref={host} role="img" aria-label={label} />
+}
