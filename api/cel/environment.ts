@@ -56,6 +56,11 @@ const variables: Readonly<Record<string, readonly [phases: readonly Phase[], sin
   env: [[...HTTP, 'resource'], 'in HTTP requests and resource attributes'],
 }
 
+/** The phases that have a variable; empty if there is none of that name. */
+export function phasesOf(variable: string): readonly Phase[] {
+  return Object.hasOwn(variables, variable) ? (variables[variable]?.[0] ?? []) : []
+}
+
 function buildEnvironment(phase: Phase): Environment {
   const names = Object.entries(variables)
   return {

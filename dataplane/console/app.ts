@@ -1,6 +1,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { registerConfig } from './config.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
+import { registerExpressions } from './expressions.ts'
 import { registerOverview } from './overview.ts'
 import { registerRequests } from './requests.ts'
 import { registerRoutes } from './routes.ts'
@@ -21,6 +22,7 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
   registerTry(app, context)
   registerRequests(app, context)
   registerConfig(app, context)
+  registerExpressions(app)
   app.get('/openapi.json', (c) => c.json(describeApi(app, context.version)))
   app.notFound((c) => c.json({ error: `${c.req.path}: there is no such resource; /openapi.json lists them` }, 404))
   app.onError((error, c) => {

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { compilePermissive, environments, readsMember, type Entropy, type Phase, type Program } from '#api/cel/index.ts'
 import { ExchangeView } from './view.ts'
 
-const entropy: Entropy = { random: () => Math.random(), uuid: () => randomUUID() }
+/** Randomness of all expressions. */
+export const entropy: Entropy = { random: () => Math.random(), uuid: () => randomUUID() }
 
 /**
  * Compiles an expression for a phase. Never throws: an invalid expression fails at each evaluation, and every use defines what
