@@ -31,10 +31,13 @@ export const fileDefinitions: Definitions = {
     connectionMinTerminationDeadline: string(
       'Duration for which new requests are still accepted after SIGTERM. Environment: CONNECTION_MIN_TERMINATION_DEADLINE.',
     ),
-    workers: integer('Threads that handle traffic; default 1. Environment: WORKERS, which may also be `auto` for the CPU limit of the container.', {
-      minimum: 1,
-      maximum: 64,
-    }),
+    workers: integer(
+      'Threads that handle traffic; default: the CPU limit of the container, without one the cores of the machine, at most 8. Environment: WORKERS, which may also be `auto` for the default.',
+      {
+        minimum: 1,
+        maximum: 64,
+      },
+    ),
     connectionTerminationDeadline: string(
       'Duration after which connections that are still open at shutdown are closed. Environment: TERMINATION_GRACE_PERIOD_SECONDS.',
     ),

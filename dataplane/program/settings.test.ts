@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { cpuLimit } from '../runtime/cpu.ts'
-import { readSettings, SettingError } from './settings.ts'
+import { chooseWorkers, readSettings, SettingError } from './settings.ts'
 
 describe('readSettings', () => {
   test('prefers the environment over the file', () => {
@@ -20,12 +19,26 @@ describe('readSettings', () => {
   )
 
   test.each<[string, Record<string, string>, number | undefined, number]>([
-    ['1 by default', {}, undefined, 1],
+    ['that of auto by default', {}, undefined, chooseWorkers()],
     ['that of the file', {}, 3, 3],
     ['that of the environment before that of the file', { WORKERS: '2' }, 3, 2],
-    ['the CPU limit for auto', { WORKERS: 'auto' }, undefined, cpuLimit()],
+    ['that of auto before that of the file', { WORKERS: 'auto' }, 3, chooseWorkers()],
   ])('the number of workers is %s', (_, env, file, expected) => {
     expect(readSettings(env, file === undefined ? {} : { workers: file }).workers).toBe(expected)
+  })
+
+  const gib = 1024 ** 3
+  test.each<[string, number, boolean, number, number]>([
+    ['the CPU limit', 16, true, 0, 16],
+    ['the cores without a CPU limit', 4, false, 0, 4],
+    ['8 on a machine with many cores and no CPU limit', 64, false, 0, 8],
+    ['64 with a CPU limit above it', 96, true, 0, 64],
+    ['1 with a memory limit of 128 MiB', 4, true, gib / 8, 1],
+    ['2 with a memory limit of 256 MiB', 4, true, gib / 4, 2],
+    ['1 with a memory limit below the memory of a worker', 4, true, gib / 16, 1],
+    ['the CPU limit with a memory limit above the memory of the machine', 4, true, 2 ** 62, 4],
+  ])('the number of workers of auto is %s', (_, cpus, isLimited, constrained, expected) => {
+    expect(chooseWorkers({ cpus, isLimited }, constrained, 128 * gib)).toBe(expected)
   })
 
   test.each([

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { parseTimeout } from '#api/duration.ts'
-import { cpuLimit } from '../runtime/cpu.ts'
+import { totalmem } from 'node:os'
+import { countCpus, type CpuCount } from '../runtime/cpu.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 
 /**
@@ -33,7 +34,10 @@ export interface ProcessSettings {
 export class SettingError extends Error {}
 
 const MAX_WORKERS = 64
-const DEFAULT_WORKERS = 1
+/** Limit of `auto` for a container without a CPU limit, which may run on a machine with many cores. */
+const MAX_UNLIMITED = 8
+/** Memory for each worker of `auto`: about 20 MiB of it are for the thread, the others for its requests. */
+const WORKER_BYTES = 96 * 1024 * 1024
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -52,7 +56,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     logFormat: file.logging?.format ?? 'text',
     minDrainMs: readMs('CONNECTION_MIN_TERMINATION_DEADLINE', text('CONNECTION_MIN_TERMINATION_DEADLINE', file.connectionMinTerminationDeadline ?? '0s')),
     maxDrainMs: readGrace(env, file),
-    workers: readWorkers(text('WORKERS', String(file.workers ?? DEFAULT_WORKERS))),
+    workers: readWorkers(text('WORKERS', String(file.workers ?? 'auto'))),
   }
 }
 
@@ -81,11 +85,24 @@ function readGrace(env: Environment, file: ProcessConfig): number {
 }
 
 function readWorkers(raw: string): number {
-  if (raw === 'auto') return Math.min(MAX_WORKERS, cpuLimit())
+  if (raw === 'auto') return chooseWorkers()
   const workers = Number(raw)
   if (!/^\d+$/.test(raw) || workers < 1 || workers > MAX_WORKERS)
     throw new SettingError(`WORKERS is "${raw}": give a number from 1 to ${MAX_WORKERS}, or auto for the CPU limit`)
   return workers
+}
+
+/**
+ * Workers of `auto`: the CPU limit, or the cores of the machine, at most 8; fewer with little memory.
+ * @param constrained memory limit of the cgroup in bytes; 0: none
+ */
+export function chooseWorkers(
+  { cpus, isLimited }: CpuCount = countCpus(),
+  constrained: number = process.constrainedMemory(),
+  total: number = totalmem(),
+): number {
+  const memory = constrained > 0 ? Math.min(constrained, total) : total
+  return Math.max(1, Math.min(isLimited ? MAX_WORKERS : MAX_UNLIMITED, cpus, Math.floor(memory / WORKER_BYTES)))
 }
 
 function readMs(name: string, raw: string): number {

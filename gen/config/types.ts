@@ -1838,7 +1838,7 @@ export interface ProcessConfig {
    */
   connectionMinTerminationDeadline?: string
   /**
-   * Threads that handle traffic; default 1. Environment: WORKERS, which may also be `auto` for the CPU limit of the container.
+   * Threads that handle traffic; default: the CPU limit of the container, without one the cores of the machine, at most 8. Environment: WORKERS, which may also be `auto` for the default.
    */
   workers?: number
   /**

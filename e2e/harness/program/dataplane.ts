@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { readImageRun } from './image.ts'
 import { lastError } from './operator.ts'
@@ -60,6 +61,7 @@ export async function startDataplane(options: DataplaneOptions): Promise<Datapla
       STATS_ADDR: `127.0.0.1:${ports.stats}`,
       READINESS_ADDR: `127.0.0.1:${ports.readiness}`,
       PROXY_LOG: options.log ?? 'info',
+      WORKERS: workersOf(config),
       ...('file' in config ? { XDS_ADDRESS: undefined } : { XDS_ADDRESS: `http://${config.address}`, NAMESPACE: config.namespace, GATEWAY: config.gateway }),
       ...options.env,
     },
@@ -77,5 +79,15 @@ export async function startDataplane(options: DataplaneOptions): Promise<Datapla
     admin: (path) => fetch(`http://127.0.0.1:${ports.admin}${path}`),
     metrics: async () => (await fetch(`http://127.0.0.1:${ports.stats}/metrics`)).text(),
     stop: async (graceMs) => void (await program.stop(graceMs)),
+  }
+}
+
+/** One worker, so that tests and benchmarks do not depend on the machine, unless the environment or the config file has another number. */
+function workersOf(config: DataplaneConfig): string | undefined {
+  const { WORKERS = '1' } = process.env
+  try {
+    return 'file' in config && process.env['WORKERS'] === undefined && /\bworkers["']?\s*:/.test(readFileSync(config.file, 'utf8')) ? undefined : WORKERS
+  } catch {
+    return WORKERS
   }
 }
