@@ -19,6 +19,7 @@ import { sse } from './cases/sse.ts'
 import { stall } from './cases/stall.ts'
 import { telemetry } from './cases/telemetry.ts'
 import { bodies, http2, http2Tls, https, plain, routes } from './cases/throughput.ts'
+import { workers } from './cases/workers.ts'
 import { drawChart, format } from './chart.ts'
 import type { Bar, Judged, Result } from './measure.ts'
 import { startUpstream } from './nginx.ts'
@@ -45,6 +46,7 @@ const CASES: readonly Case[] = [
   llmStreams,
   stall,
   memory,
+  workers,
 ]
 const OUT = fileURLToPath(new URL('./out/', import.meta.url))
 const PROXY_CPU = 0
