@@ -305,7 +305,11 @@ export class WorkerPool {
     this.#ports.releaseAll(thread)
     this.#past.add(slot.metrics, true)
     slot.metrics = []
-    if (this.#isClosing) return
+    if (this.#isClosing) {
+      if (error !== undefined)
+        this.#options.log.error('worker ended', { code: 'PX4013', worker: slot.index, cause: 'crash', error: error.stack ?? error.message })
+      return
+    }
     const cause = slot.endCause ?? 'crash'
     this.#restarts.series(cause).value++
     const isStable = wasOnline && performance.now() - slot.startedAtMs > STABLE_MS

@@ -135,7 +135,7 @@ describe('a data plane with three workers', () => {
     const before = await sample(/^proxy_requests_total\{/)
     await writeFile(join(directory, 'throw'), '')
     const line = await dataplane.program.waitForLine(/worker ended; it is replaced/)
-    expect(line).toMatch(/\terror\tworkers\t.*cause=crash .*sabotaged/)
+    expect(line).toMatch(/\terror\tworkers\t.*cause=crash .*sabotaged.* delayMs=0\b/)
     await waitUntil('all workers are back', async () => (await sample(/^proxy_workers /)) === WORKERS)
     expect(await sample(/^proxy_worker_restarts_total\{cause="crash"\}/)).toBe(1)
     const responses = await sendMany('/after', 40)
@@ -153,6 +153,21 @@ describe('a data plane with three workers', () => {
     await dataplane.program.waitForLine(/worker ended; it is replaced.*cause=blocked/)
     await waitUntil('all workers are back', async () => (await sample(/^proxy_workers /)) === WORKERS)
     expect(new Set((await sendMany('/after', 40)).map(({ status }) => status))).toEqual(new Set([200]))
+  })
+
+  test('logs the error of a worker that ends during the shutdown, and the others go on', async () => {
+    const own = await mkdtemp(join(tmpdir(), 'workers-shutdown-'))
+    const [at, config] = [await findFreePort(), join(own, 'config.json')]
+    await writeFile(config, JSON.stringify({ binds: [{ port: at, listeners: [{ routes: [route('/', echo.port)] }] }] }))
+    const env = { WORKERS: String(WORKERS), SABOTAGE: own, CONNECTION_MIN_TERMINATION_DEADLINE: '50s' }
+    const second = await startDataplane({ config: { file: config }, nodeArgs: ['--import', SABOTAGE], env })
+    second.program.signal('SIGTERM')
+    await second.program.waitForLine(/\tdraining /)
+    await writeFile(join(own, 'throw'), '')
+    expect(await second.program.waitForLine(/\tworker ended/)).toMatch(/cause=crash .*sabotaged/)
+    expect((await send({ port: at, path: '/' })).status).toBe(200)
+    await second.stop(0)
+    await rm(own, { recursive: true })
   })
 
   test('does not start on a port that another program has, even one with reusePort', async () => {
