@@ -102,6 +102,7 @@ export function toReferencePages(api: Definitions, kinds: readonly Kind[], confi
       ...kinds.map((kind) => `- [${kind.kind}](${kind.singular}.md): ${prose(api[kind.kind]?.description ?? '')}`),
       '- [Config](config.md): the config file and the config stream.',
       '- [Errors](errors.md): responses that the data plane makes when a request fails.',
+      '- [Management API](management-api/README.md): what the console reads, on the management port of a data plane.',
       '- [Messages](messages/README.md): codes of problems in statuses, logs, validation and proxyctl, with cause and fix.',
     ].join('\n'),
   ].join('\n\n')

@@ -3,6 +3,7 @@ import { logLevel, versionDetail, versionList } from '#api/management/config.ts'
 import { LogLevelError } from '../telemetry/log.ts'
 
 import type { ConsoleApp, ConsoleContext } from './context.ts'
+import { sendText } from './pieces.ts'
 import { failed, json } from './responses.ts'
 
 const readConfig = createRoute({
@@ -44,11 +45,7 @@ const setLevel = createRoute({
 
 export function registerConfig(app: ConsoleApp, context: ConsoleContext): void {
   const { versions, logging } = context
-  app.openapi(readConfig, (c) => {
-    const text = ReadableStream.from(encode(context.writeConfig()))
-    // The document describes the shape of a body that is sent in pieces.
-    return c.body(text, 200, { 'content-type': 'application/json; charset=utf-8' }) as never
-  })
+  app.openapi(readConfig, (c) => sendText(c, context.writeConfig()))
   app.openapi(listVersions, (c) => c.json(versions.list(), 200))
   app.openapi(readVersion, (c) => {
     const { version } = c.req.valid('param')
@@ -65,10 +62,4 @@ export function registerConfig(app: ConsoleApp, context: ConsoleContext): void {
     }
     return c.json({ level: logging.level }, 200)
   })
-}
-
-/** Encodes pieces of text when they are read. */
-async function* encode(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array, void> {
-  const encoder = new TextEncoder()
-  for await (const piece of pieces) yield encoder.encode(piece)
 }

@@ -4,6 +4,7 @@ import { mergeEndpoint } from '#api/management/merge.ts'
 import type { Backend, BackendRef, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import { authorityOf } from '../http/message.ts'
+import { Slice } from '../runtime/cooperative.ts'
 import type { ThreadEndpoints } from './thread.ts'
 
 type ListenerNode = Overview['listeners'][number]
@@ -39,9 +40,11 @@ function describeCertificate(secret: string, pem: string | undefined): ListenerN
 }
 
 /** The routes of the config; each is one node, whatever the number of its rules. */
-export function listRoutes({ routes, tcpRoutes }: ConfigSnapshot): RouteNode[] {
+export async function listRoutes({ routes, tcpRoutes }: ConfigSnapshot): Promise<RouteNode[]> {
+  const slice = new Slice()
   const nodes = new Map<string, { node: RouteNode; listeners: Set<string>; hostnames: Set<string>; backends: Set<string> }>()
   for (const message of [...routes.values(), ...tcpRoutes.values()]) {
+    if (slice.isOver) await slice.next()
     const { kind, namespace, name } = message.route
     const key = `${kind} ${namespace}/${name}`
     let known = nodes.get(key)
@@ -71,7 +74,8 @@ export function nameOfRef(ref: BackendRef): string {
 }
 
 /** The backends of all routes, with the endpoints of the config and their state in each thread. */
-export function listBackends(snapshot: ConfigSnapshot, threads: readonly (readonly ThreadEndpoints[])[]): BackendNode[] {
+export async function listBackends(snapshot: ConfigSnapshot, threads: readonly (readonly ThreadEndpoints[])[]): Promise<BackendNode[]> {
+  const slice = new Slice()
   const states = new Map<string, Map<string, EndpointNode>>()
   for (const { backend, endpoints } of threads.flat()) {
     const known = states.get(backend) ?? new Map<string, EndpointNode>()
@@ -80,6 +84,7 @@ export function listBackends(snapshot: ConfigSnapshot, threads: readonly (readon
   }
   const nodes = new Map<string, BackendNode>()
   for (const message of [...snapshot.routes.values(), ...snapshot.tcpRoutes.values()]) {
+    if (slice.isOver) await slice.next()
     for (const { ref } of refsOf(message)) {
       const key = nameOfRef(ref)
       if (!nodes.has(key)) nodes.set(key, { key, kind: kindOf(ref, snapshot), endpoints: endpointsOf(ref, key, snapshot, states) })

@@ -104,7 +104,7 @@ export class LiveStats {
     return { timeMs: now.timeMs, windowSeconds, bounds: [...this.#bounds], rows }
   }
 
-  /** The history of a node; a node without requests in the last 15 minutes makes room. */
+  /** The history of a node, which may replace that of a node without requests in the last 15 minutes. */
   #historyOf(key: string): Uint32Array | undefined {
     const known = this.#histories.get(key)
     if (known !== undefined) return known

@@ -4,6 +4,7 @@ import { overview, type Overview } from '#api/management/overview.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { gatewayKey, listBackends, listListeners, listRoutes } from './graph.ts'
 import { findProblems } from './problems.ts'
+import { sendPieces } from './pieces.ts'
 import { json } from './responses.ts'
 
 const readOverview = createRoute({
@@ -14,7 +15,7 @@ const readOverview = createRoute({
 })
 
 export function registerOverview(app: ConsoleApp, context: ConsoleContext): void {
-  app.openapi(readOverview, async (c) => c.json(await describe(context), 200))
+  app.openapi(readOverview, async (c) => sendPieces(c, await describe(context)))
 }
 
 async function describe(context: ConsoleContext): Promise<Overview> {
@@ -22,16 +23,17 @@ async function describe(context: ConsoleContext): Promise<Overview> {
   const [stats, threads] = await Promise.all([live.stats(), context.threads('endpoints', undefined)])
   const snapshot = context.snapshot()
   const listeners = listListeners(snapshot)
-  const backends = listBackends(snapshot, threads)
+  const routes = await listRoutes(snapshot)
+  const backends = await listBackends(snapshot, threads)
   const nowMs = Date.now()
   return {
     timeMs: nowMs,
     replicas: [{ name, configVersion: snapshot.version, version, startedAtMs, workers }],
     gateways: [...new Set([...snapshot.listeners.values()].map(gatewayKey))].map((key) => ({ key })),
     listeners,
-    routes: listRoutes(snapshot),
+    routes,
     backends,
-    problems: findProblems({ snapshot, listeners, backends, ...versions.list(), failures: context.failures(), nowMs }),
+    problems: await findProblems({ snapshot, listeners, backends, ...versions.list(), failures: context.failures(), nowMs }),
     stats,
   }
 }

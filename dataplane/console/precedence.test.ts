@@ -11,8 +11,8 @@ const prefix = (value: string): RouteMatch => ({ path: { type: 'PathPrefix', val
 const exact = (value: string): RouteMatch => ({ path: { type: 'Exact', value } })
 
 /** The matches that win over a prefix of /shop. */
-function rivals(other: Route, own: Route = route('own', prefix('/shop'), { creationTimestamp: '2026-01-02T00:00:00Z' })) {
-  const [found] = explainPrecedence(listener, [other, own], own)
+async function rivals(other: Route, own: Route = route('own', prefix('/shop'), { creationTimestamp: '2026-01-02T00:00:00Z' })) {
+  const [found] = await explainPrecedence(listener, [other, own], own)
   return found?.rivals.map(({ route: name, reason }) => [name, reason])
 }
 
@@ -30,27 +30,27 @@ describe('a match wins over another one', () => {
     ['by the age of its route', route('a', prefix('/shop'), { creationTimestamp: '2026-01-01T00:00:00Z' }), 'its route is older'],
     ['by the name of its route', route('a', prefix('/shop'), { creationTimestamp: '2026-01-02T00:00:00Z' }), 'the name of its route comes first'],
     ['by its hostname', route('a', prefix('/'), { hostnames: ['shop.example'] }), 'hostname shop.example is more specific'],
-  ])('%s', (_, other, reason) => expect(rivals(other)).toEqual([['HTTPRoute ns/a', reason]]))
+  ])('%s', async (_, other, reason) => expect(await rivals(other)).toEqual([['HTTPRoute ns/a', reason]]))
 
   test.each<[string, Route]>([
     ['with a path outside of its own', route('a', prefix('/other'))],
     ['with a longer segment', route('a', exact('/shopping'))],
     ['with a shorter path', route('a', prefix('/'))],
     ['with a regular expression', route('a', { path: { type: 'RegularExpression', value: '/shop.*' } })],
-  ])('but not one %s', (_, other) => expect(rivals(other)).toEqual([]))
+  ])('but not one %s', async (_, other) => expect(await rivals(other)).toEqual([]))
 
-  test('but not if no request satisfies both', () => {
+  test('but not if no request satisfies both', async () => {
     const own = route('own', { ...prefix('/shop'), method: 'GET' })
-    expect(rivals(route('a', { ...exact('/shop'), method: 'POST' }), own)).toEqual([])
+    expect(await rivals(route('a', { ...exact('/shop'), method: 'POST' }), own)).toEqual([])
     const headers = (value: string): RouteMatch => ({ ...prefix('/shop'), headers: [{ name: 'X-A', type: 'Exact', value }] })
-    expect(rivals(route('a', headers('1')), route('own', headers('2')))).toEqual([])
+    expect(await rivals(route('a', headers('1')), route('own', headers('2')))).toEqual([])
   })
 })
 
-test('the position of a match counts the matches of its hostname', () => {
+test('the position of a match counts the matches of its hostname', async () => {
   const own = route('own', prefix('/shop'), { hostnames: ['a.example', '*.example'] })
   const others = [route('x', exact('/'), { hostnames: ['a.example'] }), route('y', prefix('/'), { hostnames: ['a.example'] }), route('z', prefix('/'))]
-  expect(explainPrecedence(listener, [...others, own], own).map(({ hostname, position, of }) => [hostname, position, of])).toEqual([
+  expect((await explainPrecedence(listener, [...others, own], own)).map(({ hostname, position, of }) => [hostname, position, of])).toEqual([
     ['a.example', 2, 3],
     ['*.example', 1, 1],
   ])

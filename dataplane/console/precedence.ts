@@ -3,6 +3,7 @@ import type { Listener, Route } from '#gen/config/types.ts'
 import { compileRoute, type CompiledMatch, type CompiledRoute } from '../route/compile.ts'
 import { effectiveHostnames, matchesHostname } from '../route/hostnames.ts'
 import { comparePrecedence } from '../route/precedence.ts'
+import { Slice } from '../runtime/cooperative.ts'
 import { describeMatch } from './matches.ts'
 
 const MAX_RIVALS = 20
@@ -17,23 +18,35 @@ interface Entry {
 }
 
 /** The place of each match of a rule among the matches of a listener, and the matches that win over it. */
-export function explainPrecedence(listener: Listener, routes: readonly Route[], own: Route): Precedence[] {
-  const entries = routes.flatMap((route) => entriesOf(route, listener.hostname))
+export async function explainPrecedence(listener: Listener, routes: readonly Route[], own: Route): Promise<Precedence[]> {
+  const slice = new Slice()
+  const entries: Entry[] = []
+  for (const route of routes) {
+    if (slice.isOver) await slice.next()
+    entries.push(...entriesOf(route, listener.hostname))
+  }
   const found: Precedence[] = []
   for (const entry of entriesOf(own, listener.hostname)) {
-    const level = entries.filter(({ hostname }) => hostname === entry.hostname).sort(comparePrecedence)
-    const position = level.findIndex((each) => each.route === own && each.index === entry.index)
-    const before = level.slice(0, position).filter((rival) => mayOverlap(rival, entry))
-    const narrower = entries
-      .filter(({ hostname }) => isNarrower(hostname, entry.hostname))
-      .filter((rival) => mayOverlap(rival, entry))
-      .sort((a, b) => b.hostname.length - a.hostname.length || comparePrecedence(a, b))
+    let [position, of] = [1, 0]
+    const before: Entry[] = []
+    const narrower: Entry[] = []
+    for (const rival of entries) {
+      if (slice.isOver) await slice.next()
+      const isSibling = rival.hostname === entry.hostname
+      if (isSibling) of++
+      const isBefore = isSibling && compareEntries(rival, entry) < 0
+      if (isBefore) position++
+      if (isBefore && mayOverlap(rival, entry)) before.push(rival)
+      else if (!isSibling && isNarrower(rival.hostname, entry.hostname) && mayOverlap(rival, entry)) narrower.push(rival)
+    }
+    before.sort(compareEntries)
+    narrower.sort((a, b) => b.hostname.length - a.hostname.length || compareEntries(a, b))
     found.push({
       listener: listener.key,
       hostname: entry.hostname === '' ? null : entry.hostname,
       match: describeMatch(own.matches?.[entry.index] ?? {}),
-      position: position + 1,
-      of: level.length,
+      position,
+      of,
       rivals: [...narrower, ...before].slice(0, MAX_RIVALS).map((rival) => ({
         route: `${rival.route.route.kind} ${rival.rule.name}`,
         ruleIndex: rival.rule.ruleIndex,
@@ -44,6 +57,9 @@ export function explainPrecedence(listener: Listener, routes: readonly Route[], 
   }
   return found
 }
+
+/** As the route table sorts them; matches of one rule that are equal keep their order. */
+const compareEntries = (a: Entry, b: Entry): number => comparePrecedence(a, b) || a.index - b.index
 
 function entriesOf(route: Route, listenerHostname: string | undefined): Entry[] {
   const rule = compileRoute(route)

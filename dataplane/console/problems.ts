@@ -3,6 +3,7 @@ import type { BackendNode, Overview, Problem } from '#api/management/overview.ts
 import type { ConfigVersions } from '#api/management/config.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import { compileRoute } from '../route/compile.ts'
+import { Slice } from '../runtime/cooperative.ts'
 import { nameOfRef } from './graph.ts'
 
 /** A certificate is reported this long before it expires. */
@@ -20,8 +21,8 @@ interface Findings {
 }
 
 /** Problems of a data plane, errors first. */
-export function findProblems(findings: Findings): Problem[] {
-  const found = [...rejected(findings), ...ports(findings), ...certificates(findings), ...references(findings), ...evictions(findings)]
+export async function findProblems(findings: Findings): Promise<Problem[]> {
+  const found = [...rejected(findings), ...ports(findings), ...certificates(findings), ...(await references(findings)), ...evictions(findings)]
   const rank = { error: 0, warning: 1 }
   return found.sort((a, b) => rank[a.severity] - rank[b.severity]).slice(0, MAX_PROBLEMS)
 }
@@ -53,17 +54,21 @@ function* certificates({ listeners, snapshot, nowMs }: Findings): Generator<Prob
   }
 }
 
-function* references({ snapshot }: Findings): Generator<Problem> {
+async function references({ snapshot }: Findings): Promise<Problem[]> {
+  const found: Problem[] = []
+  const slice = new Slice()
   for (const route of snapshot.routes.values()) {
+    if (slice.isOver) await slice.next()
     const { kind, namespace, name, ruleIndex } = route.route
     const object = `route ${kind} ${namespace}/${name}`
-    for (const error of compileRoute(route).errors) yield report('error', 'PX4009', object, `rule ${ruleIndex}: ${error}`)
+    for (const error of compileRoute(route).errors) found.push(report('error', 'PX4009', object, `rule ${ruleIndex}: ${error}`))
     for (const { ref } of route.backends ?? []) {
       const isMissing = ref.service === undefined ? ref.backend !== undefined && !snapshot.backends.has(ref.backend) : !snapshot.services.has(ref.service)
       if (ref.invalid !== undefined || isMissing)
-        yield report('error', 'PX4017', object, `rule ${ruleIndex}: backend ${nameOfRef(ref)} does not resolve (${ref.invalid ?? 'not found'})`)
+        found.push(report('error', 'PX4017', object, `rule ${ruleIndex}: backend ${nameOfRef(ref)} does not resolve (${ref.invalid ?? 'not found'})`))
     }
   }
+  return found
 }
 
 function* evictions({ backends }: Findings): Generator<Problem> {

@@ -8,6 +8,7 @@ import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { nameOfRef } from './graph.ts'
 import { listMatch } from './matches.ts'
 import { explainPrecedence } from './precedence.ts'
+import { sendPieces } from './pieces.ts'
 import { failed, json } from './responses.ts'
 
 const listRoutes = createRoute({
@@ -30,13 +31,13 @@ export function registerRoutes(app: ConsoleApp, context: ConsoleContext): void {
   app.openapi(listRoutes, (c) => {
     const groups = Map.groupBy(messagesOf(context), ({ route: { kind, namespace, name: own } }) => `${kind} ${namespace}/${own}`)
     const routes = [...groups.values()].map(summarize).sort((a, b) => compare(`${a.namespace}/${a.name}`, `${b.namespace}/${b.name}`))
-    return c.json({ routes }, 200)
+    return sendPieces(c, { routes })
   })
-  app.openapi(readRoute, (c) => {
+  app.openapi(readRoute, async (c) => {
     const { kind, namespace, name: own } = c.req.valid('param')
     const rules = messagesOf(context).filter(({ route }) => route.kind === kind && route.namespace === namespace && route.name === own)
     if (rules.length === 0) return c.json({ error: `there is no ${kind} ${namespace}/${own} on a listener of this gateway` }, 404)
-    return c.json(describeRoute(context, rules), 200)
+    return c.json(await describeRoute(context, rules), 200)
   })
 }
 
@@ -73,28 +74,30 @@ function summarizeRule(rule: Route | TcpRoute): RouteSummary['rules'][number] {
   }
 }
 
-function describeRoute(context: ConsoleContext, rules: readonly (Route | TcpRoute)[]): RouteDetail {
+async function describeRoute(context: ConsoleContext, rules: readonly (Route | TcpRoute)[]): Promise<RouteDetail> {
+  const details: RouteDetail['rules'] = []
   const snapshot = context.snapshot()
   const { kind, namespace, name: own } = (rules[0] as Route).route
   const explained = explainRoute(snapshot, indexPolicies(snapshot.policies), namespace, own).filter(({ route }) => route.startsWith(`${kind} `))
-  return {
-    ...summarize(rules),
-    rules: rules.map((rule) => ({
+  for (const rule of rules)
+    details.push({
       ...summarizeRule(rule),
-      precedence: kind === 'HTTPRoute' || kind === 'GRPCRoute' ? precedenceOf(context, rule as Route) : [],
+      precedence: kind === 'HTTPRoute' || kind === 'GRPCRoute' ? await precedenceOf(context, rule) : [],
       effective: explained.filter(({ ruleIndex }) => ruleIndex === rule.route.ruleIndex).map((each) => toEffective(context, each)),
       message: context.redact(rule),
-    })),
-  }
+    })
+  return { ...summarize(rules), rules: details }
 }
 
-function precedenceOf({ snapshot }: ConsoleContext, rule: Route): RouteDetail['rules'][number]['precedence'] {
+async function precedenceOf({ snapshot }: ConsoleContext, rule: Route): Promise<RouteDetail['rules'][number]['precedence']> {
   const { listeners, routes } = snapshot()
-  return rule.listeners.flatMap((key) => {
+  const found: RouteDetail['rules'][number]['precedence'] = []
+  for (const key of rule.listeners) {
     const listener = listeners.get(key)
     const others = [...routes.values()].filter((route) => route.listeners.includes(key))
-    return listener === undefined ? [] : explainPrecedence(listener, others, rule)
-  })
+    if (listener !== undefined) found.push(...(await explainPrecedence(listener, others, rule)))
+  }
+  return found
 }
 
 function toEffective(context: ConsoleContext, { listener, service, preRouting, postRouting }: ExplainedRule): EffectivePolicy {

@@ -16,7 +16,7 @@ export interface ThreadEndpoints {
   readonly endpoints: readonly EndpointNode[]
 }
 
-/** Asks for the requests of a tail since the last call with its id. The first call starts the tail; it ends some seconds after the last one. */
+/** Returns the requests of a tail since the last call with its id. The first call starts the tail; it ends some seconds after the last one. */
 export interface TailCall {
   readonly tail: string
   readonly filter: string | undefined

@@ -18,7 +18,7 @@ export interface WorkerParts {
   settled(): Promise<void>
   collect(isScrape: boolean): FamilyDump[]
   setLevel(spec: string): void
-  /** Answers a call of the management API. */
+  /** Runs a call of the management API. */
   console(call: ThreadCall): Promise<unknown>
   drain(settings: WorkerDrain): Promise<void>
   finish(): Promise<void>
