@@ -10,6 +10,7 @@ import { findFreePort } from '../harness/program/ports.ts'
 import type { Bench, Case } from './bench.ts'
 import { callouts } from './cases/callouts.ts'
 import { cel } from './cases/cel.ts'
+import { fleet } from './cases/fleet.ts'
 import { llm, llmStreams } from './cases/llm.ts'
 import { mcp } from './cases/mcp.ts'
 import { memory } from './cases/memory.ts'
@@ -47,6 +48,7 @@ const CASES: readonly Case[] = [
   stall,
   memory,
   workers,
+  fleet,
 ]
 const OUT = fileURLToPath(new URL('./out/', import.meta.url))
 const PROXY_CPU = 0
