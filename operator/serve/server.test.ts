@@ -176,6 +176,23 @@ describe('the config server', () => {
     expect([server.stats().nacks, client.unread]).toEqual([1, 0])
   })
 
+  test('sends new services before the routes that need them, and removes old ones after the routes that needed them', async () => {
+    const { connect, publish } = await serve([bind('a'), service('old')])
+    const client = connect()
+    client.open()
+    await client.next()
+    client.send({ typeUrl: ADDRESS_TYPE })
+    await client.next()
+    publish(bind('a', 2), service('new'))
+    expect([await client.next(), await client.next(), await client.next()]).toMatchObject([
+      { updated: ['service/new'], removed: [] },
+      { updated: ['bind/a'] },
+      { updated: [], removed: ['service/old'] },
+    ])
+    publish(bind('a', 3))
+    expect([await client.next(), await client.next()]).toMatchObject([{ updated: ['bind/a'] }, { removed: ['service/new'] }])
+  })
+
   test('sends a client without a role all services, and no resources of a Gateway', async () => {
     const { connect } = await serve([bind('a'), service('s')])
     const client = connect()

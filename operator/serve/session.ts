@@ -3,6 +3,7 @@ import { Metadata, status, type ServerDuplexStream } from '@grpc/grpc-js'
 import { create } from '@bufbuild/protobuf'
 import { AnySchema } from '@bufbuild/protobuf/wkt'
 import { DeltaDiscoveryResponseSchema, ResourceSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
+import { ADDRESS_TYPE } from '#api/names.ts'
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import type { Clock } from './debounce.ts'
 import type { Nack, NackedResource } from './nack.ts'
@@ -62,7 +63,9 @@ export class Session {
   notify(changes: Changes): void {
     if (this.#state !== 'open') return
     for (const [typeUrl, names] of changes) this.#subscriptions.get(typeUrl)?.touch(names)
-    // Every type, not only the changed ones: an answer that waited for the Gateway to appear may be empty.
+    // Every type, not only the changed ones: an answer that waited for the Gateway to appear may be empty. New addresses go before the routes that
+    // need them, old ones after the routes that needed them.
+    this.#send(ADDRESS_TYPE, false)
     for (const typeUrl of TYPE_URLS) this.#send(typeUrl)
   }
 
@@ -138,9 +141,9 @@ export class Session {
     return snapshot === undefined ? undefined : (snapshot.types.get(typeUrl) ?? new Map())
   }
 
-  #send(typeUrl: string): void {
+  #send(typeUrl: string, isRemoving = true): void {
     const subscription = this.#subscriptions.get(typeUrl)
-    const difference = subscription?.take(this.#findEntries(typeUrl))
+    const difference = subscription?.take(this.#findEntries(typeUrl), isRemoving)
     if (subscription === undefined || difference === undefined) return
     const version = String(this.#context.version())
     const nonce = `${version}-${randomUUID()}`

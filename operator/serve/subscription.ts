@@ -57,22 +57,26 @@ export class Subscription {
    * Returns the difference to send and records it as known, or undefined if there is none. The first request always gets a
    * response, if only an empty one, by which the client knows that it has everything. While the Gateway is unknown
    * (`entries` undefined) a client that holds nothing waits, so that it does not become ready on an empty config.
+   * @param isRemoving false: names to remove wait for the next call
    */
-  take(entries: Entries | undefined): Difference | undefined {
+  take(entries: Entries | undefined, isRemoving = true): Difference | undefined {
     if (this.inFlight !== undefined) return undefined
     if (entries === undefined && !this.#isAnswered && this.#known.size === 0) return undefined
     const resources: Entry[] = []
     const removed: string[] = []
+    const kept: string[] = []
     for (const name of this.#dirty) {
       const entry = entries?.get(name)
       if (entry !== undefined && this.#isWanted(name)) {
         if (this.#known.get(name) === entry.version) continue
         this.#known.set(name, entry.version)
         resources.push(entry)
-      } else if (this.#known.delete(name) || this.#requested.has(name)) removed.push(name)
+      } else if (!isRemoving) kept.push(name)
+      else if (this.#known.delete(name) || this.#requested.has(name)) removed.push(name)
     }
     this.#dirty.clear()
-    this.#requested.clear()
+    for (const name of kept) this.#dirty.add(name)
+    if (isRemoving) this.#requested.clear()
     if (this.#isAnswered && resources.length === 0 && removed.length === 0) return undefined
     this.#isAnswered = true
     return { resources, removed }
