@@ -44,8 +44,8 @@ golden: ## update the translator's expected outputs; review the diff
 e2e: ## run end-to-end tests on Kubernetes and with other programs; PARTS="contract install" for some (root; the first run builds for some minutes)
 	@e2e/run $(PARTS)
 
-bench: ## run benchmarks against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3
-	@$(X) node e2e/bench/main.ts $(if $(CASE),--case $(CASE)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS))
+bench: ## run benchmarks against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3; PEERS=1 compares with other gateways
+	@$(X) node e2e/bench/main.ts $(if $(CASE),--case $(CASE)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PEERS),--peers)
 
 conformance: ## run the official suites of Gateway API and its Inference Extension on a local cluster (root, Go); KEEP=1 updates their reports
 	@e2e/conformance/run $(if $(KEEP),--keep)

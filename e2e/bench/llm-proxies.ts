@@ -62,12 +62,17 @@ export async function startOurs(
 /** Starts Portkey's gateway (npm) or LiteLLM's (PyPI). Returns undefined and logs a line if the package cannot be installed. */
 export async function startPeer(bench: Bench, name: 'portkey' | 'litellm'): Promise<LlmProxy | undefined> {
   try {
-    await promisify(execFile)(join(root, 'e2e/suites/llm/install'), [name], { timeout: 600_000 })
-    return await (name === 'portkey' ? startPortkey(bench) : startLitellm(bench))
+    return await startLlmPeer(bench, name)
   } catch (error) {
     bench.log(`  ${name} cannot be had: ${(error as Error).message.split('\n')[0]}`)
     return undefined
   }
+}
+
+/** Starts Portkey's gateway or LiteLLM's. Rejects if the package cannot be installed. */
+export async function startLlmPeer(bench: Bench, name: 'portkey' | 'litellm'): Promise<LlmProxy> {
+  await promisify(execFile)(join(root, 'e2e/suites/llm/install'), [name], { timeout: 600_000 })
+  return name === 'portkey' ? startPortkey(bench) : startLitellm(bench)
 }
 
 async function startPortkey(bench: Bench): Promise<LlmProxy> {

@@ -24,6 +24,7 @@ import { workers } from './cases/workers.ts'
 import { drawChart, format } from './chart.ts'
 import type { Bar, Judged, Result } from './measure.ts'
 import { startUpstream } from './nginx.ts'
+import { measurePeers } from './peers/run.ts'
 import { summarizeProfiles } from './profile.ts'
 import { pin } from './proc.ts'
 import type { ProxyName } from './proxies.ts'
@@ -62,6 +63,7 @@ async function main(): Promise<void> {
       rounds: { type: 'string', default: '3' },
       ours: { type: 'string', default: 'ours' },
       profile: { type: 'boolean', default: false },
+      peers: { type: 'boolean', default: false },
     },
   })
   const chosen = values.case === undefined ? CASES : CASES.filter((one) => values.case?.split(',').includes(one.name))
@@ -84,6 +86,7 @@ async function main(): Promise<void> {
     const profiles = values.profile ? join(directory, 'profiles') : undefined
     const log = (text: string) => console.log(text)
     const bench: Bench = { directory, bundle, upstreamPort, proxyCpu: PROXY_CPU, loadCpu: LOAD_CPU, seconds, rounds, ours, profiles, log }
+    if (values.peers) return await measurePeers(bench, OUT)
     const results: Judged[] = []
     const broken: string[] = []
     for (const one of chosen) {
