@@ -25,7 +25,7 @@ export interface StatusWriterOptions {
 
 /** The one writer of statuses (operator.md §4, §7.1). */
 export interface StatusWriter {
-  /** Sets all wanted statuses. A status that is stored already costs no request, one that is identical to the last published one no comparison. */
+  /** Sets all wanted statuses, sorted as those of a translation. A status that is stored already costs no request, one that is identical to the last published one no comparison. */
   publish(statuses: readonly ObjectStatus[]): void
   /** Compares an object again whose stored status changed. */
   recheck(object: KubeObject): void
@@ -163,18 +163,29 @@ interface StatusDifference {
   readonly changed: readonly ObjectStatus[]
 }
 
-/** Compares two lists by identity. An edit usually changes a few statuses in place, which costs one comparison for each of the others. */
+/** Compares two sorted lists: by identity first, so that an edit costs no more than a glance at each status that it does not change. */
 function compareStatuses(before: readonly ObjectStatus[], after: readonly ObjectStatus[]): StatusDifference {
-  const changed = after.filter((status, index) => status !== before[index])
-  const isSameObject = (a: ObjectStatus, b: ObjectStatus | undefined): boolean => a.kind === b?.kind && a.namespace === b.namespace && a.name === b.name
-  if (before.length === after.length && before.every((status, index) => status === after[index] || isSameObject(status, after[index])))
-    return { removed: [], changed }
-  const known = new Set(before)
-  const keys = new Set(after.map(({ kind, namespace = '', name }) => keyFor(kind, namespace, name)))
-  return {
-    removed: before.filter(({ kind, namespace = '', name }) => !keys.has(keyFor(kind, namespace, name))),
-    changed: changed.filter((status) => !known.has(status)),
+  const removed: ObjectStatus[] = []
+  const changed: ObjectStatus[] = []
+  for (let i = 0, j = 0; i < before.length || j < after.length;) {
+    const [old, now] = [before[i], after[j]]
+    const order = old === now ? 0 : compareObjects(old, now)
+    if (order <= 0) i += 1
+    if (order >= 0) j += 1
+    if (order < 0 && old) removed.push(old)
+    else if (old !== now && now) changed.push(now)
   }
+  return { removed, changed }
+}
+
+/** Orders statuses by their objects, as a translation does; a missing one is after all others. */
+function compareObjects(a: ObjectStatus | undefined, b: ObjectStatus | undefined): number {
+  if (!a || !b) return a ? -1 : 1
+  for (const field of ['kind', 'namespace', 'name'] as const) {
+    const [left = '', right = ''] = [a[field], b[field]]
+    if (left !== right) return left < right ? -1 : 1
+  }
+  return 0
 }
 
 const keyFor = (kind: string, namespace: string, name: string): string => `${kind}/${namespace}/${name}`

@@ -46,7 +46,7 @@ export class OperatorProcess {
   }
 
   /** Resolves when the operator is ready and has written no status for a second. */
-  async settled(timeoutMs = 300_000): Promise<void> {
+  async settled(timeoutMs = 600_000): Promise<void> {
     let last = -1
     let since = performance.now()
     const isSettled = async (): Promise<boolean> => {
@@ -60,7 +60,7 @@ export class OperatorProcess {
   }
 
   /** Resolves when `count` statuses were written since the start. */
-  async wrote(count: number, timeoutMs = 300_000): Promise<void> {
+  async wrote(count: number, timeoutMs = 600_000): Promise<void> {
     const isWritten = async (): Promise<boolean> => (await this.statusWrites()) >= count
     if (!(await isTrueWithin(timeoutMs, isWritten, POLL_MS))) throw new Error(`not within ${timeoutMs} ms: the operator writes ${count} statuses`)
   }

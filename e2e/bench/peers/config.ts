@@ -19,7 +19,7 @@ const MANY = 100_000
 export function haproxyConfig({ port, http2Port, tlsPort, upstreamPort }: PeerSpec, pem: string): string {
   return `global
   nbthread 1
-  maxconn 20000
+  maxconn 8192
   tune.h2.max-concurrent-streams 256
 defaults
   mode http

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { findFreePort, findFreePorts } from '../../harness/program/ports.ts'
-import { startProgram, tailOf, type Program } from '../../harness/program/program.ts'
+import { startProgram, type Program } from '../../harness/program/program.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { start, type Bench } from '../bench.ts'
 import { startLlmPeer, startOurs } from '../llm-proxies.ts'
@@ -70,7 +70,7 @@ async function launch(bench: Bench, name: string, command: string, args: readonl
     return (await fetch(`http://127.0.0.1:${port}/`)).status < 600
   }
   await waitUntil(name, isServing, 30_000).catch((error: unknown) => {
-    throw new Error(`${name} does not start: ${tailOf(program.lines, 3)}`, { cause: error })
+    throw new Error(`${name} does not start: ${program.lines.at(-1)?.text ?? ''}`, { cause: error })
   })
   return program
 }

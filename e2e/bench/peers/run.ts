@@ -133,12 +133,20 @@ async function measureCase(
       if (contestant === undefined || prepared === undefined) continue
       const { name } = contestant
       const before = readCpuSeconds(prepared.pid)
-      const { requests, seconds, failures } = await prepared.load()
-      if (failures > 0 || requests === 0) {
+      const load = await prepared.load().catch((error: Error) => error)
+      if (load instanceof Error || load.failures > 0 || load.requests === 0) {
+        const reason =
+          load instanceof Error
+            ? `the load generator failed: ${firstLine(load)}`
+            : load.failures > 0
+              ? `${load.failures} of ${load.requests} requests failed`
+              : 'no request was completed'
         broken.add(name)
-        absent.push({ name: `${name}, ${title}`, reason: `${failures} of ${requests} requests failed` })
+        absent.push({ name: `${name}, ${title}`, reason })
+        bench.log(`${title}: ${name}: ${reason}`)
         continue
       }
+      const { requests, seconds } = load
       const measurement = { rate: requests / seconds, cpuMicros: ((readCpuSeconds(prepared.pid) - before) * 1e6) / requests }
       bench.log(`${title}, ${round === 0 ? 'warm-up' : `round ${round}`}: ${name} ${format(measurement.cpuMicros)} µs, ${format(measurement.rate)} requests/s`)
       if (round > 0) samples.set(name, [...(samples.get(name) ?? []), measurement])
