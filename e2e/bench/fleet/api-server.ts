@@ -13,7 +13,7 @@ const plurals: Readonly<Record<string, string>> = {
 const PARALLEL = 32
 
 /** Path of an object's collection. */
-export function collectionOf({ apiVersion, kind, metadata }: Manifest): string {
+function collectionOf({ apiVersion, kind, metadata }: Manifest): string {
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
   return `${root}/${metadata.namespace === undefined ? '' : `namespaces/${metadata.namespace}/`}${plurals[kind]}`
 }

@@ -12,6 +12,7 @@ const GATEWAY_API = 'gateway.networking.k8s.io/v1'
 export interface Manifest {
   readonly apiVersion: string
   readonly kind: string
+  readonly spec?: object
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> }
 }
 
@@ -23,7 +24,7 @@ export const namespace: Manifest = { apiVersion: 'v1', kind: 'Namespace', metada
 
 export function gateway(index: number): Manifest {
   const spec = { gatewayClassName: 'proxy', listeners: [{ name: 'http', port: LISTENER_PORT, protocol: 'HTTP' }] }
-  return { apiVersion: GATEWAY_API, kind: 'Gateway', metadata: { name: gatewayName(index), namespace: NAMESPACE }, ...{ spec } }
+  return { apiVersion: GATEWAY_API, kind: 'Gateway', metadata: { name: gatewayName(index), namespace: NAMESPACE }, spec }
 }
 
 /** A Service and its EndpointSlice with one address. */
@@ -35,12 +36,12 @@ export function service(name: string, address: string, port: number): Manifest[]
     endpoints: [{ addresses: [address], conditions: { ready: true } }],
   }
   return [
-    { apiVersion: 'v1', kind: 'Service', metadata, ...{ spec: { ports: [{ name: 'http', port: 80, targetPort: port }] } } },
+    { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ name: 'http', port: 80, targetPort: port }] } },
     { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata: { ...metadata, labels: { 'kubernetes.io/service-name': name } }, ...slice },
   ]
 }
 
-export interface RouteOptions {
+interface RouteOptions {
   readonly name: string
   readonly gateway: string
   readonly hostname: string
@@ -57,5 +58,5 @@ export function route({ name, gateway: parent, hostname, service: backend }: Rou
       { matches: [{ path: { type: 'PathPrefix', value: SHARED_PATH } }], backendRefs: [{ name: SHARED_SERVICE, port: 80 }] },
     ],
   }
-  return { apiVersion: GATEWAY_API, kind: 'HTTPRoute', metadata: { name, namespace: NAMESPACE }, ...{ spec } }
+  return { apiVersion: GATEWAY_API, kind: 'HTTPRoute', metadata: { name, namespace: NAMESPACE }, spec }
 }
