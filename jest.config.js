@@ -1,6 +1,6 @@
 export default {
   testEnvironment: 'node',
-  roots: ['<rootDir>/api', '<rootDir>/operator', '<rootDir>/dataplane', '<rootDir>/cdk8s', '<rootDir>/images', '<rootDir>/e2e'],
+  roots: ['<rootDir>/api', '<rootDir>/operator', '<rootDir>/dataplane', '<rootDir>/cdk8s', '<rootDir>/console', '<rootDir>/images', '<rootDir>/e2e'],
   // *.test.ts needs nothing but Node. *.e2e.ts needs a cluster or another program: `make e2e` runs those with jest.cluster.config.js.
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],

@@ -35,6 +35,20 @@ export const pages: readonly Page[] = [
     load: async () => (await import('../pages/requests/page.tsx')).RequestsPage,
   },
   {
+    name: 'mcp',
+    title: 'MCP',
+    key: 'm',
+    icon: 'M4 5h5v4H4zm7 6h5v4h-5zM9 7h4v4m-6-2v4h4',
+    load: async () => (await import('../pages/mcp/page.tsx')).McpPage,
+  },
+  {
+    name: 'expressions',
+    title: 'Expressions',
+    key: 'e',
+    icon: 'M6 4H5a2 2 0 0 0-2 2v2l-1 2 1 2v2a2 2 0 0 0 2 2h1m8-12h1a2 2 0 0 1 2 2v2l1 2-1 2v2a2 2 0 0 1-2 2h-1M8 8l4 4m0-4-4 4',
+    load: async () => (await import('../pages/expressions/page.tsx')).ExpressionsPage,
+  },
+  {
     name: 'config',
     title: 'Config',
     key: 'c',

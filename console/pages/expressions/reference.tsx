@@ -1,0 +1,44 @@
+import { useState } from 'preact/hooks'
+import { Panel } from '../../ui/panel.tsx'
+import { Empty } from '../../ui/states.tsx'
+import type { Entry } from './completion.ts'
+
+export function Reference({ entries, onInsert }: { readonly entries: readonly Entry[]; readonly onInsert: (text: string) => void }) {
+  const [search, setSearch] = useState('')
+  const words = search.toLowerCase().split(/\s+/)
+  const shown = entries.filter(({ label, description }) => words.every((word) => `${label} ${description}`.toLowerCase().includes(word)))
+  return (
+    <Panel
+      title="Variables and functions"
+      aside={
+        <input
+          data-search
+          type="search"
+          aria-label="Search variables and functions"
+          placeholder="Search"
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+      }
+    >
+      {shown.length === 0 && <Empty title="Nothing has this name in this phase" />}
+      <div class="scroll reference" tabIndex={0} role="region" aria-label="List of variables and functions">
+        <table>
+          <tbody>
+            {shown.map(({ text, label, type, description }) => (
+              <tr key={`${type} ${label}`}>
+                <td>
+                  <button type="button" class="quiet mono" onClick={() => onInsert(text)}>
+                    {label}
+                  </button>
+                </td>
+                <td class="muted">{type}</td>
+                <td class="wrap">{description}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  )
+}
