@@ -13,7 +13,19 @@ export { parseInAdvance } from './functions/encoders.ts'
 export { Flattened, toHost, toJsonText } from './host.ts'
 export { fromJson, parseStored } from './json.ts'
 export type { ResultKind } from './kind.ts'
-export { evalBody, evalBool, evalCondition, evalDurationMs, evalHost, evalJson, evalNumber, evalStored, evalString, evalTimestampMs } from './outcome.ts'
+export {
+  evalBody,
+  evalBool,
+  evalCondition,
+  evalDurationMs,
+  evalHost,
+  evalJson,
+  evalKey,
+  evalNumber,
+  evalStored,
+  evalString,
+  evalTimestampMs,
+} from './outcome.ts'
 export { compile, compilePermissive, findSyntaxProblem, isParseError, readsMember } from './program.ts'
 export type { CelParseError, PermissiveProgram, Program } from './program.ts'
 export { Duration, Timestamp } from './time.ts'

@@ -5,7 +5,7 @@ import { asJson, asStored } from './json.ts'
 import { isMap } from './map.ts'
 import type { Program } from './program.ts'
 import { Duration, Timestamp } from './time.ts'
-import { Uint } from './values.ts'
+import { Secret, Uint } from './values.ts'
 import type { Stored, Value } from './values.ts'
 
 // Converts the result of an evaluation to the type that its use needs. A failed evaluation is false for conditions and undefined
@@ -24,7 +24,16 @@ export function evalCondition(program: Program, context: object): boolean | CelE
 
 /** For headers, descriptors and labels: the result of `string()`; lists and maps as JSON; undefined for null and failures. */
 export function evalString(program: Program, context: object): string | undefined {
+  return toStringOrUndefined(program.eval(context))
+}
+
+/** For keys of counters, which are never shown: as `evalString`, but a secret is its text, so that `apiKey.key` distinguishes clients. */
+export function evalKey(program: Program, context: object): string | undefined {
   const value = program.eval(context)
+  return value instanceof Secret ? value.reveal() : toStringOrUndefined(value)
+}
+
+function toStringOrUndefined(value: ReturnType<Program['eval']>): string | undefined {
   if (value === null || value instanceof CelError) return undefined
   const text = toText(value)
   if (typeof text === 'string') return text

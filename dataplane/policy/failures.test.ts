@@ -223,6 +223,13 @@ row('rateLimit.local', 'the system clock is changed', 'no effect: a monotonic cl
   expect(statuses).toEqual([200, 429, 429])
 })
 
+row('rateLimit.local', 'the expression of `key` does not compile or fails', 'all such requests share one budget', async () => {
+  for (const expression of ['(((', 'jwt.sub']) {
+    const send = start({ traffic: { rateLimit: { local: [{ requests: 1, unit: 'Hours', key: expression }] } } })
+    expect([(await send()).status, (await send()).status]).toEqual([200, 429])
+  }
+})
+
 const withHeader = { request: { set: [{ name: 'x-user', value: 'jwt.sub' }] } }
 row('transformation', 'the value of a header fails', 'the header is removed, also if the client sent it', async () => {
   const { forwarded } = await start({ traffic: { transformation: withHeader } })([

@@ -79,7 +79,10 @@ const order = [
   // After all authentication, whose results its rules use; before everything that costs, counts or changes something.
   { name: 'authorization', compile: (_, { authorization = [] }, { state, maxBufferBytes }) => compileAuthorization(authorization, state, maxBufferBytes) },
   // After all policies that may deny: rejected requests consume no budget.
-  { name: 'rateLimit', compile: (_, { rateLimit }, { state }) => rateLimit?.local && compileLocalRateLimit(rateLimit.local, state) },
+  {
+    name: 'rateLimit',
+    compile: (_, { rateLimit }, { state, maxBufferBytes }) => optional(rateLimit?.local, (entries) => compileLocalRateLimit(entries, state, maxBufferBytes)),
+  },
   // After the local limits, which need no call.
   {
     name: 'globalRateLimit',

@@ -24,6 +24,8 @@ export interface PolicyState {
 /** State that all workers of a data plane share. */
 export interface SharedState {
   readonly cells: SharedCells
+  /** Budgets of rate limits by key; the least recently used one is evicted if there are too many. */
+  readonly keyedCells: SharedCells
   readonly health: SharedHealthTable
   /** Name of a section of a config message, the same in all workers. A new version of the message has new names. Undefined for sections without state. */
   nameOf(section: object): string | undefined

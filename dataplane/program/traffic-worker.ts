@@ -33,6 +33,7 @@ process.on('exit', () => writer.flushSync())
 numberConnections(number * 2 ** 40 + 1)
 bodyBudget.share(new SharedHeldBytes(memory.held, index + 1))
 const cells = new SharedCells(memory.cells)
+const keyedCells = new SharedCells(memory.keyedCells, { evicts: true })
 const health = new SharedHealthTable(cells, memory.epoch)
 const names: SectionNames = new WeakMap()
 const endpoint = new WorkerEndpoint(send)
@@ -47,7 +48,13 @@ const parts = createParts({
   version,
   keys: data.keys.map((key) => Buffer.from(key)),
   loopSecret: Buffer.from(data.loopSecret),
-  worker: { count, shared: { cells, health, nameOf: (section) => names.get(section) }, ports: endpoint.ports(index === 0), sharing: sessions, relay },
+  worker: {
+    count,
+    shared: { cells, keyedCells, health, nameOf: (section) => names.get(section) },
+    ports: endpoint.ports(index === 0),
+    sharing: sessions,
+    relay,
+  },
 })
 const { store, binds, gateway, telemetry, logging } = parts
 

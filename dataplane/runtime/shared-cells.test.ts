@@ -28,6 +28,20 @@ describe('shared cells', () => {
     expect(opened.filter((cell) => cell === undefined)).toHaveLength(1)
   })
 
+  test('are reused by the order of their use if the table may evict', () => {
+    const memory = allocateCells(4)
+    const cells = new SharedCells(memory, { evicts: true })
+    const opened = Array.from({ length: 4 }, (_, index) => cells.open(`name ${index}`, (content) => void (content[0] = BigInt(index))))
+    const words = new BigInt64Array(memory)
+    // Unused for 4, 3, 2 and 1 seconds, by position.
+    for (let cell = 0; cell < 4; cell++) words[cell * WORDS_OF_CELL + 1] = (words[cell * WORDS_OF_CELL + 1] ?? 0n) - BigInt(4 - cell)
+    const oldest = Number(words[2])
+    expect(cells.open('new', (content) => void (content[0] = 50n))?.content[0]).toBe(50n)
+    expect(cells.evictions).toBe(1)
+    expect(opened.map((_, index) => cells.find(`name ${index}`) !== undefined)).toEqual(opened.map((_, index) => index !== oldest))
+    expect(cells.find('new')?.content[0]).toBe(50n)
+  })
+
   test('are reused for another name after an hour, and no other name reads its content', () => {
     const memory = allocateCells(4)
     const cells = new SharedCells(memory)

@@ -11,6 +11,8 @@ const EMPTY = 0n
 const MAX_PROBES = 128
 /** A thread that fills a cell needs less than a microsecond, unless it was terminated meanwhile. */
 const MAX_SPINS = 100_000
+/** Attempts to reuse a cell while other threads reuse the same ones. */
+const MAX_EVICTIONS = 8
 /** A cell that was not used for so long may be reused for another name if there is no empty one. */
 const STALE_SECONDS = 3600n
 
@@ -23,14 +25,24 @@ export const allocateCells = (count: number): SharedArrayBuffer => new SharedArr
 /**
  * A hash table of small cells in shared memory. Threads find a cell by its name, without messages: the thread that opens a name first
  * initializes the cell. Cells are never removed. One that was unused for an hour is reused when the table is full.
+ *
+ * With `evicts`, a full table reuses the cell that was unused for the longest time, however short: for names that clients choose.
  */
 export class SharedCells {
   readonly #words: BigInt64Array<SharedArrayBuffer>
   readonly #mask: number
+  readonly #evicts: boolean
+  #evictions = 0
 
-  constructor(memory: SharedArrayBuffer) {
+  constructor(memory: SharedArrayBuffer, { evicts = false }: { readonly evicts?: boolean } = {}) {
     this.#words = new BigInt64Array(memory)
     this.#mask = memory.byteLength / CELL_BYTES - 1
+    this.#evicts = evicts
+  }
+
+  /** Number of cells that this thread has reused for another name. */
+  get evictions(): number {
+    return this.#evictions
   }
 
   /** Opens the cell of a name. `initialize` sets the content of a new cell, whose words are 0. Undefined if the table is full. */
@@ -68,7 +80,31 @@ export class SharedCells {
       // Another thread may have opened the same name.
       if (this.#settledKey(index) === key) return index
     }
-    return this.#reuse(key, initialize)
+    return this.#evicts ? this.#evict(key, initialize) : this.#reuse(key, initialize)
+  }
+
+  /** Reuses the cell that was unused for the longest time. Another thread that reuses it first may have opened the same name. */
+  #evict(key: bigint, initialize: (content: BigInt64Array<SharedArrayBuffer>) => void): number | undefined {
+    for (let attempt = 0; attempt < MAX_EVICTIONS; attempt++) {
+      const found = attempt === 0 ? undefined : this.#find(key)
+      if (found !== undefined) return found
+      const index = this.#leastRecent(key)
+      const old = Atomics.load(this.#words, index)
+      if (old === FILLING || Atomics.compareExchange(this.#words, index, old, FILLING) !== old) continue
+      this.#fill(index, key, initialize)
+      this.#evictions++
+      return index
+    }
+    return undefined
+  }
+
+  #leastRecent(key: bigint): number {
+    let oldest = this.#indexOf(key, 0)
+    for (let probe = 1; probe < MAX_PROBES; probe++) {
+      const index = this.#indexOf(key, probe)
+      if (Atomics.load(this.#words, index + USED_AT) < Atomics.load(this.#words, oldest + USED_AT)) oldest = index
+    }
+    return oldest
   }
 
   #reuse(key: bigint, initialize: (content: BigInt64Array<SharedArrayBuffer>) => void): number | undefined {
@@ -79,6 +115,7 @@ export class SharedCells {
       const isStale = old !== EMPTY && old !== FILLING && now - Atomics.load(this.#words, index + USED_AT) > STALE_SECONDS
       if (!isStale || Atomics.compareExchange(this.#words, index, old, FILLING) !== old) continue
       this.#fill(index, key, initialize)
+      this.#evictions++
       return index
     }
     return undefined

@@ -7,6 +7,8 @@ import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 export interface SharedMemory {
   /** SharedCells: budgets of rate limits, health of endpoints. */
   readonly cells: SharedArrayBuffer
+  /** SharedCells: budgets of rate limits by key. Separate, because clients may choose keys. */
+  readonly keyedCells: SharedArrayBuffer
   /** Counts evictions; see SharedHealthTable. */
   readonly epoch: SharedArrayBuffer
   /** SharedHeldBytes: the main thread, then the workers. */
@@ -19,9 +21,12 @@ export interface SharedMemory {
 
 /** Cells of shared memory: 2 MiB if all are in use. */
 const CELLS = 32_768
+/** Keys of rate limits that are counted at once: 4 MiB if all are in use. */
+const KEYED_CELLS = 65_536
 
 export const allocateMemory = (workers: number): SharedMemory => ({
   cells: allocateCells(CELLS),
+  keyedCells: allocateCells(KEYED_CELLS),
   sessions: allocateSessions(),
   epoch: SharedHealthTable.allocateEpoch(),
   held: SharedHeldBytes.allocate(workers + 1),

@@ -190,7 +190,7 @@ export interface ExtAuth {
  */
 export interface RateLimits {
   /**
-   * Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for all traffic of its target.
+   * Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for all traffic of its target, or one for each value of `key`.
    *
    * @minItems 1
    * @maxItems 16

@@ -605,7 +605,7 @@ export interface ExtAuthBody {
  */
 export interface RateLimits {
   /**
-   * Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for all traffic of its target.
+   * Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for all traffic of its target, or one for each value of `key`.
    *
    * @minItems 1
    * @maxItems 16
@@ -633,6 +633,10 @@ export interface LocalRateLimit {
    * Allowance above the rate: the budget holds requests (or tokens) plus burst.
    */
   burst?: number
+  /**
+   * One budget for each value of this expression, as a string; for example `jwt.sub`. Requests for which it fails or is null share one budget. At most 10,000 keys of an entry are counted at once; beyond it the key that was unused for the longest time gets a new budget.
+   */
+  key?: CELExpression
 }
 /**
  * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. If the service cannot be reached, requests fail with 500 unless failureMode is FailOpen.

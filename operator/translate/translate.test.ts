@@ -105,6 +105,12 @@ describe('expressions that do not parse (operator.md §10 case 56)', () => {
       ['Accepted=True PartiallyValid', 'Attached=True Attached'],
     ],
     [
+      'a rate limit with a bad key stays',
+      `traffic: {rateLimit: {local: [{requests: 1, unit: Hours, key: '((('}]}}`,
+      expect.objectContaining({ rateLimit: { local: [{ requests: 1, unit: 'Hours', key: '(((' }] } }),
+      ['Accepted=True PartiallyValid', 'Attached=True Attached'],
+    ],
+    [
       'only bad headers: nothing is attached',
       `traffic: {transformation: {response: {set: [{name: x-bad, value: '((('}, {name: x-worse, value: '((('}]}}}`,
       undefined,

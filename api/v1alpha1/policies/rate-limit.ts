@@ -6,7 +6,7 @@ export const rateLimitDefinitions: Definitions = {
     {
       local: list(
         ref('LocalRateLimit'),
-        'Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for all traffic of its target.',
+        'Limits counted in this replica only, without any call. All entries must admit the request; each entry has one budget for all traffic of its target, or one for each value of `key`.',
         1,
         16,
       ),
@@ -26,6 +26,10 @@ export const rateLimitDefinitions: Definitions = {
       ),
       unit: choice(['Seconds', 'Minutes', 'Hours'], 'Length of the window.'),
       burst: integer('Allowance above the rate: the budget holds requests (or tokens) plus burst.', 0, 4294967295),
+      key: ref(
+        'CELExpression',
+        'One budget for each value of this expression, as a string; for example `jwt.sub`. Requests for which it fails or is null share one budget. At most 10,000 keys of an entry are counted at once; beyond it the key that was unused for the longest time gets a new budget.',
+      ),
     },
     ['unit'],
     [exactlyOneOf('requests', 'tokens')],

@@ -1,11 +1,16 @@
+import { evalKey, type Program } from '#api/cel/index.ts'
 import type { LocalRateLimit } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../exchange/context.ts'
+import { withSides, type Policy, type Sides } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
+import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
+import { compileExpression, parsesJson, readsRequestBody } from '../../expression/program.ts'
+import { ExchangeView } from '../../expression/view.ts'
 import type { PolicyState } from '../state.ts'
 import type { Allowance, Budget } from './bucket.ts'
 import { createBudget } from './create.ts'
 import { addHeaders, headersOf } from './headers.ts'
+import { KeyedBudgets } from './keyed.ts'
 import { LocalTokenBudget, chargeAll, tighter } from './local.ts'
 import { TokenBudgets } from '../../exchange/token-budgets.ts'
 
@@ -13,7 +18,7 @@ const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
 
 /**
  * Rate limits of one data plane (traffic.md §8.9). The budgets of a policy are kept over config versions and shared by all routes of its
- * target. Budgets of requests are charged here, in order; those before the exhausted one stay charged. Budgets of tokens are added to
+ * target. An entry with a `key` has a budget for each value. Budgets of requests are charged here, in order; those before the exhausted one stay charged. Budgets of tokens are added to
  * `exchange.tokenBudgets` and charged by LLM backends. Responses have x-ratelimit headers of the tightest budget.
  *
  * @throws ProxyError RATE_LIMIT (429), for each rejected request.
@@ -24,41 +29,92 @@ const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
  *       - requests: 100
  *         unit: Minutes
  *         burst: 20
+ *       - requests: 10
+ *         unit: Minutes
+ *         key: jwt.sub
  */
-export function compileLocalRateLimit(entries: readonly LocalRateLimit[], { kept, monotonicMs, shared }: PolicyState): Policy {
-  const { requests, tokens } = kept.get(entries, [], () => createBudgets(entries, monotonicMs(), shared))
-  const charge = (): Allowance | undefined => {
-    const allowance = chargeAll(requests, monotonicMs())
+export function compileLocalRateLimit(entries: readonly LocalRateLimit[], state: PolicyState, maxBufferBytes = MAX_BUFFER_BYTES): Policy {
+  const { kept, monotonicMs } = state
+  const { requests, tokens, keys } = kept.get(entries, [], () => createLimits(entries, state))
+  const charge = (budgets: readonly Budget[]): Allowance | undefined => {
+    const allowance = chargeAll(budgets, monotonicMs())
     if (allowance?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(allowance) })
     return allowance
+  }
+  const addTokens = (exchange: Exchange, budgets: readonly Budget[]): LocalTokenBudget => {
+    const budget = new LocalTokenBudget(budgets, monotonicMs)
+    ;(exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
+    return budget
   }
   const addLimitHeaders = ({ response }: Exchange, tightest: Allowance | undefined): void => {
     if (tightest !== undefined && response !== undefined) addHeaders(response.headers, tightest)
   }
-  if (tokens.length === 0) return withSides({ request: charge, response: addLimitHeaders })
-  return withSides({
-    request(exchange) {
-      const allowance = charge()
-      const budget = new LocalTokenBudget(tokens, monotonicMs)
-      ;(exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
-      return { allowance, budget }
-    },
-    response: (exchange, { allowance, budget }) => addLimitHeaders(exchange, tighter(allowance, budget.allowance)),
-  })
+  const response = (exchange: Exchange, { allowance, budget }: Charged): void => addLimitHeaders(exchange, tighter(allowance, budget?.allowance))
+  if (keys.length > 0) {
+    const request = (exchange: Exchange): Charged => {
+      const view = new ExchangeView(exchange)
+      const find = ({ budgetOf }: Limit): Budget => budgetOf(view)
+      return { allowance: charge(requests.map(find)), budget: tokens.length === 0 ? undefined : addTokens(exchange, tokens.map(find)) }
+    }
+    return readsRequestBody(keys) ? withBody({ request, response }, maxBufferBytes, parsesJson(keys)) : withSides({ request, response })
+  }
+  const requestBudgets = requests.map(({ budgetOf }) => budgetOf(undefined))
+  if (tokens.length === 0) return withSides({ request: () => charge(requestBudgets), response: addLimitHeaders })
+  const tokenBudgets = tokens.map(({ budgetOf }) => budgetOf(undefined))
+  return withSides({ request: (exchange) => ({ allowance: charge(requestBudgets), budget: addTokens(exchange, tokenBudgets) }), response })
 }
 
-interface Budgets {
-  readonly requests: readonly Budget[]
-  readonly tokens: readonly Budget[]
+/** Reads the request body before the request side and keeps it until the response. */
+function withBody<T>({ request, response }: Required<Sides<T>>, maxBufferBytes: number, parses: boolean): Policy {
+  return async (c, next) => {
+    const { exchange } = c.var
+    try {
+      await bufferRequest(exchange, maxBufferBytes, parses)
+      const charged = await request(exchange)
+      await next()
+      response(exchange, charged)
+    } finally {
+      releaseRequest(exchange)
+    }
+  }
 }
 
-function createBudgets(entries: readonly LocalRateLimit[], nowMs: number, shared: PolicyState['shared']): Budgets {
+/** The limits that a request was charged to. */
+interface Charged {
+  readonly allowance: Allowance | undefined
+  readonly budget: LocalTokenBudget | undefined
+}
+
+interface Limit {
+  /** The budget for a request. The view is read by limits with a key only. */
+  budgetOf(view: ExchangeView | undefined): Budget
+}
+
+interface Limits {
+  readonly requests: readonly Limit[]
+  readonly tokens: readonly Limit[]
+  /** Expressions of all entries with a key. */
+  readonly keys: readonly Program[]
+}
+
+function createLimits(entries: readonly LocalRateLimit[], { monotonicMs, shared, registry }: PolicyState): Limits {
   const section = shared?.nameOf(entries)
-  const budgetsOf = (kind: 'requests' | 'tokens'): Budget[] =>
-    entries.flatMap(({ [kind]: amount, unit, burst = 0 }, index) =>
-      amount === undefined
-        ? []
-        : createBudget({ amount, burst, unitMs: unitMs[unit], nowMs }, section === undefined ? undefined : shared, `${section} ${index} ${kind}`),
-    )
-  return { requests: budgetsOf('requests'), tokens: budgetsOf('tokens') }
+  const state = { monotonicMs, registry, shared: section === undefined ? undefined : shared }
+  const nowMs = monotonicMs()
+  const keys: Program[] = []
+  const limitsOf = (kind: 'requests' | 'tokens'): Limit[] =>
+    entries.flatMap(({ [kind]: amount, unit, burst = 0, key }, index) => {
+      if (amount === undefined) return []
+      const terms = { amount, burst, unitMs: unitMs[unit] }
+      const name = `${section} ${index} ${kind}`
+      if (key === undefined) {
+        const budget = createBudget({ ...terms, nowMs }, state.shared, name)
+        return [{ budgetOf: () => budget }]
+      }
+      const program = compileExpression(key, 'request')
+      keys.push(program)
+      const budgets = new KeyedBudgets(terms, state, name)
+      return [{ budgetOf: (view) => budgets.find(view && evalKey(program, view)) }]
+    })
+  return { requests: limitsOf('requests'), tokens: limitsOf('tokens'), keys }
 }

@@ -36,6 +36,7 @@ const configOf = (...more: object[]) =>
           {
             routes: [
               route('/limited', echo.port, { policies: { rateLimit: { local: [{ requests: 20, unit: 'Hours' }] } } }),
+              route('/keyed', echo.port, { policies: { rateLimit: { local: [{ requests: 5, unit: 'Hours', key: 'request.headers["x-user"]' }] } } }),
               route('/evicting', echo.port, { backends: [{ host: `127.0.0.1:${echo.port}`, policies: { health } }] }),
               route('/', echo.port),
               ...more,
@@ -83,6 +84,13 @@ describe('a data plane with three workers', () => {
     const statuses = (await sendMany('/limited', 50)).map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(20)
     expect(statuses.filter((status) => status === 429)).toHaveLength(30)
+  })
+
+  test('admits exactly the limit of each key', async () => {
+    for (const user of ['ann', 'bob']) {
+      const responses = await Promise.all(Array.from({ length: 20 }, () => send({ port, path: '/keyed', headers: { 'x-user': user } })))
+      expect(responses.filter(({ status }) => status === 200)).toHaveLength(5)
+    }
   })
 
   test('keeps the budget of an unchanged rate limit over an edit, which all workers apply', async () => {

@@ -185,6 +185,8 @@ export const trafficRows: Row[] = [
   ['an empty allowed header', extAuth({ http: { allowedRequestHeaders: [''] } }), `${at}.extAuth.http.allowedRequestHeaders[0]`, SHORT],
 
   ['local limits of requests and tokens', limit({ requests: 1, unit: 'Seconds', burst: 0 }, { tokens: 1000, unit: 'Hours' })],
+  ['a local limit with a key', limit({ requests: 1, unit: 'Seconds', key: 'jwt.sub' }, { tokens: 1, unit: 'Hours', key: 'apiKey.key' })],
+  ['a local limit with an empty key', limit({ requests: 1, unit: 'Hours', key: '' }), `${at}.rateLimit.local[0].key`, SHORT],
   ['a local limit of neither', limit({ unit: 'Minutes' }), `${at}.rateLimit.local[0]`, one('requests', 'tokens')],
   ['a local limit of both', limit({ requests: 1, tokens: 1, unit: 'Minutes' }), `${at}.rateLimit.local[0]`, one('requests', 'tokens')],
   ['a local limit without unit', limit({ requests: 1 }), `${at}.rateLimit.local[0].unit`, REQUIRED],
