@@ -1,5 +1,5 @@
 /** An error response of the management API, or a failed connection (status 0). */
-class ManagementError extends Error {
+export class ManagementError extends Error {
   readonly status: number
 
   constructor(status: number, message: string) {

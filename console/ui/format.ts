@@ -31,3 +31,8 @@ export function formatTime(ms: number): string {
 }
 
 export const formatPercent = (part: number): string => `${formatNumber(part * 100)} %`
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`
+  return bytes < 1024 ** 2 ? `${formatNumber(bytes / 1024)} KiB` : `${formatNumber(bytes / 1024 ** 2)} MiB`
+}

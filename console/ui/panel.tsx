@@ -36,3 +36,9 @@ export type Tone = 'good' | 'warn' | 'bad' | 'plain' | 'accent'
 export function Badge({ tone = 'plain', children }: { readonly tone?: Tone; readonly children: ComponentChildren }) {
   return <span class={`badge is-${tone}`}>{children}</span>
 }
+
+/** The tone of an HTTP status; 0: no response was sent. */
+export function toneOfStatus(status: number): Tone {
+  if (status >= 500 || status === 0) return 'bad'
+  return status >= 400 ? 'warn' : status >= 300 ? 'accent' : 'good'
+}

@@ -1,0 +1,102 @@
+import { useState } from 'preact/hooks'
+import type { EffectivePolicy } from '#api/management/routes.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { toLines } from './lines.ts'
+
+type Field = EffectivePolicy['postRouting'][string]
+type Source = Field['sources'][number]
+
+/** The policies in force for a rule: each field with the object and the level that it came from, and what it overrode. */
+export function PolicyPanel({ policies }: { readonly policies: readonly EffectivePolicy[] }) {
+  const groups = group(policies)
+  const [selected, setSelected] = useState(0)
+  const current = groups[selected] ?? groups[0]
+  const fields = current ? [...toFields(current.policy.preRouting, 'before routing'), ...toFields(current.policy.postRouting, '')] : []
+  return (
+    <Panel
+      title="Effective policy"
+      aside={
+        groups.length > 1 ? (
+          groups.map(({ label }, index) => (
+            <button key={label} type="button" class="quiet" aria-pressed={index === selected} onClick={() => setSelected(index)}>
+              {label}
+            </button>
+          ))
+        ) : (
+          <span>{current?.label}</span>
+        )
+      }
+    >
+      {fields.length === 0 ? (
+        <Empty title="No policy applies to this rule">
+          <p>A ProxyPolicy whose targetRefs name the Gateway, a listener, this route, or one of its Services changes that.</p>
+        </Empty>
+      ) : (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Fields of the policy">
+          <table class="policy">
+            <thead>
+              <tr>
+                <th scope="col">Field</th>
+                <th scope="col">Value in force</th>
+                <th scope="col">From</th>
+                <th scope="col">Overrides</th>
+              </tr>
+            </thead>
+            <tbody>
+              {fields.map(({ name, level, field }) => (
+                <tr key={`${level} ${name}`}>
+                  <th scope="row">
+                    {name}
+                    {level !== '' && <span class="muted"> {level}</span>}
+                  </th>
+                  <td class="wrap">
+                    <Value value={field.value} />
+                  </td>
+                  <td>
+                    <Sources sources={field.sources} />
+                  </td>
+                  <td class="overridden">{field.overrides.length === 0 ? <span class="muted">–</span> : <Sources sources={field.overrides} />}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Panel>
+  )
+}
+
+const toFields = (fields: Readonly<Record<string, Field>>, level: string) => Object.entries(fields).map(([name, field]) => ({ name, level, field }))
+
+function Value({ value }: { readonly value: unknown }) {
+  return <pre class="value">{toLines(value)}</pre>
+}
+
+function Sources({ sources }: { readonly sources: readonly Source[] }) {
+  return (
+    <ul class="sources">
+      {sources.map(({ from, target }, index) => (
+        <li key={index}>
+          {from}
+          <span class="muted"> on {target}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Listeners with the same policies as one entry. */
+function group(policies: readonly EffectivePolicy[]): { readonly label: string; readonly policy: EffectivePolicy }[] {
+  const groups = new Map<string, { listeners: string[]; policy: EffectivePolicy }>()
+  for (const policy of policies) {
+    const key = JSON.stringify({ ...policy, listener: '' })
+    const found = groups.get(key)
+    if (found) found.listeners.push(policy.listener)
+    else groups.set(key, { listeners: [policy.listener], policy })
+  }
+  return [...groups.values()].map(({ listeners, policy }) => ({
+    policy,
+    label: `${listeners.join(', ')}${policy.service === null ? '' : ` to Service ${policy.service}`}`,
+  }))
+}
