@@ -1,4 +1,4 @@
-import type { Schema } from './client.ts'
+import type { Schema } from './item.ts'
 
 /** The texts of the fields. */
 export type Values = Readonly<Record<string, string>>

@@ -3,8 +3,9 @@ import { formatMs } from '../../ui/format.ts'
 import { Badge, Panel } from '../../ui/panel.tsx'
 import { ErrorBox } from '../../ui/states.tsx'
 import { readArguments, type Values } from './arguments.ts'
-import type { Item, McpClient, Reply, Schema } from './client.ts'
+import type { McpClient, Reply } from './client.ts'
 import { SchemaForm } from './form.tsx'
+import type { Item, Schema } from './item.ts'
 
 export type Kind = 'tool' | 'prompt' | 'resource'
 
@@ -43,10 +44,10 @@ export function Call({ kind, item, client }: { readonly kind: Kind; readonly ite
 
 function schemaOf(kind: Kind, item: Item): Schema {
   if (kind === 'tool') return item.inputSchema ?? {}
-  const list = (item.arguments ?? []).filter(({ name }) => typeof name === 'string')
+  const list = item.arguments ?? []
   return {
-    properties: Object.fromEntries(list.map(({ name = '', description }) => [name, { type: 'string', description }])),
-    required: list.filter(({ required }) => required === true).map(({ name }) => name),
+    properties: Object.fromEntries(list.map(({ name, description }) => [name, { type: 'string', description }])),
+    required: list.filter(({ required }) => required).map(({ name }) => name),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { TryResult } from '#api/management/requests.ts'
 import { send } from '../../api/client.ts'
+import { readItems, type Item } from './item.ts'
 
 const PROTOCOL = '2025-06-18'
 /** Pages of a list that are read. */
@@ -13,28 +14,6 @@ export interface Target {
   readonly path: string
   /** A bearer token; empty for none. */
   readonly token: string
-}
-
-/** A tool, prompt or resource, as a server described it. */
-export interface Item {
-  readonly name?: string
-  readonly title?: string
-  readonly uri?: string
-  readonly description?: string
-  readonly mimeType?: string
-  readonly inputSchema?: Schema
-  readonly arguments?: readonly { readonly name?: string; readonly description?: string; readonly required?: boolean }[]
-}
-
-/** The parts of a JSON schema that forms use. */
-export interface Schema {
-  readonly type?: unknown
-  readonly title?: unknown
-  readonly description?: unknown
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly required?: unknown
-  readonly enum?: unknown
-  readonly default?: unknown
 }
 
 /** One exchange with the gateway: the message of the response, and the trace. */
@@ -78,7 +57,7 @@ export class McpClient {
       const { message, result } = await this.request(method, cursor === undefined ? {} : { cursor })
       if (message?.error?.code === -32_601) return items
       const value = valueOf(message, result, method)
-      if (Array.isArray(value[member])) items.push(...(value[member] as Item[]))
+      for (const item of readItems(value[member])) items.push(item)
       cursor = value['nextCursor']
       if (typeof cursor !== 'string') break
     }

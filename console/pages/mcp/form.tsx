@@ -1,5 +1,5 @@
 import { isNumber, textOf, type Values } from './arguments.ts'
-import type { Schema } from './client.ts'
+import type { Schema } from './item.ts'
 
 /** A form for the arguments of a tool. Members that are not simple are edited as JSON. */
 export function SchemaForm({ schema, values, onChange }: { readonly schema: Schema; readonly values: Values; readonly onChange: (values: Values) => void }) {

@@ -1,7 +1,7 @@
 import { Badge, Panel } from '../../ui/panel.tsx'
 import { Empty } from '../../ui/states.tsx'
 import type { Kind } from './call.tsx'
-import type { Item } from './client.ts'
+import type { Item } from './item.ts'
 
 /** Everything that an identity may see. */
 export type Lists = Readonly<Record<Kind, readonly Item[]>>

@@ -5,7 +5,8 @@ import { overview } from '../../api/live.ts'
 import { PageHead, Panel } from '../../ui/panel.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { Call, type Kind } from './call.tsx'
-import { McpClient, type Item, type Target } from './client.ts'
+import { McpClient, type Target } from './client.ts'
+import type { Item } from './item.ts'
 import { Items, keyOf, type Lists } from './items.tsx'
 
 interface Connection {
