@@ -183,6 +183,9 @@ describe('the config server', () => {
     await client.next()
     client.send({ typeUrl: ADDRESS_TYPE })
     await client.next()
+    // When this is answered, the server has read the acknowledgement of the services, too.
+    client.send({ resourceNamesSubscribe: ['bind/a'] })
+    await client.next()
     publish(bind('a', 2), service('new'))
     expect([await client.next(), await client.next(), await client.next()]).toMatchObject([
       { updated: ['service/new'], removed: [] },
