@@ -61,6 +61,8 @@ export const errorTable = {
   EXT_AUTH: { status: 403, reason: 'ExtAuth', text: 'external authorization failed' },
   EXT_AUTH_BODY: { status: 413, reason: 'ExtAuth', text: 'external authorization failed' },
   EXT_PROC: { status: 500, reason: 'ExtProc', text: 'ext_proc failed', detail: ': ' },
+  PLUGIN: { status: 500, reason: 'Internal', text: 'plugin failed' },
+  PLUGIN_TIMEOUT: { status: 504, reason: 'Timeout', text: 'plugin timeout' },
   ENDPOINT_PICKER: { status: 503, reason: 'ExtProc', text: 'endpoint picker failed', detail: ': ' },
   RATE_LIMIT_SERVICE: { status: 500, reason: 'RateLimit', text: 'rate limit failed' },
   IP_ALLOW_LIST: { status: 403, reason: 'Authorization', text: 'client address not allowed' },

@@ -54,6 +54,7 @@ const programs = {
     'liveness-worker': 'dataplane/admin/liveness-worker.ts',
     'file-reader': 'dataplane/config/file/reader.ts',
     'password-worker': 'dataplane/policy/basic-authentication/password-worker.ts',
+    'plugin-worker': 'dataplane/policy/plugins/plugin-worker.ts',
     'token-worker': 'dataplane/llm/usage/token-worker.ts',
   },
   operator: { main: 'operator/main.ts' },

@@ -19,6 +19,17 @@ export const resolvedDefinitions: Definitions = {
     { secrets: list(string('Key of a Secret message.'), 'Secrets. Empty: no credential is valid.') },
     ['secrets'],
   ),
+  ResolvedPluginSource: oneOf(
+    object('The source of a plugin: exactly one of code, invalid.', {
+      code: string('TypeScript or JavaScript.'),
+      file: string('Name of the source in error messages: `<namespace>/<ConfigMap>/<key>`.'),
+      owner: string('`<namespace>/<name>` of the policy.'),
+      digest: string('SHA-256 of the code, in hex.'),
+      invalid,
+    }),
+    'code',
+    'invalid',
+  ),
   ResolvedKeySet: oneOf(
     object('A key set that the operator fetched: exactly one of inline, invalid.', {
       inline: string('JSON Web Key Set as text.'),
@@ -55,6 +66,7 @@ const replacements: Readonly<Record<string, string>> = {
   BackendObjectReference: 'BackendRef',
   SecretReference: 'ResolvedSecret',
   ConfigMapReference: 'ResolvedSecret',
+  ConfigMapKeyReference: 'ResolvedPluginSource',
   SecretSelector: 'ResolvedSecrets',
   RemoteJWKS: 'ResolvedKeySet',
   McpSelector: 'ResolvedMcpTargets',

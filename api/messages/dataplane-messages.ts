@@ -88,6 +88,22 @@ export const dataplaneMessages = {
     cause: 'A rule refers to a Service or ProxyBackend that the data plane does not have. Its share of the requests gets an error response.',
     fix: 'Correct the reference or create the object. The status of the route names the cause.',
   },
+  PX4018: {
+    title: 'message of a plugin',
+    cause: 'A plugin logged a warning or an error, or a call of it failed. Fields `plugin` and `message` name the plugin and the problem.',
+    fix: 'Correct the plugin, or its limits in `traffic.plugins`.',
+  },
+  PX4019: {
+    title: 'plugin ended',
+    cause: 'The thread of a plugin ended by an error, exceeded its memory limit, or was ended because it did not respond. It is started again.',
+    fix: 'Correct the plugin, or raise `limits.memory`. Field `error` names the cause.',
+  },
+  PX4020: {
+    title: 'plugin cannot be loaded',
+    cause:
+      'The source has an error, throws while it is loaded, or its config does not match its schema. The last version that was loaded stays, if there is one; otherwise `failureMode` decides.',
+    fix: 'Correct the source or `config`. Field `error` names file, line and column.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

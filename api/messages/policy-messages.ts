@@ -103,6 +103,17 @@ export const policyMessages = {
     cause: 'wellKnownCACertificates has a value other than System. Connections to the backend fail.',
     fix: 'Use System, or name CA certificates in caCertificateRefs.',
   },
+  PX1321: {
+    title: 'source of a plugin is missing',
+    cause: 'The ConfigMap of a plugin does not exist in the namespace of the policy, or has no such key. Requests fail, unless `failureMode` is FailOpen.',
+    fix: 'Create the ConfigMap in the namespace of the policy, with the key that `source.configMapRef` names.',
+  },
+  PX1322: {
+    title: 'source of a plugin has an error',
+    cause:
+      'The source is not TypeScript or JavaScript, or uses syntax that needs a transformation, such as enums. Data planes keep the last version that they loaded.',
+    fix: 'Correct the line that the message names.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -28,6 +28,7 @@ import { hostRewriteDefinitions } from './policies/host-rewrite.ts'
 import { ipAllowListDefinitions } from './policies/ip-allow-list.ts'
 import { jwtAuthenticationDefinitions } from './policies/jwt-authentication.ts'
 import { mcpDefinitions } from './policies/mcp.ts'
+import { pluginDefinitions } from './plugins.ts'
 import { promptGuardDefinitions } from './policies/prompt-guard.ts'
 import { rateLimitDefinitions } from './policies/rate-limit.ts'
 import { retryDefinitions } from './policies/retry.ts'
@@ -45,6 +46,7 @@ export const definitions: Definitions = {
   ...transformationDefinitions,
   ...extProcDefinitions,
   ...extAuthDefinitions,
+  ...pluginDefinitions,
   ...rateLimitDefinitions,
   ...corsDefinitions,
   ...csrfDefinitions,

@@ -1,4 +1,4 @@
-import { choice, object, ref, type Definitions, type Schema } from '../schema.ts'
+import { choice, keyedList, object, ref, type Definitions, type Schema } from '../schema.ts'
 
 /** A section of `spec.traffic`: its schema, and the phases in which it may be set (traffic.md §2). */
 interface Section {
@@ -19,6 +19,10 @@ const sections: Readonly<Record<string, Section>> = {
   cors: section('CORS', 'Any'),
   ipAllowList: section('IPAllowList', 'Any'),
   rateLimit: section('RateLimits', 'PostRouting'),
+  plugins: {
+    schema: keyedList('name', ref('Plugin'), 'Plugins, which run in this order within a phase.', 1, 16),
+    phases: 'PostRouting',
+  },
   csrf: section('CSRF', 'PostRouting'),
   headerModifiers: section('HeaderModifiers', 'PostRouting'),
   hostRewrite: section('HostnameRewrite', 'PostRouting'),

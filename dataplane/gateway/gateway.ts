@@ -16,6 +16,7 @@ import { createPolicyState, selectSecrets, type SharedState } from '../policy/st
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from '../forward/services.ts'
 import type { GatewayTelemetry } from '../telemetry/gateway.ts'
+import type { Logger } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { Tracer } from '../trace/tracer.ts'
 import type { PoolFactory } from '../upstream/destination.ts'
@@ -49,6 +50,8 @@ export interface GatewayOptions {
   readonly loopSecret?: Buffer | undefined
   /** State of all workers; default: this thread handles all traffic. */
   readonly shared?: SharedState | undefined
+  /** Log of policies; undefined: none. */
+  readonly log?: Logger | undefined
 }
 
 /**
@@ -68,7 +71,7 @@ export class Gateway {
   /** Whether a backend sends requests to destinations that clients choose. */
   #hasDynamic = false
 
-  constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {}, own, loopSecret, shared }: GatewayOptions) {
+  constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {}, own, loopSecret, shared, log }: GatewayOptions) {
     this.#loopMark = new LoopMark(loopSecret)
     this.destinations = new Destinations(createPool, {
       nowMs: clocks?.monotonicMs,
@@ -82,7 +85,7 @@ export class Gateway {
         ports: () => [...(own?.ports() ?? []), ...[...this.#binds.values()].map(({ bind }) => bind.port)],
       },
     })
-    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared })
+    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared, log })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
   }

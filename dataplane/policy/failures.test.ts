@@ -327,6 +327,15 @@ row('extProc', 'the same, with `failureMode: FailOpen`', 'the request is forward
   ])
 })
 const counted = (expression: string) => ({ domain: 'd', descriptors: [{ entries: [{ name: 'n', expression }] }] })
+const withPlugin = (failureMode: 'FailClosed' | 'FailOpen'): Traffic => ({
+  plugins: [{ name: 'p', source: { configMapRef: { invalid: 'ConfigMap ns/p not found' } }, failureMode }],
+})
+row('plugins', 'the plugin cannot be loaded or throws', '500, nothing is forwarded', async () => {
+  expect(await start({ traffic: withPlugin('FailClosed') })()).toMatchObject({ status: 500, text: 'plugin failed', forwarded: [] })
+})
+row('plugins', 'the same, with `failureMode: FailOpen`', 'the request is forwarded unchanged', async () => {
+  expect((await start({ traffic: withPlugin('FailOpen') })()).forwarded).toHaveLength(1)
+})
 row('rateLimit.global', 'the service is missing or does not respond', '500, nothing is forwarded', async () => {
   const answer = await callOut({ rateLimit: { global: { ...nowhere, ...counted('"x"') } } })
   expect(answer).toMatchObject({ status: 500, text: 'rate limit failed', forwarded: [] })

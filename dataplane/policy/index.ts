@@ -15,6 +15,7 @@ import { compileHostRewrite } from './host-rewrite/index.ts'
 import { compileJwtAuthentication } from './jwt-authentication/index.ts'
 import { compileGlobalRateLimit } from './rate-limit/global.ts'
 import { compileLocalRateLimit } from './rate-limit/index.ts'
+import { compilePlugins } from './plugins/index.ts'
 import { compileRequestRedirect } from './request-redirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
 import { transformBackendResponse } from '../transformation/backend.ts'
@@ -54,6 +55,8 @@ const order = [
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
   // Before authentication, which costs more and would reveal to rejected clients whether their credentials are valid.
   { name: 'ipAllowList', compile: (_, traffic) => optional(traffic.ipAllowList, compileIpAllowList) },
+  // Before authentication, for plugins that authenticate or prepare the credentials that policies check.
+  { name: 'pluginsBeforeAuthorization', compile: (_, traffic, sources) => plugins(traffic, 'BeforeAuthorization', sources) },
   // Authentication: all that are configured must succeed. Before everything that costs or counts something.
   {
     name: 'jwtAuthentication',
@@ -78,6 +81,8 @@ const order = [
   },
   // After all authentication, whose results its rules use; before everything that costs, counts or changes something.
   { name: 'authorization', compile: (_, { authorization = [] }, { state, maxBufferBytes }) => compileAuthorization(authorization, state, maxBufferBytes) },
+  // After authorization, so that plugins run for permitted requests only; before the limits, because plugins may deny.
+  { name: 'plugins', compile: (_, traffic, sources) => plugins(traffic, 'AfterAuthorization', sources) },
   // After all policies that may deny: rejected requests consume no budget.
   {
     name: 'rateLimit',
@@ -121,6 +126,8 @@ const order = [
   // After the header modifiers, whose Host an explicit Auto overrides; before urlRewrite, whose hostname overrides both.
   { name: 'hostRewrite', compile: (_, traffic) => optional(traffic.hostRewrite, compileHostRewrite) },
   { name: 'urlRewrite', compile: (filters) => optional(filters.urlRewrite, compileUrlRewrite) },
+  // After all policies that change the request: plugins see the request as the upstream will receive it.
+  { name: 'pluginsBeforeBackend', compile: (_, traffic, sources) => plugins(traffic, 'BeforeBackend', sources) },
   // Local responses come last: they still require everything above. Route filters, such as redirects, precede attached policies.
   { name: 'requestRedirect', compile: (filters) => optional(filters.redirect, compileRequestRedirect) },
   { name: 'directResponse', compile: (_, traffic) => optional(traffic.directResponse, compileDirectResponse) },
@@ -160,6 +167,10 @@ export function compilePolicies(sources: PolicySources): Policy[] {
 /** The policies of a rule without attached ones. */
 export function compileFilters(filters: RouteFilters | undefined): Policy[] {
   return filters === undefined ? [] : compilePolicies({ filters })
+}
+
+function plugins({ plugins: all = [] }: EffectiveTraffic, phase: Parameters<typeof compilePlugins>[1], sources: CompileSources): Policy | undefined {
+  return all.length === 0 ? undefined : compilePlugins(all, phase, sources.state, sources.maxBufferBytes)
 }
 
 function optional<T>(section: T | undefined, compile: (section: T) => Policy): Policy | undefined {

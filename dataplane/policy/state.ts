@@ -2,6 +2,7 @@ import type { Destinations } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
+import type { Logger } from '../telemetry/log.ts'
 import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
 
 /** Inputs of compiled policies besides their section of the config. */
@@ -13,6 +14,8 @@ export interface PolicyState {
   readonly destinations: Pick<Destinations, 'forPolicy'>
   /** Registry of metrics; see `defineMetrics` in telemetry/metrics/area.ts. */
   readonly registry: Registry
+  /** Log of policies; undefined: none. */
+  readonly log?: Logger | undefined
   /** Milliseconds of a monotonic clock. */
   readonly monotonicMs: () => number
   /** Milliseconds since 1970, for the validity of tokens. */
@@ -32,7 +35,9 @@ export interface SharedState {
 }
 
 /** Default: no secrets, no kept state, the system's clocks, no destinations and an unread registry. */
-export function createPolicyState(own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared'>> = {}): PolicyState {
+export function createPolicyState(
+  own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'log'>> = {},
+): PolicyState {
   return {
     secrets: new Map(),
     kept: new KeptState(),

@@ -65,6 +65,7 @@ export function createParts({ logging, own, nodeName, keys, version, loopSecret 
     own,
     loopSecret,
     shared: worker?.shared,
+    log: logging.logger('policy'),
     createPool: (kind, transport) =>
       createPool(kind, {
         ...transport,

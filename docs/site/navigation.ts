@@ -35,6 +35,7 @@ export const navigation: readonly Group[] = [
       guide('CEL expressions', 'expressions'),
       guide('External authorization', 'external-authorization'),
       guide('External processing', 'external-processing'),
+      guide('Plugins', 'plugins'),
       guide('Global rate limits', 'global-rate-limits'),
       guide('Backend policies', 'backends'),
       guide('Dynamic forward proxy', 'dynamic-forward-proxy'),

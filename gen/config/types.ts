@@ -5,6 +5,7 @@ import type {
   AgentExtAuthGRPC,
   AgentExtAuthHTTP,
   ExtAuthBody,
+  PluginLimits,
   LocalRateLimit,
   RateLimitDescriptor,
   CSRF,
@@ -60,6 +61,7 @@ export type {
   AgentExtAuthGRPC,
   AgentExtAuthHTTP,
   ExtAuthBody,
+  PluginLimits,
   LocalRateLimit,
   RateLimitDescriptor,
   RateLimitDescriptorEntry,
@@ -144,6 +146,13 @@ export interface Traffic {
   cors?: CORS
   ipAllowList?: IPAllowList
   rateLimit?: RateLimits
+  /**
+   * Plugins, which run in this order within a phase.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  plugins?: Plugin[]
   csrf?: CSRF
   headerModifiers?: HeaderModifiers
   hostRewrite?: HostnameRewrite
@@ -184,6 +193,44 @@ export interface ExtAuth {
    * Handling of requests without a decision of the service. FailClosed rejects them with 403, FailOpen forwards them. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
+}
+/**
+ * A plugin: Hono middleware in TypeScript or JavaScript that runs in the request path, in a worker thread of its own. See the guide on plugins. The worker thread isolates faults; it is no boundary against hostile code.
+ */
+export interface Plugin {
+  /**
+   * Name, unique in the list; shown in logs and metrics.
+   */
+  name: string
+  source: PluginSource
+  /**
+   * Passed to `setup` of the plugin, after it was validated against the `configSchema` of the plugin.
+   */
+  config?: {
+    [k: string]: unknown
+  }
+  /**
+   * When the plugin runs. BeforeAuthorization: before all authentication and authorization. AfterAuthorization: after them, and before rate limits. BeforeBackend: after all policies that change the request. Default: "AfterAuthorization".
+   */
+  phase?: 'BeforeAuthorization' | 'AfterAuthorization' | 'BeforeBackend'
+  /**
+   * Bodies that the plugin can read and replace. None: neither. Buffered: those of request and response, up to maxBufferSize; a longer one is a failure. Default: "None".
+   */
+  body?: 'None' | 'Buffered'
+  limits?: PluginLimits
+  /**
+   * Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin. Default: "FailClosed".
+   */
+  failureMode?: 'FailClosed' | 'FailOpen'
+}
+/**
+ * Where the source of a plugin is.
+ */
+export interface PluginSource {
+  /**
+   * A key of a ConfigMap in the namespace of the policy, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.
+   */
+  configMapRef: ResolvedPluginSource
 }
 /**
  * Rate limits. A request over a limit is rejected with 429. `local` and `global` merge separately with those of other policies.
@@ -1002,6 +1049,31 @@ export interface ResolvedSecrets {
    * Items: Key of a Secret message.
    */
   secrets: string[]
+}
+/**
+ * The source of a plugin: exactly one of code, invalid.
+ */
+export interface ResolvedPluginSource {
+  /**
+   * TypeScript or JavaScript.
+   */
+  code?: string
+  /**
+   * Name of the source in error messages: `<namespace>/<ConfigMap>/<key>`.
+   */
+  file?: string
+  /**
+   * `<namespace>/<name>` of the policy.
+   */
+  owner?: string
+  /**
+   * SHA-256 of the code, in hex.
+   */
+  digest?: string
+  /**
+   * Why the reference does not resolve, for logs. Features that need it fail closed.
+   */
+  invalid?: string
 }
 /**
  * A key set that the operator fetched: exactly one of inline, invalid.

@@ -395,6 +395,13 @@ export interface Traffic {
   cors?: CORS
   ipAllowList?: IPAllowList
   rateLimit?: RateLimits
+  /**
+   * Plugins, which run in this order within a phase.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  plugins?: Plugin[]
   csrf?: CSRF
   headerModifiers?: HeaderModifiers
   hostRewrite?: HostnameRewrite
@@ -599,6 +606,70 @@ export interface ExtAuthBody {
    * Maximum body size in bytes. A request with a larger one is rejected with 413 and the server is not called.
    */
   maxSize: number
+}
+/**
+ * A plugin: Hono middleware in TypeScript or JavaScript that runs in the request path, in a worker thread of its own. See the guide on plugins. The worker thread isolates faults; it is no boundary against hostile code.
+ */
+export interface Plugin {
+  /**
+   * Name, unique in the list; shown in logs and metrics.
+   */
+  name: string
+  source: PluginSource
+  /**
+   * Passed to `setup` of the plugin, after it was validated against the `configSchema` of the plugin.
+   */
+  config?: {
+    [k: string]: unknown
+  }
+  /**
+   * When the plugin runs. BeforeAuthorization: before all authentication and authorization. AfterAuthorization: after them, and before rate limits. BeforeBackend: after all policies that change the request. Default: "AfterAuthorization".
+   */
+  phase?: 'BeforeAuthorization' | 'AfterAuthorization' | 'BeforeBackend'
+  /**
+   * Bodies that the plugin can read and replace. None: neither. Buffered: those of request and response, up to maxBufferSize; a longer one is a failure. Default: "None".
+   */
+  body?: 'None' | 'Buffered'
+  limits?: PluginLimits
+  /**
+   * Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin. Default: "FailClosed".
+   */
+  failureMode?: 'FailClosed' | 'FailOpen'
+}
+/**
+ * Where the source of a plugin is.
+ */
+export interface PluginSource {
+  /**
+   * A key of a ConfigMap in the namespace of the policy, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.
+   */
+  configMapRef: ConfigMapKeyReference
+}
+/**
+ * Limits of a plugin. A plugin that exceeds them does not affect other routes.
+ */
+export interface PluginLimits {
+  /**
+   * Time that the plugin may take before it calls `next()`, and again after it. Default: 1s.
+   */
+  timeout?: Duration
+  /**
+   * Memory of the worker thread, from 16Mi; it is replaced when it exceeds the limit. Default: "64Mi".
+   */
+  memory?: string
+}
+/**
+ * A key of a ConfigMap in the namespace of the referring object. If it is missing, features that need it reject all requests.
+ */
+export interface ConfigMapKeyReference {
+  /**
+   * Name of the ConfigMap.
+   */
+  name: string
+  /**
+   * Key.
+   */
+  key: string
 }
 /**
  * Rate limits. A request over a limit is rejected with 429. `local` and `global` merge separately with those of other policies.

@@ -20,7 +20,7 @@ export interface BackendState {
 }
 
 export function readBackend(context: Context, backend: ProxyBackend): BackendState {
-  const resolved = withClashes(resolveBody(context, 'ProxyBackend', backend.metadata.namespace, 'ProxyBackendSpec', backend.spec))
+  const resolved = withClashes(resolveBody(context, 'ProxyBackend', backend.metadata, 'ProxyBackendSpec', backend.spec))
   // The config's Backend is ProxyBackendSpec with its references resolved (api/config/backend.ts), plus the key.
   const message = { key: keyOf(backend), ...resolved.body } as Backend
   return { backend, resolved, replicatedBy: new Set(), ...(resolved.errors.some((error) => error.kind === 'selection') ? {} : { message }) }

@@ -45,7 +45,7 @@ export function readPolicy(context: Context, policy: ProxyPolicy, owned: Owned):
   const sections = (['frontend', 'traffic', 'backend'] as const).flatMap((section) => {
     const body = policy.spec[section]
     if (!body) return []
-    const resolved = resolveBody(context, 'ProxyPolicy', policy.metadata.namespace, definitionOf[section], body)
+    const resolved = resolveBody(context, 'ProxyPolicy', policy.metadata, definitionOf[section], body)
     errors.push(...resolved.errors.map(({ path, message }) => `${section}.${path.join('.')}: ${message}`))
     return Object.keys(resolved.body).some((field) => field !== 'phase') ? [{ section, resolved }] : []
   })

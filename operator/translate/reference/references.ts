@@ -7,7 +7,7 @@ import { parseDuration } from '#api/duration.ts'
 import { GROUP } from '#api/names.ts'
 import { refName, type Schema } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
-import type { BackendRef, ResolvedKeySet, ResolvedSecret, ResolvedSecrets, Secret as SecretMessage } from '#gen/config/types.ts'
+import type { BackendRef, ResolvedKeySet, ResolvedPluginSource, ResolvedSecret, ResolvedSecrets, Secret as SecretMessage } from '#gen/config/types.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget } from '../common/backend-ref.ts'
 import { validate } from '../../source/validate.ts'
@@ -16,6 +16,7 @@ import { checkPattern } from '../common/matches.ts'
 import { phaseOf } from '../common/phases.ts'
 import { selectMcpTargets } from './mcp-targets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
+import { readPluginSource } from './plugin-source.ts'
 import { matchesLabels } from '../../model/selectors.ts'
 
 /** Characters of an expression in a message. */
@@ -69,7 +70,16 @@ interface RemoteKeySet {
 }
 const DEFAULT_CACHE_MS = 300_000
 
-const leaves = new Set(['BackendObjectReference', 'SecretReference', 'ConfigMapReference', 'SecretSelector', 'RemoteJWKS', 'McpSelector', 'CELExpression'])
+const leaves = new Set([
+  'BackendObjectReference',
+  'SecretReference',
+  'ConfigMapReference',
+  'SecretSelector',
+  'RemoteJWKS',
+  'McpSelector',
+  'CELExpression',
+  'ConfigMapKeyReference',
+])
 /** Definitions with a check of their own besides the references in them. */
 const checked = new Set(['JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
 
@@ -94,9 +104,15 @@ function findInteresting(): ReadonlySet<string> {
   return found
 }
 
-/** Resolves every reference of `body`, which is a `definition` written in an object of `kind` and `namespace`. */
-export function resolveBody(context: Context, kind: 'ProxyPolicy' | 'ProxyBackend', namespace: string, definition: string, body: object): ResolvedBody {
-  const resolver = new Resolver(context, kind, namespace, definition)
+/** Resolves every reference of `body`, which is a `definition` written in an object of `kind`. */
+export function resolveBody(
+  context: Context,
+  kind: 'ProxyPolicy' | 'ProxyBackend',
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  definition: string,
+  body: object,
+): ResolvedBody {
+  const resolver = new Resolver(context, kind, namespace, name, definition)
   // The walk keeps the shape: an object stays an object.
   const resolved = resolver.resolve({ $ref: `#/$defs/${definition}` }, body, [], '') as object
   return { body: resolved, errors: resolver.errors, targets: resolver.targets, secrets: resolver.secrets, keySets: resolver.keySets }
@@ -110,9 +126,12 @@ class Resolver {
   readonly #context: Context
   readonly #kind: string
   readonly #namespace: string
+  /** Key of the object. */
+  readonly #owner: string
   readonly #definition: string
 
-  constructor(context: Context, kind: string, namespace: string, definition: string) {
+  constructor(context: Context, kind: string, namespace: string, name: string, definition: string) {
+    this.#owner = `${namespace}/${name}`
     this.#definition = definition
     this.#context = context
     this.#kind = kind
@@ -178,6 +197,8 @@ class Resolver {
         const map = this.#context.snapshot.get('ConfigMap', this.#namespace, key)
         return this.#material(map && readConfigMapAuthority(map), `ConfigMap ${this.#namespace}/${key} not found`, path)
       }
+      case 'ConfigMapKeyReference':
+        return this.#plugin(value as { name: string; key: string }, path)
       case 'SecretSelector':
         return this.#selectSecrets((value as { matchLabels: Record<string, string> }).matchLabels, path)
       case 'RemoteJWKS':
@@ -218,6 +239,16 @@ class Resolver {
     if (!material?.message) return { invalid: material ? this.#fail(path, material.error, 'PX1304') : this.#fail(path, missing, 'PX1303') }
     this.secrets.push(material.message)
     return { secret: material.message.key }
+  }
+
+  /** Source with an error is sent nevertheless: data planes keep the version that they have loaded. */
+  #plugin({ name, key }: { readonly name: string; readonly key: string }, path: readonly string[]): ResolvedPluginSource {
+    const map = this.#context.snapshot.get('ConfigMap', this.#namespace, name)
+    const missing = map === undefined ? `ConfigMap ${this.#namespace}/${name} not found` : `ConfigMap ${this.#namespace}/${name} has no ${key}`
+    const source = map && readPluginSource(map, key)
+    if (source === undefined) return { invalid: this.#fail(path, missing, 'PX1321'), owner: this.#owner }
+    if (source.problem !== undefined) this.#fail(path, source.problem, 'PX1322')
+    return { ...source.message, owner: this.#owner }
   }
 
   #secret(name: string, path: readonly string[], owner: string): ResolvedSecret {

@@ -30,6 +30,8 @@ const extAuth = (more: object) => traffic({ extAuth: { backendRef: service, ...m
 const limit = (...local: object[]) => traffic({ rateLimit: { local } })
 const descriptor = { entries: [{ name: 'n', expression: 'source.address' }] }
 const global = (more: object) => traffic({ rateLimit: { global: { backendRef: service, domain: 'd', descriptors: [descriptor], ...more } } })
+const plugin = { name: 'p', source: { configMapRef: { name: 'm', key: 'k' } } }
+const plugins = (...all: object[]) => traffic({ plugins: all })
 const cors = (section: object) => traffic({ cors: section })
 const expressions = { policy: { matchExpressions: ['true'] } }
 const jwt = { providers: [{ issuer: 'i', jwks: { inline: '{}' } }] }
@@ -53,6 +55,7 @@ const preRoutingForbidden = {
   timeouts: { request: '1s' },
   retry: {},
   directResponse: { status: 200 },
+  plugins: [{ name: 'p', source: { configMapRef: { name: 'm', key: 'k' } } }],
 }
 /** Every field that holds a backendRef. */
 const backendRefHolders: Record<string, (backendRef: unknown) => ReturnType<typeof traffic>> = {
@@ -258,6 +261,16 @@ export const trafficRows: Row[] = [
   ['an IPv6 address with two gaps', traffic({ ipAllowList: { deny: ['1::2::3'] } }), `${at}.ipAllowList.deny[0]`, PATTERN],
   ['a host name as an address', traffic({ ipAllowList: { deny: ['example.com'] } }), `${at}.ipAllowList.deny[0]`, PATTERN],
 
+  [
+    'a plugin with all fields',
+    plugins({ ...plugin, config: { a: 1 }, phase: 'BeforeBackend', body: 'Buffered', limits: { timeout: '50ms', memory: '64Mi' }, failureMode: 'FailOpen' }),
+  ],
+  ['no plugins', plugins(), `${at}.plugins`, FEW],
+  ['17 plugins', plugins(...repeat(17, (i) => ({ ...plugin, name: `p${i}` }))), `${at}.plugins`, MANY],
+  ['two plugins of one name', plugins(plugin, plugin), `${at}.plugins[1]`, DUPLICATE],
+  ['a plugin without source', plugins({ name: 'p' }), `${at}.plugins[0].source`, REQUIRED],
+  ['a plugin name with a slash', plugins({ ...plugin, name: 'a/b' }), `${at}.plugins[0].name`, PATTERN],
+  ['a plugin with 15 MiB of memory', plugins({ ...plugin, limits: { memory: '15Mi' } }), `${at}.plugins[0].limits.memory`, PATTERN],
   ['CSRF without more', traffic({ csrf: {} })],
   ['CSRF with 16 origins', traffic({ csrf: { additionalOrigins: repeat(16, (i) => `https://a.com:${8000 + i}`) } })],
   ['CSRF with 17 origins', traffic({ csrf: { additionalOrigins: repeat(17, () => 'https://a.com') } }), `${at}.csrf.additionalOrigins`, MANY],

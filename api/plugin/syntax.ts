@@ -1,0 +1,22 @@
+import { stripTypeScriptTypes } from 'node:module'
+
+/** A plugin whose source is not valid TypeScript. The message starts with file, line and column. */
+export class PluginSyntaxError extends Error {}
+
+/**
+ * Replaces the types of a source by white space, so that positions stay. Syntax that needs a transformation, such as enums, is an error.
+ *
+ * @param file name of the source in error messages
+ * @throws PluginSyntaxError
+ */
+export function stripTypes(code: string, file: string): string {
+  try {
+    return stripTypeScriptTypes(code)
+  } catch (error) {
+    const { message, stack = '' } = error as Error
+    // The stack starts with the line number, some lines, and a mark below the column.
+    const [, line, mark] = /^\S*:(\d+)\n(?:[^\n]*\n){1,4}?( *)\^/.exec(stack) ?? []
+    const position = line === undefined ? '' : `:${line}:${(mark?.length ?? 0) + 1}`
+    throw new PluginSyntaxError(`${file}${position}: ${message.split('\n', 1)[0] ?? ''}`, { cause: error })
+  }
+}

@@ -1,0 +1,149 @@
+import { Hono, type Context, type MiddlewareHandler } from 'hono'
+import type { FieldChanges, Fields, FromPlugin, RequestChange, ToPlugin } from './messages.ts'
+
+type RequestMessage = Extract<ToPlugin, { type: 'request' }>
+type ResponseMessage = Extract<ToPlugin, { type: 'response' }>
+
+/** A call between its messages. */
+interface Call {
+  readonly message: RequestMessage
+  readonly request: Request
+  respond?: (message: ResponseMessage) => void
+  cancel?: (error: Error) => void
+  /** The response that `next()` returned, as the plugin received it. */
+  received?: { readonly response: ResponseMessage; readonly headers: FieldMap; readonly body: ReadableStream | null }
+}
+
+type FieldMap = ReadonlyMap<string, readonly string[]>
+
+/** Runs the Hono middleware of a plugin, with the rest of the chain in another thread as its `next()`. */
+export class PluginCalls {
+  readonly #calls = new Map<number, Call>()
+  readonly #app = new Hono<{ Bindings: { call: Call } }>()
+  readonly #send: (message: FromPlugin) => void
+
+  constructor(request: MiddlewareHandler, send: (message: FromPlugin) => void) {
+    this.#send = send
+    this.#app.use('*', request)
+    this.#app.all('*', (c) => this.#next(c))
+    this.#app.onError((error) => {
+      throw error
+    })
+  }
+
+  /** Runs a call. Rejects with the error of the plugin. */
+  async start(message: RequestMessage): Promise<void> {
+    const { id } = message
+    try {
+      const call: Call = { message, request: toRequest(message) }
+      this.#calls.set(id, call)
+      this.#send(await this.#finish(call, await this.#app.fetch(call.request, { call })))
+    } finally {
+      this.#calls.delete(id)
+    }
+  }
+
+  respond(message: ResponseMessage): void {
+    this.#calls.get(message.id)?.respond?.(message)
+  }
+
+  cancel(id: number): void {
+    this.#calls.get(id)?.cancel?.(new Error('the client disconnected'))
+  }
+
+  /** The end of the chain: sends the changed request, and waits for the response. */
+  async #next(c: Context<{ Bindings: { call: Call } }>): Promise<Response> {
+    const { call } = c.env
+    const change = await changesOf(call, c.req.raw)
+    const response = await new Promise<ResponseMessage>((resolve, reject) => {
+      call.respond = resolve
+      call.cancel = reject
+      this.#send({ type: 'next', id: call.message.id, change })
+    })
+    const received = toResponse(response)
+    call.received = { response, headers: toMap(received.headers), body: received.body }
+    return received
+  }
+
+  async #finish({ message: { id }, received }: Call, response: Response): Promise<FromPlugin> {
+    if (received === undefined) {
+      const headers = [...response.headers].flat()
+      return { type: 'answer', id, status: response.status, headers, body: new Uint8Array(await response.arrayBuffer()) }
+    }
+    const { status } = received.response
+    return {
+      type: 'done',
+      id,
+      change: {
+        ...compare(received.headers, toMap(response.headers)),
+        ...(response.status === status ? {} : { status: response.status }),
+        ...(response.body === received.body ? {} : { body: new Uint8Array(await response.arrayBuffer()) }),
+      },
+    }
+  }
+}
+
+/** A body that the plugin did not ask for. It can be passed on, and reading it fails. */
+function unreadable(): ReadableStream {
+  return new ReadableStream(
+    {
+      pull: (controller) => controller.error(new Error('the plugin cannot read bodies; set body: Buffered')),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function toHeaders(fields: Fields): Headers {
+  const headers = new Headers()
+  for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '')
+  return headers
+}
+
+function toRequest({ method, url, headers, body }: RequestMessage): Request {
+  const hasBody = body !== undefined && method !== 'GET' && method !== 'HEAD'
+  const init: RequestInit = {
+    method,
+    headers: toHeaders(headers),
+    ...(hasBody ? { body: body === true ? unreadable() : (body as Uint8Array<ArrayBuffer>), duplex: 'half' } : {}),
+  }
+  return new Request(url, init)
+}
+
+const hasNoBody = (status: number): boolean => status === 204 || status === 205 || status === 304
+
+function toResponse({ status, headers, body }: ResponseMessage): Response {
+  return new Response(hasNoBody(status) || body === undefined ? null : body === true ? unreadable() : (body as Uint8Array<ArrayBuffer>), {
+    status,
+    headers: toHeaders(headers),
+  })
+}
+
+function toMap(headers: Headers): FieldMap {
+  const map = new Map<string, string[]>()
+  for (const [name, value] of headers) {
+    const values = map.get(name)
+    if (values === undefined) map.set(name, [value])
+    else values.push(value)
+  }
+  return map
+}
+
+function compare(before: FieldMap, after: FieldMap): FieldChanges {
+  const isChanged = (name: string, values: readonly string[]): boolean => values.join('\n') !== before.get(name)?.join('\n')
+  return { set: [...after].filter(([name, values]) => isChanged(name, values)), removed: [...before.keys()].filter((name) => !after.has(name)) }
+}
+
+/** Changes of the request: a plugin edits the headers of `c.req.raw`, or replaces it. */
+async function changesOf({ message, request }: Call, raw: Request): Promise<RequestChange> {
+  const change = compare(toMap(toHeaders(message.headers)), toMap(raw.headers))
+  if (raw === request) return change
+  const { pathname, search } = new URL(raw.url)
+  const before = new URL(message.url)
+  const isBodyReplaced = message.body !== true && raw.body !== null && raw.body !== request.body
+  return {
+    ...change,
+    ...(raw.method === message.method ? {} : { method: raw.method }),
+    ...(pathname + search === before.pathname + before.search ? {} : { target: pathname + search }),
+    ...(isBodyReplaced ? { body: new Uint8Array(await raw.arrayBuffer()) } : {}),
+  }
+}

@@ -1,0 +1,52 @@
+import { holdBytes, replaceRequestBody } from '../../expression/buffer.ts'
+import { framingFields } from '../../exchange/fields.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { setPseudoHeader } from '../../exchange/pseudo.ts'
+import { BufferBody } from '../../http/body.ts'
+import type { HeaderList } from '../../http/headers.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { isFieldValue, isToken } from '../../http/syntax.ts'
+import type { FieldChanges, RequestChange, ResponseChange } from './messages.ts'
+
+/** Whether plugins may set or remove the field. Framing is the gateway's. */
+const isChangeable = (name: string): boolean => isToken(name) && !framingFields.has(name) && name !== 'host'
+
+function changeFields(headers: HeaderList, { set, removed }: FieldChanges): void {
+  for (const name of removed) if (isChangeable(name)) headers.remove(name)
+  for (const [name, values] of set) {
+    if (!isChangeable(name) || !values.every(isFieldValue)) continue
+    headers.set(name, values[0] ?? '')
+    for (const value of values.slice(1)) headers.append(name, value)
+  }
+}
+
+/** Applies what a plugin changed before `next()`. Throws a ProxyError if the budget of buffered bodies is exceeded. */
+export function changeRequest(exchange: Exchange, change: RequestChange): void {
+  const { request } = exchange
+  changeFields(request.headers, change)
+  const [host] = change.set.find(([name]) => name === 'host')?.[1] ?? []
+  if (host !== undefined && setPseudoHeader(request, ':authority', host)) exchange.isAuthorityFixed = true
+  if (change.method !== undefined) setPseudoHeader(request, ':method', change.method)
+  if (change.target !== undefined) setPseudoHeader(request, ':path', change.target)
+  if (change.body === undefined) return
+  replaceRequestBody(exchange, toBuffer(change.body))
+  request.headers.remove('content-length')
+  if (change.body.length > 0) request.headers.set('content-length', String(change.body.length))
+}
+
+/** Applies what a plugin changed after `next()`. Throws a ProxyError if the budget of buffered bodies is exceeded. */
+export function changeResponse(exchange: Exchange, response: ResponseHead, change: ResponseChange): void {
+  changeFields(response.headers, change)
+  if (change.status !== undefined) response.status = change.status
+  if (change.body === undefined) return
+  const bytes = toBuffer(change.body)
+  holdBytes(exchange, bytes)
+  response.body?.cancel()
+  response.body = bytes.length === 0 ? undefined : new BufferBody(bytes)
+  response.headers.remove('content-length')
+  if (![204, 205, 304].includes(response.status)) response.headers.set('content-length', String(bytes.length))
+}
+
+function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}

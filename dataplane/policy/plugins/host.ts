@@ -1,0 +1,219 @@
+import type { Plugin } from '#gen/config/types.ts'
+import { parseTimeout } from '#api/duration.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import type { PolicyState } from '../state.ts'
+import { pluginMetrics } from './metrics.ts'
+import { PluginError, PluginThread } from './thread.ts'
+
+const DEFAULT_TIMEOUT_MS = 1000
+const DEFAULT_MEMORY_MB = 64
+/** Time for which requests wait for a new version while an old one could serve them. */
+const SWAP_MS = 1000
+/** A thread that has served nothing for this long ends; the next request starts it again. */
+const IDLE_MS = 300_000
+const MAX_DELAY_MS = 10_000
+const MAX_LINES_PER_SECOND = 20
+
+/** One version of source, config and limits. Starts its thread with the first request, and again when it has ended. */
+class Version {
+  readonly #plugin: Plugin
+  readonly #slot: PluginSlot
+  #thread: PluginThread | undefined
+  /** Threads that finish their calls. */
+  readonly #retired = new Set<PluginThread>()
+  #isUsed = false
+  #isLoaded = false
+  #failures = 0
+  #startableAtMs = 0
+  #invalid: string | undefined
+  #idle: NodeJS.Timeout | undefined
+
+  constructor(plugin: Plugin, slot: PluginSlot) {
+    this.#plugin = plugin
+    this.#slot = slot
+  }
+
+  /** The thread, once the plugin is loaded. Rejects with a PluginError. */
+  async use(): Promise<PluginThread> {
+    const { nowMs } = this.#slot
+    if (this.#thread === undefined && nowMs() < this.#startableAtMs) throw new PluginError('failed', this.#invalid ?? 'the thread is about to be started again')
+    const thread = (this.#thread ??= this.#start())
+    await thread.ready
+    this.#idle ??= setInterval(() => this.#endIfIdle(), IDLE_MS).unref()
+    this.#isUsed = true
+    this.#isLoaded = true
+    return thread
+  }
+
+  #endIfIdle(): void {
+    if (!this.#isUsed && this.#thread?.busy === 0) this.retire()
+    this.#isUsed = false
+  }
+
+  /** Ends the thread when the calls that run are finished. */
+  retire(): void {
+    clearInterval(this.#idle)
+    this.#idle = undefined
+    const thread = this.#thread
+    this.#thread = undefined
+    if (thread === undefined) return
+    this.#retired.add(thread)
+    const endWhenIdle = (): void => {
+      if (thread.busy > 0) return void setTimeout(endWhenIdle, SWAP_MS).unref()
+      this.#retired.delete(thread)
+      thread.end('')
+    }
+    setTimeout(endWhenIdle, SWAP_MS).unref()
+  }
+
+  /** Ends all threads at once. */
+  end(): void {
+    clearInterval(this.#idle)
+    this.#thread?.end('')
+    for (const thread of this.#retired) thread.end('')
+  }
+
+  #start(): PluginThread {
+    const { source, config = {}, limits } = this.#plugin
+    const { code = '', file = 'plugin', invalid } = source.configMapRef
+    if (invalid !== undefined) throw new PluginError('failed', invalid)
+    const thread: PluginThread = new PluginThread({
+      data: { code, file, config },
+      timeoutMs: parseTimeout(limits?.timeout) ?? DEFAULT_TIMEOUT_MS,
+      memoryMb: Number.parseInt(limits?.memory ?? '', 10) || DEFAULT_MEMORY_MB,
+      onLog: (level, message) => this.#slot.log(level, message),
+      onEnd: (reason) => this.#onEnd(thread, reason),
+    })
+    return thread
+  }
+
+  /** The first new start is immediate; later ones wait, longer each time. */
+  #onEnd(thread: PluginThread, reason: string): void {
+    if (reason === '' || this.#thread !== thread) return
+    this.#thread = undefined
+    this.#invalid = this.#isLoaded ? undefined : reason
+    this.#failures++
+    const delayMs = this.#failures === 1 && this.#isLoaded ? 0 : Math.min(MAX_DELAY_MS, 100 * 2 ** this.#failures)
+    this.#startableAtMs = this.#slot.nowMs() + delayMs
+    this.#slot.onEnd(reason, this.#isLoaded)
+  }
+}
+
+/** The versions of one plugin of one policy: the current one, and the last one that was loaded. */
+export class PluginSlot {
+  readonly name: string
+  readonly nowMs: () => number
+  readonly #state: PolicyState
+  #fingerprint = ''
+  #current: Version | undefined
+  #lastGood: Version | undefined
+  #lines = 0
+  #linesSinceMs = 0
+
+  constructor(name: string, state: PolicyState) {
+    this.name = name
+    this.#state = state
+    this.nowMs = state.monotonicMs
+  }
+
+  /** Makes a version the current one. The one before stays until the new one is loaded. */
+  update(plugin: Plugin): void {
+    const { source, config, limits } = plugin
+    const fingerprint = JSON.stringify([source, config, limits])
+    if (fingerprint === this.#fingerprint) return
+    this.#fingerprint = fingerprint
+    if (this.#current !== this.#lastGood) this.#current?.retire()
+    this.#current = new Version(plugin, this)
+  }
+
+  /** The thread of the current version, or of the last good one if the current one cannot be loaded. Rejects with a PluginError. */
+  async use(): Promise<PluginThread> {
+    const current = this.#current
+    const lastGood = this.#lastGood
+    if (current === undefined) throw new PluginError('failed', 'no version')
+    if (lastGood === current || lastGood === undefined) {
+      const thread = await current.use()
+      this.#accept(current)
+      return thread
+    }
+    try {
+      const thread = await within(current.use(), SWAP_MS)
+      this.#accept(current)
+      return thread
+    } catch {
+      return lastGood.use()
+    }
+  }
+
+  #accept(version: Version): void {
+    const before = this.#lastGood
+    if (before === version || this.#current !== version) return
+    this.#lastGood = version
+    before?.retire()
+  }
+
+  /** Logs a line of the plugin; drops lines above the limit. */
+  log(level: 'error' | 'warn' | 'info' | 'debug', message: string): void {
+    const now = this.nowMs()
+    if (now - this.#linesSinceMs >= 1000) {
+      this.#linesSinceMs = now
+      this.#lines = 0
+    }
+    if (++this.#lines > MAX_LINES_PER_SECOND) return
+    const log: Logger | undefined = this.#state.log
+    if (level === 'error' || level === 'warn') log?.[level]('message of a plugin', { code: 'PX4018', plugin: this.name, message })
+    else log?.[level]('message of a plugin', { plugin: this.name, message })
+  }
+
+  onEnd(reason: string, wasLoaded: boolean): void {
+    pluginMetrics(this.#state.registry).ends.series(this.name).value++
+    const stays = this.#lastGood !== undefined && !wasLoaded ? '; its last good version stays' : ''
+    this.#state.log?.error(wasLoaded ? 'plugin ended; it is started again' : `plugin cannot be loaded${stays}`, {
+      code: wasLoaded ? 'PX4019' : 'PX4020',
+      plugin: this.name,
+      error: reason,
+    })
+  }
+
+  end(): void {
+    this.#current?.end()
+    this.#lastGood?.end()
+  }
+
+  /** Logs a failed call. */
+  report(error: PluginError): void {
+    this.log('error', error.message)
+  }
+}
+
+const slots = new WeakMap<PolicyState['registry'], Map<string, PluginSlot>>()
+
+/** Ends the threads of all plugins. */
+export function endPlugins(registry: PolicyState['registry']): void {
+  for (const slot of slots.get(registry)?.values() ?? []) slot.end()
+  slots.delete(registry)
+}
+
+/** The slot of a plugin, shared by all rules that the policy applies to. */
+export function pluginSlot(plugin: Plugin, state: PolicyState): PluginSlot {
+  let known = slots.get(state.registry)
+  if (known === undefined) slots.set(state.registry, (known = new Map()))
+  const { owner = '' } = plugin.source.configMapRef
+  const name = owner === '' ? plugin.name : `${owner}/${plugin.name}`
+  let slot = known.get(name)
+  if (slot === undefined) known.set(name, (slot = new PluginSlot(name, state)))
+  slot.update(plugin)
+  return slot
+}
+
+async function within<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new PluginError('timeout', 'still loading')), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,150 @@
+import type { Plugin } from '#gen/config/types.ts'
+import { LocalResponse, toResponseHead } from '../../exchange/answer.ts'
+import { respondWithError } from '../../exchange/compose.ts'
+import type { Policy } from '../../exchange/context.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { framingFields } from '../../exchange/fields.ts'
+import {
+  bufferedRequest,
+  bufferedResponse,
+  bufferRequest,
+  bufferResponse,
+  MAX_BUFFER_BYTES,
+  releaseRequest,
+  type BufferedBody,
+} from '../../expression/buffer.ts'
+import type { Body } from '../../http/body.ts'
+import type { PolicyState } from '../state.ts'
+import { changeRequest, changeResponse } from './changes.ts'
+import { pluginSlot, type PluginSlot } from './host.ts'
+import type { Fields } from './messages.ts'
+import { pluginMetrics } from './metrics.ts'
+import { PluginError, type Step } from './thread.ts'
+
+type Phase = NonNullable<Plugin['phase']>
+type Answer = Extract<Step, { type: 'answer' }>
+
+/**
+ * Plugins (traffic.md §8.13): Hono middleware of users, each in a worker thread of its own. Returns the plugins of one phase as one policy, or undefined if
+ * there are none. `failureMode` decides about errors, timeouts and plugins that cannot be loaded.
+ *
+ * @throws ProxyError PLUGIN (500) and PLUGIN_TIMEOUT (504), for requests that are rejected because a plugin failed.
+ * @example
+ * traffic:
+ *   plugins:
+ *     - name: tenants
+ *       source: { configMapRef: { name: tenants-plugin, key: index.ts } }
+ *       config: { tenants: [a, b] }
+ */
+export function compilePlugins(plugins: readonly Plugin[], phase: Phase, state: PolicyState, maxBufferBytes = MAX_BUFFER_BYTES): Policy | undefined {
+  const policies = plugins.filter((plugin) => (plugin.phase ?? 'AfterAuthorization') === phase).map((plugin) => compilePlugin(plugin, state, maxBufferBytes))
+  return policies.length === 0 ? undefined : policies.reduceRight(nest)
+}
+
+/** Runs `inner` within `outer`: `outer` sees its response and its errors like those of the rest of the chain. */
+function nest(inner: Policy, outer: Policy): Policy {
+  return (c, next) =>
+    outer(c, async () => {
+      const { exchange } = c.var
+      try {
+        const answer = await inner(c, next)
+        if (answer === undefined) return
+        exchange.response?.body?.cancel()
+        exchange.response = toResponseHead(answer)
+        exchange.isLocalAnswer = true
+      } catch (thrown) {
+        respondWithError(exchange, thrown)
+      }
+    })
+}
+
+function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: number): Policy {
+  const slot = pluginSlot(plugin, state)
+  const canReadBodies = plugin.body === 'Buffered'
+  const isFailOpen = plugin.failureMode === 'FailOpen'
+  const { calls } = pluginMetrics(state.registry)
+  const count = (result: string): void => void calls.series(slot.name, result).value++
+
+  /** Records a failure. Returns if the exchange continues without the plugin. */
+  const fail = (error: unknown): void => {
+    if (!(error instanceof PluginError)) throw error
+    count(error.kind)
+    slot.report(error)
+    if (!isFailOpen) throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: error })
+  }
+
+  return async ({ var: { exchange } }, next) => {
+    const limit = canReadBodies ? maxBufferBytes : undefined
+    let call: PluginCall | undefined
+    let step: Step | undefined
+    try {
+      call = await startCall(slot, exchange, limit)
+      step = await call.sendRequest(exchange)
+    } catch (error) {
+      fail(error)
+    }
+    if (step?.type === 'answer') {
+      count('answered')
+      releaseRequest(exchange)
+      return toAnswer(step)
+    }
+    if (step?.type === 'next') changeRequest(exchange, step.change)
+    await next()
+    const { response } = exchange
+    if (call === undefined || step === undefined || response === undefined) return undefined
+    try {
+      const last = await call.sendResponse(exchange)
+      if (last.type === 'done' && response.upgraded === undefined && response.status >= 200) changeResponse(exchange, response, last.change)
+      count('passed')
+    } catch (error) {
+      fail(error)
+    }
+    return undefined
+  }
+}
+
+interface PluginCall {
+  sendRequest(exchange: Exchange): Promise<Step>
+  sendResponse(exchange: Exchange): Promise<Step>
+}
+
+/** Buffers the request if the plugin reads bodies, and waits until the plugin is loaded. */
+async function startCall(slot: PluginSlot, exchange: Exchange, limit: number | undefined): Promise<PluginCall> {
+  if (limit !== undefined) await bufferRequest(exchange, limit)
+  const thread = await slot.use()
+  const id = thread.nextId()
+  exchange.onAbort(() => thread.cancel(id))
+  return {
+    async sendRequest({ request }) {
+      const { method, scheme, authority, target, headers } = request
+      const url = `${scheme}://${authority === '' ? 'localhost' : authority}${target.startsWith('/') ? target : '/'}`
+      const fields = ['host', authority, ...headers.raw]
+      return thread.run({ type: 'request', id, method, url, headers: fields, body: bodyFor(request.body, limit, () => bufferedRequest(exchange)) })
+    },
+    async sendResponse() {
+      if (limit !== undefined && exchange.response?.upgraded === undefined) await bufferResponse(exchange, limit)
+      const { status = 500, headers, body } = exchange.response ?? {}
+      const fields: Fields = headers?.raw.slice() ?? []
+      // Responses below 200 exist for upgrades only; Response of the Fetch standard cannot represent them.
+      return thread.run({ type: 'response', id, status: Math.max(status, 200), headers: fields, body: bodyFor(body, limit, () => bufferedResponse(exchange)) })
+    },
+  }
+}
+
+/** A body in the form of messages. Throws a PluginError if it is longer than the plugin can read. */
+function bodyFor(body: Body | undefined, limit: number | undefined, buffered: () => BufferedBody | undefined): Uint8Array | true | undefined {
+  if (body === undefined) return undefined
+  if (limit === undefined) return true
+  const { prefix, isComplete } = buffered() ?? {}
+  if (prefix === undefined || isComplete !== true) throw new PluginError('failed', `a body is longer than ${limit} bytes`)
+  return prefix
+}
+
+/** Headers that frame the message are those of the gateway. */
+function toAnswer({ status, headers: fields, body }: Answer): Response {
+  const headers = new Headers()
+  for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '')
+  for (const name of framingFields) headers.delete(name)
+  return new LocalResponse(body.length === 0 ? null : body, { status, headers }, undefined)
+}

@@ -1,0 +1,60 @@
+/** Data of a worker thread: one version of one plugin. */
+export interface PluginData {
+  readonly code: string
+  /** Name of the source in error messages. */
+  readonly file: string
+  readonly config: unknown
+}
+
+/** Field lines as a flat list: name, value, name, value. */
+export type Fields = readonly string[]
+
+/** Messages to the worker thread. `id` is that of the call. */
+export type ToPlugin =
+  | {
+      readonly type: 'request'
+      readonly id: number
+      readonly method: string
+      readonly url: string
+      readonly headers: Fields
+      /** Undefined: the request has no body. True: it has one that the plugin cannot read. */
+      readonly body: Uint8Array | true | undefined
+    }
+  /** The response to `next()`. */
+  | { readonly type: 'response'; readonly id: number; readonly status: number; readonly headers: Fields; readonly body: Uint8Array | true | undefined }
+  /** Nobody waits for the call any more. */
+  | { readonly type: 'cancel'; readonly id: number }
+  | { readonly type: 'ping' }
+
+/** Changes of a header section: `set` holds a name with all its values. */
+export interface FieldChanges {
+  readonly set: readonly (readonly [name: string, values: readonly string[]])[]
+  readonly removed: readonly string[]
+}
+
+/** Changes of a request before it is forwarded. */
+export interface RequestChange extends FieldChanges {
+  readonly method?: string
+  readonly target?: string
+  readonly body?: Uint8Array
+}
+
+/** Changes of a response. */
+export interface ResponseChange extends FieldChanges {
+  readonly status?: number
+  readonly body?: Uint8Array
+}
+
+/** Messages from the worker thread. */
+export type FromPlugin =
+  | { readonly type: 'ready' }
+  | { readonly type: 'invalid'; readonly message: string }
+  /** The plugin called `next()`. */
+  | { readonly type: 'next'; readonly id: number; readonly change: RequestChange }
+  /** The plugin returned after `next()`. */
+  | { readonly type: 'done'; readonly id: number; readonly change: ResponseChange }
+  /** The plugin responded itself. */
+  | { readonly type: 'answer'; readonly id: number; readonly status: number; readonly headers: Fields; readonly body: Uint8Array }
+  | { readonly type: 'failed'; readonly id: number; readonly message: string }
+  | { readonly type: 'log'; readonly level: 'error' | 'warn' | 'info' | 'debug'; readonly message: string }
+  | { readonly type: 'pong' }

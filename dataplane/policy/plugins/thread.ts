@@ -1,0 +1,188 @@
+import { Worker } from 'node:worker_threads'
+import type { FromPlugin, PluginData, ToPlugin } from './messages.ts'
+
+/** A plugin that failed: by an error of its own, by a timeout, or because its thread ended. The message is for logs. */
+export class PluginError extends Error {
+  readonly kind: 'failed' | 'timeout'
+  constructor(kind: PluginError['kind'], message: string) {
+    super(message)
+    this.kind = kind
+  }
+}
+
+/** What a plugin did in one step of a call. */
+export type Step = Extract<FromPlugin, { type: 'next' | 'done' | 'answer' }>
+/** A message that starts a step. */
+export type Start = Extract<ToPlugin, { type: 'request' | 'response' }>
+
+interface Pending {
+  readonly timer: NodeJS.Timeout
+  resolve(step: Step): void
+  reject(error: PluginError): void
+}
+
+/** Limits and reports of a thread. */
+export interface ThreadOptions {
+  readonly data: PluginData
+  /** Of each step. */
+  readonly timeoutMs: number
+  readonly memoryMb: number
+  readonly onLog: (level: Extract<FromPlugin, { type: 'log' }>['level'], message: string) => void
+  /** Called once, when the thread cannot be used any more. */
+  readonly onEnd: (reason: string) => void
+}
+
+/** Time in which a plugin must be loaded. */
+const LOAD_MS = 10_000
+/** Time in which a thread must respond to a ping before it counts as blocked. */
+const PING_MS = 250
+const MEMORY_CHECK_MS = 500
+const MEBIBYTE = 1024 * 1024
+/** Memory of a thread without a plugin that is counted as external: buffers of Node itself. */
+const BASE_MB = 8
+
+/** A worker thread with one version of a plugin. It does not keep the process alive. */
+export class PluginThread {
+  /** Resolves when calls can start; rejects with a PluginError if the plugin cannot be loaded. */
+  readonly ready: Promise<void>
+  readonly #options: ThreadOptions
+  readonly #worker: Worker
+  readonly #pending = new Map<number, Pending>()
+  #isOver = false
+  #ping: NodeJS.Timeout | undefined
+  #memory: NodeJS.Timeout | undefined
+  #lastId = 0
+
+  constructor(options: ThreadOptions) {
+    this.#options = options
+    this.#worker = new Worker(new URL(import.meta.url.endsWith('.ts') ? './plugin-worker.ts' : './plugin-worker.js', import.meta.url), {
+      workerData: options.data,
+      env: {},
+      argv: [],
+      stdin: false,
+      stdout: true,
+      stderr: true,
+      trackUnmanagedFds: true,
+      resourceLimits: { maxOldGenerationSizeMb: options.memoryMb, maxYoungGenerationSizeMb: Math.min(16, options.memoryMb / 4), stackSizeMb: 4 },
+    })
+    this.#worker.stdout.resume()
+    this.#worker.stderr.resume()
+    this.#worker.unref()
+    this.ready = this.#load()
+    this.ready.catch(() => undefined)
+    this.#memory = setInterval(() => void this.#checkMemory(), MEMORY_CHECK_MS).unref()
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Number of steps that run. */
+  get busy(): number {
+    return this.#pending.size
+  }
+
+  nextId(): number {
+    return ++this.#lastId
+  }
+
+  /** Runs the plugin until it calls `next()` or ends. Rejects with a PluginError. */
+  run(message: Start): Promise<Step> {
+    if (this.#isOver) return Promise.reject(new PluginError('failed', 'the thread of the plugin ended'))
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.#onTimeout(message.id), this.#options.timeoutMs)
+      this.#pending.set(message.id, { timer, resolve, reject })
+      this.#send(message)
+    })
+  }
+
+  /** Ends a call whose client disconnected. */
+  cancel(id: number): void {
+    if (!this.#isOver) this.#send({ type: 'cancel', id })
+  }
+
+  /** Ends the thread. Rejects all steps that run. */
+  end(reason: string): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#ping)
+    clearInterval(this.#memory)
+    void this.#worker.terminate()
+    for (const id of this.#pending.keys()) this.#take(id)?.reject(new PluginError('failed', reason))
+    this.#options.onEnd(reason)
+  }
+
+  #load(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = (reason: string): void => {
+        clearTimeout(timer)
+        reject(new PluginError('failed', reason))
+        this.end(reason)
+      }
+      const timer = setTimeout(() => fail(`not loaded in ${LOAD_MS / 1000} s`), LOAD_MS)
+      this.#worker.on('message', (message: FromPlugin) => {
+        if (message.type === 'invalid') return fail(message.message)
+        if (message.type !== 'ready') return this.#receive(message)
+        clearTimeout(timer)
+        resolve()
+      })
+      this.#worker.on('error', (error) => fail(describeEnd(error, this.#options.memoryMb)))
+      this.#worker.on('exit', () => fail('the thread of the plugin ended'))
+    })
+  }
+
+  #receive(message: FromPlugin): void {
+    switch (message.type) {
+      case 'log':
+        return this.#options.onLog(message.level, message.message)
+      case 'pong':
+        clearTimeout(this.#ping)
+        this.#ping = undefined
+        return
+      case 'failed':
+        return this.#take(message.id)?.reject(new PluginError('failed', message.message))
+      case 'next':
+      case 'done':
+      case 'answer':
+        return this.#take(message.id)?.resolve(message)
+      default:
+    }
+  }
+
+  #take(id: number): Pending | undefined {
+    const pending = this.#pending.get(id)
+    if (pending === undefined) return undefined
+    clearTimeout(pending.timer)
+    this.#pending.delete(id)
+    return pending
+  }
+
+  /** A thread that does not respond to a ping runs a loop: it is replaced. One that responds only waits for something. */
+  #onTimeout(id: number): void {
+    const { timeoutMs } = this.#options
+    this.#take(id)?.reject(new PluginError('timeout', `no result in ${timeoutMs} ms`))
+    this.cancel(id)
+    if (this.#ping !== undefined || this.#isOver) return
+    this.#ping = setTimeout(() => this.end(`blocked for ${timeoutMs + PING_MS} ms`), PING_MS).unref()
+    this.#send({ type: 'ping' })
+  }
+
+  /** The limit of V8 does not count buffers. */
+  async #checkMemory(): Promise<void> {
+    const { memoryMb } = this.#options
+    const statistics = await this.#worker.getHeapStatistics?.().catch(() => undefined)
+    if (statistics === undefined) return
+    const usedMb = (statistics.used_heap_size + statistics.external_memory) / MEBIBYTE
+    if (usedMb > memoryMb + BASE_MB) this.end(`uses ${Math.round(usedMb)} MiB, more than its limit of ${memoryMb} MiB`)
+  }
+
+  #send(message: ToPlugin): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
+    this.#worker.postMessage(message)
+  }
+}
+
+function describeEnd(error: unknown, memoryMb: number): string {
+  if ((error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY') return `exceeded its memory limit of ${memoryMb} MiB`
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+}
