@@ -63,7 +63,9 @@ class Version {
       this.#retired.delete(thread)
       thread.end('')
     }
-    setTimeout(endWhenIdle, SWAP_MS).unref()
+    const endLater = (): void => void setTimeout(endWhenIdle, SWAP_MS).unref()
+    // Requests that wait until it is loaded are still served by it.
+    thread.ready.then(endLater, endLater)
   }
 
   /** Ends all threads at once. */

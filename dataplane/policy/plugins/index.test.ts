@@ -215,6 +215,32 @@ describe('a new version of a plugin', () => {
   )
 
   test(
+    'lets calls of the old one finish that wait for the upstream',
+    async () => {
+      const state = newState()
+      let release = (): void => undefined
+      const held = new Promise<void>((resolve) => (release = resolve))
+      const slow = compilePlugins([plugin(middleware(`await next(); c.header('x-version', 'one')`))], 'AfterAuthorization', state)
+      let reach = (): void => undefined
+      const reached = new Promise<void>((resolve) => (reach = resolve))
+      const wait: typeof slow = async (_, next) => {
+        reach()
+        await held
+        await next()
+      }
+      if (slow === undefined) throw new Error('there is no policy')
+      const first = mountPolicies([slow, wait]).request('http://host/')
+      await reached
+      let text = ''
+      for (let tries = 0; tries < 50 && text !== 'two'; tries++) text = await textOf(state, answering('two'))
+      expect(text).toBe('two')
+      release()
+      expect((await first).response.headers.get('x-version')).toBe('one')
+    },
+    SLOW,
+  )
+
+  test(
     'of one policy does not change a plugin of the same name of another policy',
     async () => {
       const state = newState()

@@ -92,12 +92,13 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
     if (step?.type === 'next') changeRequest(exchange, step.change)
     await next()
     const { response } = exchange
-    if (call === undefined || step === undefined || response === undefined) return undefined
+    if (call === undefined || step === undefined || response === undefined) return call?.cancel()
     try {
       const last = await call.sendResponse(exchange)
       if (last.type === 'done' && response.upgraded === undefined && response.status >= 200) changeResponse(exchange, response, last.change)
       count('passed')
     } catch (error) {
+      call.cancel()
       fail(error)
     }
     return undefined
@@ -107,6 +108,8 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
 interface PluginCall {
   sendRequest(exchange: Exchange): Promise<Step>
   sendResponse(exchange: Exchange): Promise<Step>
+  /** Ends a call that is not continued. */
+  cancel(): void
 }
 
 /** Buffers the request if the plugin reads bodies, and waits until the plugin is loaded. */
@@ -116,6 +119,7 @@ async function startCall(slot: PluginSlot, exchange: Exchange, limit: number | u
   const id = thread.nextId()
   exchange.onAbort(() => thread.cancel(id))
   return {
+    cancel: () => thread.cancel(id),
     async sendRequest({ request }) {
       const { method, scheme, authority, target, headers } = request
       const url = `${scheme}://${authority === '' ? 'localhost' : authority}${target.startsWith('/') ? target : '/'}`

@@ -48,6 +48,8 @@ export class PluginThread {
   readonly #options: ThreadOptions
   readonly #worker: Worker
   readonly #pending = new Map<number, Pending>()
+  /** Calls that have started and not ended, those that wait for the response of `next()` included. */
+  readonly #open = new Set<number>()
   #isOver = false
   #ping: NodeJS.Timeout | undefined
   #memory: NodeJS.Timeout | undefined
@@ -77,9 +79,9 @@ export class PluginThread {
     return this.#isOver
   }
 
-  /** Number of steps that run. */
+  /** Number of calls that have not ended. */
   get busy(): number {
-    return this.#pending.size
+    return this.#open.size
   }
 
   nextId(): number {
@@ -92,12 +94,14 @@ export class PluginThread {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#onTimeout(message.id), this.#options.timeoutMs)
       this.#pending.set(message.id, { timer, resolve, reject })
+      this.#open.add(message.id)
       this.#send(message)
     })
   }
 
-  /** Ends a call whose client disconnected. */
+  /** Ends a call that will not be continued. */
   cancel(id: number): void {
+    this.#open.delete(id)
     if (!this.#isOver) this.#send({ type: 'cancel', id })
   }
 
@@ -140,10 +144,13 @@ export class PluginThread {
         this.#ping = undefined
         return
       case 'failed':
+        this.#open.delete(message.id)
         return this.#take(message.id)?.reject(new PluginError('failed', message.message))
       case 'next':
+        return this.#take(message.id)?.resolve(message)
       case 'done':
       case 'answer':
+        this.#open.delete(message.id)
         return this.#take(message.id)?.resolve(message)
       default:
     }
