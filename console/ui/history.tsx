@@ -12,7 +12,7 @@ const HEIGHT = 64
 type Point = Series['points'][number]
 
 const parts = [
-  ['serverErrors', 'is-bad', '5xx and no response'],
+  ['serverErrors', 'is-bad', '5xx'],
   ['clientErrors', 'is-warn', '4xx'],
   ['others', 'is-good', 'other'],
 ] as const

@@ -91,7 +91,6 @@ function Node({ node, severity, endpoint }: NodeProps) {
       role="button"
       tabIndex={0}
       aria-pressed={isSelected}
-      aria-label={`${node.kind} ${node.title}, ${node.subtitle}, ${state.text}`}
       onClick={open}
       onKeyDown={(event) => {
         if (event.key !== 'Enter' && event.key !== ' ') return

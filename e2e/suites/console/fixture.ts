@@ -1,0 +1,120 @@
+import { request } from 'node:http'
+import { join } from 'node:path'
+import type { BrowserContext, Page } from 'playwright-core'
+import { startGateway, type Gateway } from '../../harness/program/gateway.ts'
+import { startEcho } from '../../harness/upstream/echo.ts'
+import { updateConsole } from '../../../images/console.ts'
+
+export const DIST = join(import.meta.dirname, '../../../dist/console')
+
+/** Sets `globalThis.hacked` if a page does not render it as text. */
+export const HOSTILE = '"><img src=x onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script>'
+
+/** The location of each page, and a selector of what appears with live data. */
+export const pages = [
+  ['overview', '#/overview', '.graph-panel svg, .graph-panel .node'],
+  ['routes', '#/routes', '.routes .route-head'],
+  ['route', '#/routes/HTTPRoute/default/shop?rule=0', '.policy tbody tr'],
+  ['try', '#/routes/try', 'form.try option'],
+  ['requests', '#/requests', '.tail tbody tr'],
+  ['config', '#/config', 'main .panel .badge, main .panel summary, main .panel tbody tr, main .panel li'],
+] as const
+
+const yaml = JSON.stringify
+
+const manifests = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: shop }
+spec:
+  parentRefs: [{ name: gw }]
+  hostnames: [shop.example]
+  rules:
+    - name: cart
+      matches: [{ path: { type: PathPrefix, value: /cart }, headers: [{ name: x-beta, value: ${yaml(HOSTILE)} }] }, { path: { type: PathPrefix, value: /cart }, method: POST }]
+      filters: [{ type: ResponseHeaderModifier, responseHeaderModifier: { set: [{ name: x-hostile, value: ${yaml(HOSTILE)} }] } }]
+      timeouts: { request: 2s }
+      backendRefs: [{ name: app, port: 80 }]
+    - name: all
+      backendRefs: [{ name: app, port: 80 }]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: other }
+spec: { parentRefs: [{ name: gw }], hostnames: ["*.other.example"], rules: [{ backendRefs: [{ name: app, port: 80 }] }] }
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyPolicy
+metadata: { name: gateway-wide }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: gw }]
+  traffic:
+    timeouts: { request: 30s }
+    authorization: { action: Deny, policy: { matchExpressions: [${yaml(`request.headers["x-evil"] == ${yaml(HOSTILE)} && request.path == "/denied"`)}] } }
+`
+
+export interface Fixture {
+  readonly gateway: Gateway
+  /** `http://127.0.0.1:<port>/` of the management port. */
+  readonly base: string
+  stop(): Promise<void>
+}
+
+/** Starts a gateway with traffic of all outcomes. */
+export async function startFixture(): Promise<Fixture> {
+  await updateConsole(DIST)
+  const echo = await startEcho({ name: 'app' })
+  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => [manifests] }).catch(async (error: unknown) => {
+    await echo.close()
+    throw error
+  })
+  let count = 0
+  const timer = setInterval(() => sendOne(gateway.port, count++), 50)
+  return {
+    gateway,
+    base: `http://127.0.0.1:${gateway.dataplane.ports.admin}/`,
+    stop: async () => {
+      clearInterval(timer)
+      await gateway.stop()
+      await echo.close()
+    },
+  }
+}
+
+const requests = [
+  ['GET', 'shop.example', '/items?q=1', {}],
+  ['POST', 'shop.example', '/cart', { authorization: 'Bearer top-secret' }],
+  ['GET', 'shop.example', '/cart/1', { 'x-beta': HOSTILE }],
+  ['GET', 'shop.example', '/denied', { 'x-evil': HOSTILE }],
+  ['GET', 'shop.example', `/search?q=${encodeURIComponent(HOSTILE)}`, { 'user-agent': HOSTILE }],
+  ['GET', 'none.example', '/nothing', {}],
+] as const
+
+function sendOne(port: number, count: number): void {
+  const [method, host, path, headers] = requests[count % requests.length] ?? requests[0]
+  const sent = request({ host: '127.0.0.1', port, method, path, headers: { ...headers, host, connection: 'close' } }, (response) => response.resume())
+  // The gateway is stopped before the last requests end.
+  sent.on('error', () => undefined)
+  sent.end(method === 'POST' ? '{}' : undefined)
+}
+
+export interface Opened {
+  readonly page: Page
+  /** Console errors, exceptions, CSP violations, requests to other hosts. */
+  readonly problems: readonly string[]
+}
+
+/** Opens a location of the console in a new tab and records problems from its first script on. */
+export async function openPage(context: BrowserContext, base: string, hash: string): Promise<Opened> {
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('console', (message) => message.type() === 'error' && problems.push(`console: ${message.text()}`))
+  page.on('pageerror', (error) => problems.push(`exception: ${error.message}`))
+  page.on('request', (sent) => !sent.url().startsWith(base) && !sent.url().startsWith('data:') && problems.push(`request: ${sent.url()}`))
+  await page.exposeFunction('reportViolation', (text: string) => problems.push(`CSP: ${text}`))
+  await page.addInitScript(
+    "document.addEventListener('securitypolicyviolation', (event) => globalThis.reportViolation(event.violatedDirective + ' ' + event.blockedURI))",
+  )
+  await page.goto(`${base}${hash}`)
+  return { page, problems }
+}

@@ -1,0 +1,162 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import axe from 'axe-core'
+import type { BrowserContext } from 'playwright-core'
+import { startBrowser } from '../browser/browser.ts'
+import { DIST, HOSTILE, openPage, pages, startFixture, type Fixture } from './fixture.ts'
+
+/** Limit of the first page with gzip, bytes. */
+const FIRST_PAGE = 300 * 1024
+
+let fixture: Fixture
+let context: BrowserContext
+const closing: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  fixture = await startFixture()
+  closing.unshift(() => fixture.stop())
+  const browser = await startBrowser()
+  closing.unshift(() => browser.close())
+  context = browser.context
+}, 240_000)
+afterAll(async () => {
+  for (const close of closing) await close()
+})
+
+// A page holds event streams, and a browser opens six connections to a host: pages of failed tests would stall the others.
+afterEach(async () => {
+  for (const page of context.pages()) await page.close()
+})
+
+const open = (hash: string) => openPage(context, fixture.base, hash)
+
+interface Violation {
+  readonly id: string
+  readonly nodes: readonly { readonly html: string }[]
+}
+
+describe.each(pages)('page %s of the console', (_name, hash, live) => {
+  test('shows live data without console errors, CSP violations and requests to other hosts', async () => {
+    const { page, problems } = await open(hash)
+    await page.locator(live).first().waitFor({ state: 'attached' })
+    expect(await page.evaluate('globalThis.hacked')).toBeUndefined()
+    expect(problems).toEqual([])
+  })
+
+  test.each(['light', 'dark'] as const)('has no violation of axe-core in the %s scheme', async (colorScheme) => {
+    const { page } = await open(hash)
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.locator(live).first().waitFor({ state: 'attached' })
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe(colorScheme)
+    await page.evaluate(axe.source)
+    const violations = await page.evaluate<Violation[]>('axe.run().then((result) => result.violations)')
+    expect(violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])).toEqual([])
+  })
+})
+
+describe('the console', () => {
+  test('loads at most 300 KiB for the first page', async () => {
+    const page = await context.newPage()
+    const files: string[] = []
+    page.on('request', (sent) => files.push(new URL(sent.url()).pathname))
+    await page.goto(`${fixture.base}#/overview`)
+    await page.locator(pages[0][2]).first().waitFor()
+    const assets = files.filter((path) => path.startsWith('/assets/'))
+    const sizes = await Promise.all(['/index.html', ...assets].map(async (path) => (await stat(join(DIST, `${path}.gz`))).size))
+    expect(assets.length).toBeGreaterThan(2)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(FIRST_PAGE)
+  })
+
+  test('is operated with the keyboard', async () => {
+    const { page, problems } = await open('#/overview')
+    await page.locator('nav').first().waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('r')
+    await page.locator('.routes').waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('/cart/42')
+    await page.getByText('*.other.example').waitFor({ state: 'visible' })
+    expect(await page.locator('.rule-link').allTextContents()).toEqual(['#0', 'cart', 'all'])
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('cart')
+    await page.getByText('*.other.example').waitFor({ state: 'detached' })
+    expect(await page.locator('.rule-link').allTextContents()).toEqual(['cart'])
+    await page.keyboard.press('Enter')
+    await page.locator('.precedence').waitFor()
+    await page.keyboard.press('Shift+?')
+    await page.locator('dialog[open]').waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('dialog[open]').waitFor({ state: 'detached' })
+    expect(problems).toEqual([])
+  })
+
+  test('shows why a rule loses, and which object set each field of the policy and what it overrode', async () => {
+    const { page } = await open('#/routes/HTTPRoute/default/shop?rule=1')
+    await page.locator('.precedence tbody tr').first().waitFor()
+    expect(await page.locator('.rivals li').allTextContents()).toEqual(
+      expect.arrayContaining([expect.stringContaining('POST PathPrefix /cart of HTTPRoute default/shop: ')]),
+    )
+    await page.getByRole('link', { name: 'cart', exact: true }).click()
+    const timeouts = page.locator('.policy tr', { hasText: 'timeouts' })
+    await timeouts.getByText('the rule itself').waitFor()
+    expect(await timeouts.locator('.overridden').textContent()).toBe('ProxyPolicy default/gateway-wide on Gateway default/gw')
+  })
+
+  test('sends a request and shows each step until the response', async () => {
+    const { page, problems } = await open('#/routes/try')
+    await page.getByLabel('URL').fill('shop.example/cart/1')
+    await page.getByLabel('Headers').fill(`x-beta: ${HOSTILE}`)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.locator('.waterfall').waitFor()
+    const kinds = await page.locator('.waterfall .kind').allTextContents()
+    expect(kinds).toEqual(expect.arrayContaining(['Listener', 'Route', 'Policy', 'Expression', 'Upstream', 'Response']))
+    expect(await page.locator('.response dd', { hasText: HOSTILE }).count()).toBe(1)
+    await page.getByLabel('Headers').fill('no colon')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('headers, line 1: "no colon" has no colon').waitFor()
+    expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
+  })
+
+  test('follows requests, filters them, and repeats one with its trace', async () => {
+    const { page, problems } = await open('#/requests')
+    const rows = page.locator('.tail tbody tr')
+    await rows.first().waitFor()
+    const filter = page.getByLabel('Filter in CEL')
+    await filter.fill('response.code == 403')
+    await page.locator('.tail .badge', { hasText: '200' }).first().waitFor({ state: 'detached' })
+    await rows.first().waitFor()
+    expect(new Set(await page.locator('.tail .badge').allTextContents())).toEqual(new Set(['403']))
+    await rows.first().click()
+    const details = page.getByRole('complementary', { name: 'Request' })
+    await details.getByText(HOSTILE).first().waitFor()
+    await details.getByRole('button', { name: 'Repeat with trace' }).click()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.locator('.waterfall').getByText('rejected: AUTHORIZATION').waitFor()
+    expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
+  })
+
+  test('reports a filter that is wrong, and does not show credentials', async () => {
+    const { page } = await open('#/requests')
+    await page.locator('.tail tbody tr').first().waitFor()
+    const filter = page.getByLabel('Filter in CEL')
+    await filter.fill('response.code =')
+    await page.locator('.filter .is-bad', { hasText: 'unexpected' }).waitFor()
+    await filter.fill('request.method == "POST"')
+    await page.locator('.tail td', { hasText: 'GET' }).first().waitFor({ state: 'detached' })
+    await page.locator('.tail tbody tr').first().click()
+    await page.getByText('<redacted>').first().waitFor()
+    expect(await page.content()).not.toContain('top-secret')
+  })
+
+  test('shows a new version of the config without a reload', async () => {
+    const { page } = await open('#/routes')
+    await page.locator('.routes').waitFor()
+    await fixture.gateway.apply([
+      'apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: { name: added }\nspec: { parentRefs: [{ name: gw }], rules: [{ backendRefs: [{ name: app, port: 80 }] }] }',
+    ])
+    await page.getByRole('link', { name: 'default/added' }).waitFor()
+    await page.getByRole('link', { name: 'default/shop' }).waitFor({ state: 'detached' })
+    expect(await page.locator('.route-head').count()).toBe(1)
+  })
+})
