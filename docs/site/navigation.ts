@@ -59,6 +59,7 @@ export const navigation: readonly Group[] = [
     pages: [
       guide('proxyctl', 'proxyctl'),
       guide('Telemetry', 'telemetry'),
+      guide('Console', 'console'),
       guide('Management endpoints', 'management-endpoints'),
       guide('Troubleshooting', 'troubleshooting'),
     ],

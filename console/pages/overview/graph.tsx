@@ -101,10 +101,10 @@ function Node({ node, severity, endpoint }: NodeProps) {
       <rect width={NODE_WIDTH} height={NODE_HEIGHT} rx="8" />
       <rect class="mark" width="4" height={NODE_HEIGHT - 16} x="0" y="8" rx="2" />
       <text class="title" x="14" y="19">
-        {shorten(node.title, 23)}
+        {shorten(node.title, 21)}
       </text>
       <text class="sub" x="14" y="34">
-        {shorten(node.subtitle, 26)}
+        {shorten(node.subtitle, 21)}
       </text>
       <text class="numbers" x="14" y="49">
         {state.text}
@@ -116,8 +116,8 @@ function Node({ node, severity, endpoint }: NodeProps) {
 
 function numbersOf(row: StatsRow | undefined): string {
   if (row === undefined || row.requests === 0) return 'no requests'
-  const errors = row.serverErrors === 0 ? '' : ` · ${formatNumber((100 * row.serverErrors) / row.requests)} % failed`
-  return `${formatNumber(row.requestsPerSecond)}/s · p95 ${formatMs(row.p95Ms)}${errors}`
+  const second = row.serverErrors === 0 ? `p95 ${formatMs(row.p95Ms)}` : `${formatNumber((100 * row.serverErrors) / row.requests)} % failed`
+  return `${formatNumber(row.requestsPerSecond)}/s · ${second}`
 }
 
 function toneOf(row: StatsRow | undefined, severity: string | undefined): string {
@@ -129,7 +129,7 @@ function endpointState({ evictedForMs, draining, health, latencyMs, pending }: E
   if (evictedForMs !== null) return { tone: 'is-bad', text: `evicted for ${formatMs(evictedForMs)}` }
   if (draining) return { tone: 'is-warn', text: 'draining' }
   if (health === null) return { tone: '', text: 'not used yet' }
-  return { tone: health < 0.9 ? 'is-warn' : 'is-good', text: `health ${formatNumber(health * 100)} % · ${formatMs(latencyMs)} · ${pending} open` }
+  return { tone: health < 0.9 ? 'is-warn' : 'is-good', text: `${formatNumber(health * 100)} % · ${formatMs(latencyMs)} · ${pending} open` }
 }
 
 function endpointOf({ backends }: Overview, { id, kind }: GraphNode): EndpointNode | undefined {

@@ -48,13 +48,18 @@ function useSeries(key: string): Series | undefined {
   return series
 }
 
+/** Points of 15 minutes. */
+const POINTS = 90
+
+/** The time before the start of the process is shown too, so that the axis always covers 15 minutes. */
 function chartData({ points, endMs, stepSeconds }: Series) {
-  const start = endMs / 1000 - (points.length - 1) * stepSeconds
+  const padded = [...Array.from<undefined>({ length: Math.max(0, POINTS - points.length) }), ...points]
+  const start = endMs / 1000 - (padded.length - 1) * stepSeconds
   return {
-    times: points.map((_, index) => start + index * stepSeconds),
-    rates: points.map(({ requests }) => requests / stepSeconds),
-    errors: points.map(({ serverErrors }) => serverErrors / stepSeconds),
-    p50: points.map(({ p50Ms }) => p50Ms),
-    p95: points.map(({ p95Ms }) => p95Ms),
+    times: padded.map((_, index) => start + index * stepSeconds),
+    rates: padded.map((point) => (point ? point.requests / stepSeconds : null)),
+    errors: padded.map((point) => (point ? point.serverErrors / stepSeconds : null)),
+    p50: padded.map((point) => point?.p50Ms ?? null),
+    p95: padded.map((point) => point?.p95Ms ?? null),
   }
 }
