@@ -80,7 +80,7 @@ async function sendOver(stream: Duplex, request: TargetRequest): Promise<Incomin
   const agent = new Agent({ keepAlive: false })
   agent.createConnection = () => stream
   try {
-    if (stream.destroyed) throw stream.errored ?? new Error('the pod closed the connection')
+    if (stream.destroyed) throw stream.errored ?? new CommandError('PX6003', 'the pod closed the forwarded connection')
     const response = await send({ host: LOOPBACK, port: ADMIN_PORT, agent }, request)
     response.once('close', () => stream.destroy())
     return response
