@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect as connectNet, type Socket } from 'node:net'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { makeAuthority, makeCertificate, type TestCertificate } from '../testing/certificates.ts'
 import type { BindProgram } from './program.ts'
@@ -46,7 +46,11 @@ function follow(socket: Socket): Client {
   return { socket, text: () => text, closed: once(socket, 'close') }
 }
 const plain = (port: number): Client => follow(connectNet(port, '127.0.0.1'))
-const encrypted = (port: number): Client => follow(connectTls({ port, host: '127.0.0.1', ca: ca.certificate, servername: 'a.example.com' }))
+/** `secured` listens from the start: a handshake that completes while the test waits for something else counts. */
+function encrypted(port: number): Client & { readonly secured: Promise<unknown> } {
+  const socket = connectTls({ port, host: '127.0.0.1', ca: ca.certificate, servername: 'a.example.com' })
+  return { ...follow(socket), secured: once(socket, 'secureConnect') }
+}
 
 describe('a bind that closes', () => {
   test('accepts and serves the connections in the queue of the kernel', async () => {
@@ -87,7 +91,7 @@ describe('a bind that closes', () => {
     const client = encrypted(port)
     await until(() => bind.size === 1)
     const closed = bind.close(false)
-    await once(client.socket as TLSSocket, 'secureConnect')
+    await client.secured
     client.socket.write(REQUEST)
     await closed
     await client.closed
@@ -97,7 +101,7 @@ describe('a bind that closes', () => {
   test('closes an HTTPS connection without a request after a second', async () => {
     const { port, bind } = await start(tlsProgram())
     const client = encrypted(port)
-    await once(client.socket as TLSSocket, 'secureConnect')
+    await client.secured
     await bind.close(false)
     await client.closed
     expect(client.text()).toBe('')
@@ -109,7 +113,7 @@ describe('a bind that drains', () => {
     const { port, bind } = await start(tlsProgram())
     bind.drain()
     const client = encrypted(port)
-    await once(client.socket as TLSSocket, 'secureConnect')
+    await client.secured
     client.socket.write(REQUEST)
     await client.closed
     expect(client.text()).toMatch(/^HTTP\/1.1 200 [\s\S]*connection: close[\s\S]*ok$/)
@@ -136,7 +140,7 @@ describe('a bind that drains', () => {
   test('closes the connections of changed listeners, new ones too, because they were admitted under the old terms', async () => {
     const { port, bind } = await start(tlsProgram())
     const client = encrypted(port)
-    await once(client.socket as TLSSocket, 'secureConnect')
+    await client.secured
     bind.drainListeners(() => true)
     await client.closed
     expect(client.text()).toBe('')
