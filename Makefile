@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 
 X := .ci/exec
-JEST := $(X) env NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWarning" jest --reporters=./.ci/reporter.js --max-workers=2
+JEST := $(X) env NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWarning" jest --reporters=./.ci/reporter.js --max-workers=$(or $(MAX_WORKERS),2)
 
 .PHONY: help run test lint format generate gen-check golden e2e conformance bench images console proxyctl release docs clean
 
