@@ -9,20 +9,24 @@ import type { CallPlan } from '../forward/call-plan.ts'
 import { failureResponse, relay, toResponse } from './answer/answer.ts'
 import { judgeItems } from './target/authorize.ts'
 import { dispatch } from './method/dispatch.ts'
+import { dispatchModern } from './method/modern.ts'
 import { McpFailure } from './message/failure.ts'
 import { headersFor } from './message/headers.ts'
+import { readModernClient } from './message/modern.ts'
 import { deliver, feed, LegacyClients } from './method/legacy.ts'
 import { listen } from './method/listen.ts'
 import { recordAnswer, recordError, recordMessage, recordOutcome, recordSession, readsResults } from './record/log.ts'
 import { countMessage, isNewItem, recordListed } from './record/metrics.ts'
 import { checkGet, checkPost, checkVersion, isWellKnown } from './message/request.ts'
 import { runWhileConnected } from '../runtime/connected.ts'
-import { isRequest, parseClientMessage, type RpcMessage } from './message/rpc.ts'
+import { INVALID_REQUEST, isRequest, isResponse, parseClientMessage, type RpcMessage, type RpcRequest } from './message/rpc.ts'
+import { Bridge } from './run/bridge.ts'
 import { endLinks, toFailure, type Run } from './run/run.ts'
+import { BridgedSessions, newBridgedSession, type BridgedSession } from './session/bridged.ts'
 import type { SessionKeys } from './session/codec.ts'
 import { principalOf } from './session/principal.ts'
 import type { SessionSharing } from './session/sharing.ts'
-import { newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
+import { defaultLimits, newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
 import { prepareStateless } from './method/stateless.ts'
 import { compileMcp, type McpConfig, type Target } from './target/target.ts'
 import { withTrace } from './record/trace.ts'
@@ -55,6 +59,7 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
         (state = {
           sessions: new Sessions(key, options.keys, config.state.monotonicMs, options.limits, options.sharing),
           legacy: new LegacyClients(options.sharing),
+          bridged: new BridgedSessions(config.state.monotonicMs, options.limits ?? defaultLimits),
           users: 0,
         }),
       )
@@ -64,6 +69,7 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
       if (--used.users > 0) return
       used.sessions.close()
       used.legacy.close()
+      used.bridged.close()
     })
   }
 }
@@ -71,6 +77,7 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
 interface SharedState {
   readonly sessions: Sessions
   readonly legacy: LegacyClients
+  readonly bridged: BridgedSessions
   users: number
 }
 
@@ -126,8 +133,8 @@ class McpService implements BackendService {
     if (path === LEGACY_PATH) return this.#answerLegacy(exchange, plan, config, seen)
     if (method === 'POST') return this.#post(exchange, plan, config, seen)
     if (!config.isStateful || (method !== 'GET' && method !== 'DELETE')) throw McpFailure.method(config.isStateful ? 'GET, POST, DELETE' : 'POST')
+    if (checkVersion(exchange.request.headers)) throw McpFailure.method('POST')
     if (method === 'GET') checkGet(exchange.request.headers)
-    checkVersion(exchange.request.headers)
     const session = this.#sessionOf(exchange, config, 'session ID is required: send Mcp-Session-Id')
     if (session.logId !== undefined) recordSession(exchange, session.logId)
     const run = this.#runOf(exchange, plan, config, session)
@@ -145,7 +152,7 @@ class McpService implements BackendService {
     const bytes = await readMessage(exchange, plan)
     const received = (seen.message = await runWhileConnected(parseClientMessage(bytes, config.hasRules, exchange.jsonLimits), exchange))
     recordMessage(exchange, received)
-    checkVersion(headers, received)
+    if (checkVersion(headers, received)) return this.#postModern(exchange, plan, config, received)
     const { message, text } = withTrace(received, headers) ?? { message: received, text: bytes.toString() }
     const isInitialize = message.method === 'initialize' && isRequest(message)
     const isNew = !config.isStateful || isInitialize
@@ -156,14 +163,37 @@ class McpService implements BackendService {
     const run: Run = { ...this.#runOf(exchange, plan, config, session), prepare }
     const admit = config.isStateful ? () => this.#shared.sessions.admit(session) : undefined
     try {
-      return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }), message)
+      return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }), message, !config.isStateful)
     } finally {
       if (session.logId !== undefined) recordSession(exchange, session.logId)
     }
   }
 
-  /** Converts a reply to a response. The session is in use until the response is complete. `counted` is the message of a POST, for metrics. */
-  async #respond(run: Run, replied: ReturnType<typeof dispatch>, counted?: RpcMessage): Promise<ResponseHead> {
+  /** Handles a message of the revision without sessions (mcp.md §13). */
+  async #postModern(exchange: Exchange, plan: CallPlan, config: McpConfig, message: RpcMessage): Promise<ResponseHead> {
+    const { headers } = exchange.request
+    if (isResponse(message)) throw McpFailure.rpc(INVALID_REQUEST, 'responses are not accepted: send a request with params.inputResponses', { status: 400 })
+    const names = config.targets.map(({ name }) => name)
+    const gateway = { name: 'proxy', version: this.#options.version }
+    const statelessRun = (session: BridgedSession): Run => this.#runOf(exchange, plan, { ...config, isStateful: false }, session)
+    // Clients cancel requests by closing their connection, so no notification has an effect.
+    if (!isRequest(message)) return this.#respond(statelessRun(newBridgedSession(names, undefined)), Promise.resolve({ kind: 'accepted' }), message)
+    const client = readModernClient(headers, message)
+    const request = withTrace(message, headers)?.message ?? message
+    const principal = principalOf(exchange)
+    const sharers = { principal, address: exchange.connection.remoteAddress, headers, client: { info: client.info, capabilities: client.capabilities } }
+    const session = config.isStateful ? this.#shared.bridged.open(sharers, names) : newBridgedSession(names, principal)
+    session.owners.clear()
+    const bridge = new Bridge(session, client, gateway)
+    const run: Run = { ...statelessRun(session), linkOf: bridge.linkOf, idPrefix: nextIdPrefix() }
+    const replied = dispatchModern(run, request as RpcRequest, { client, bridge, gateway })
+    const response = await this.#respond(run, replied, message, !config.isStateful)
+    if (response.headers.get('content-type') === 'text/event-stream') response.headers.append('x-accel-buffering', 'no')
+    return response
+  }
+
+  /** Converts a reply to a response. The session is in use until the response is complete. `counted` is the message of a POST, for metrics. `isOnce`: the sessions with targets end with it. */
+  async #respond(run: Run, replied: ReturnType<typeof dispatch>, counted?: RpcMessage, isOnce = false): Promise<ResponseHead> {
     const { session, config, exchange } = run
     const count = counted && onceOnly(() => countMessage(run, counted))
     let isDone = false
@@ -172,7 +202,7 @@ class McpService implements BackendService {
       isDone = true
       count?.()
       session.open--
-      if (!config.isStateful) void endLinks(run)
+      if (isOnce) void endLinks(run)
     }
     session.open++
     try {
@@ -210,6 +240,7 @@ class McpService implements BackendService {
       answerHeaders: new HeaderList(),
       judge: judgeItems(exchange, config.rules),
       prepare: undefined,
+      idPrefix: 'proxy',
       onAnswer: (message) => recordAnswer(exchange, message),
       onOutcome: (isSuccessful) => recordOutcome(exchange, isSuccessful),
       onListed: (item) => recordListed({ registry }, item),
@@ -264,6 +295,11 @@ class McpService implements BackendService {
     if (reply?.kind === 'relay') reply.response.body?.cancel()
   }
 }
+
+let requests = 0
+
+/** Requests of clients without sessions share those with targets, so their ids must differ in this process. */
+const nextIdPrefix = (): string => `proxy_${(requests = (requests + 1) % Number.MAX_SAFE_INTEGER)}`
 
 /** The function, which has an effect at its first call only. */
 function onceOnly(run: () => void): () => void {

@@ -21,6 +21,8 @@ const ACCEPT = 'application/json, text/event-stream'
 /** Values of the headers that the gateway sets on requests to targets. */
 export interface UpstreamHeaders {
   readonly sessionId: string | undefined
+  /** Protocol revision of the message; null: no header. Undefined: that of the client. */
+  readonly version?: string | null | undefined
   /** Method and name of the message, as the target receives it. */
   readonly method?: string | undefined
   readonly name?: string | undefined
@@ -29,9 +31,10 @@ export interface UpstreamHeaders {
 }
 
 /** Headers of a request to a target: the client's and the gateway's. */
-export function headersFor(received: HeaderList, { sessionId, method, name, accept = ACCEPT, hasBody }: UpstreamHeaders): HeaderList {
+export function headersFor(received: HeaderList, { sessionId, version, method, name, accept = ACCEPT, hasBody }: UpstreamHeaders): HeaderList {
   const headers = new HeaderList()
-  for (const [field, value] of received) if (!OWN.has(field)) headers.append(field, value)
+  for (const [field, value] of received) if (!OWN.has(field) && (version === undefined || field !== VERSION)) headers.append(field, value)
+  if (typeof version === 'string') headers.append(VERSION, version)
   headers.append('accept', accept)
   headers.append('accept-encoding', 'identity')
   if (hasBody) headers.append('content-type', 'application/json')
@@ -41,12 +44,22 @@ export function headersFor(received: HeaderList, { sessionId, method, name, acce
   return headers
 }
 
+const VERSION = 'mcp-protocol-version'
 const ENCODED = '=?base64?'
+const ENCODED_END = '?='
 
 /** Names are chosen by clients. Characters that a header cannot hold are encoded, so that a name cannot end the line. */
 function encodeValue(value: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith(ENCODED)) return value
-  return `${ENCODED}${Buffer.from(value).toString('base64')}?=`
+  return `${ENCODED}${Buffer.from(value).toString('base64')}${ENCODED_END}`
+}
+
+/** The value of a header that may be encoded; undefined if the encoding is not valid (mcp.md §13.1). */
+export function decodeValue(value: string): string | undefined {
+  if (!value.startsWith(ENCODED) || !value.endsWith(ENCODED_END)) return value
+  const text = value.slice(ENCODED.length, -ENCODED_END.length)
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.toString('base64') === text ? bytes.toString() : undefined
 }
 
 /** Whether a target's session id is valid: visible ASCII (MCP, Transports). Longer ones would not fit into the gateway's ids. */

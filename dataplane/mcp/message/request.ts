@@ -1,12 +1,14 @@
 import type { HeaderList } from '../../http/headers.ts'
 import { McpFailure } from './failure.ts'
 import { isObject } from './json.ts'
+import { META_VERSION, MODERN_VERSION } from './modern.ts'
 import { HEADER_MISMATCH, UNSUPPORTED_VERSION, type RpcMessage } from './rpc.ts'
 
-/** Supported protocol revisions. 2026-07-28 has neither sessions nor `initialize` and is not supported (decision D9). */
-const SUPPORTED_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
-const MODERN_VERSION = '2026-07-28'
-const VERSION_META = 'io.modelcontextprotocol/protocolVersion'
+/** Protocol revisions with `initialize` and sessions, the newest first. */
+const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
+
+/** All supported protocol revisions, the newest first. */
+export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]
 
 /** Checks the head of a POST (mcp.md §3.1). Throws a McpFailure. */
 export function checkPost(headers: HeaderList): void {
@@ -21,35 +23,40 @@ export function checkGet(headers: HeaderList): void {
   if (!headers.getAll('accept').join(', ').toLowerCase().includes('text/event-stream')) throw McpFailure.text(406, 'Accept must have text/event-stream')
 }
 
-/** Checks the protocol revision of a message, GET or DELETE. No header means 2025-03-26. Throws a McpFailure. */
-export function checkVersion(headers: HeaderList, message?: RpcMessage): void {
+/**
+ * Checks the protocol revision of a message, GET or DELETE, and returns whether it is of the revision without sessions (mcp.md §13). No
+ * header means 2025-03-26. Throws a McpFailure.
+ */
+export function checkVersion(headers: HeaderList, message?: RpcMessage): boolean {
   const sent = headers.get('mcp-protocol-version')
-  const isInitialize = message?.method === 'initialize'
-  if (sent !== undefined) checkSupported(sent, isInitialize)
   const meta = message?.params?.['_meta']
-  const inMeta = isObject(meta) ? meta[VERSION_META] : undefined
+  const inMeta = isObject(meta) ? meta[META_VERSION] : undefined
+  const isInitialize = message?.method === 'initialize' && inMeta !== MODERN_VERSION
+  if (sent !== undefined) checkSupported(sent, isInitialize)
   const inParams = isInitialize ? message.params?.['protocolVersion'] : undefined
-  for (const [member, value] of Object.entries({ [`_meta["${VERSION_META}"]`]: inMeta, protocolVersion: inParams })) {
+  for (const [member, value] of Object.entries({ [`_meta["${META_VERSION}"]`]: inMeta, protocolVersion: inParams })) {
     if (sent === undefined || typeof value !== 'string' || value === sent) continue
     throw McpFailure.rpc(HEADER_MISMATCH, `MCP-Protocol-Version is ${sent}, but params.${member} is ${value}`, { status: 400 })
   }
   if (typeof inMeta === 'string') checkSupported(inMeta, isInitialize)
   // Any other revision that `initialize` requests is negotiated.
   if (inParams === MODERN_VERSION) checkSupported(inParams, isInitialize)
+  return sent === MODERN_VERSION || inMeta === MODERN_VERSION
 }
 
-/**
- * Clients of the later revision start over with `initialize` when they receive the supported revisions. A client that sent `initialize` does
- * not need them.
- */
+/** `initialize` does not exist in the newest revision. Its clients start over with one of the others, which the error lists. */
 function checkSupported(requested: string, isInitialize: boolean): void {
-  if (isServed(requested)) return
-  const data = isInitialize && requested !== MODERN_VERSION ? {} : { data: { supported: SUPPORTED_VERSIONS, requested } }
-  throw McpFailure.rpc(UNSUPPORTED_VERSION, `Unsupported protocol version: ${requested}`, { status: 400, ...data })
+  if (isServed(requested) || (requested === MODERN_VERSION && !isInitialize)) return
+  const isListed = !isInitialize || requested === MODERN_VERSION
+  const supported = isInitialize ? LEGACY_VERSIONS : SUPPORTED_VERSIONS
+  throw McpFailure.rpc(UNSUPPORTED_VERSION, `Unsupported protocol version: ${requested}`, {
+    status: 400,
+    ...(isListed && { data: { supported, requested } }),
+  })
 }
 
-/** Whether the protocol revision is one of SUPPORTED_VERSIONS. */
-export const isServed = (version: string): boolean => (SUPPORTED_VERSIONS as readonly string[]).includes(version)
+/** Whether the protocol revision is one that `initialize` negotiates. */
+export const isServed = (version: string): boolean => (LEGACY_VERSIONS as readonly string[]).includes(version)
 
 const WELL_KNOWN = ['/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server']
 

@@ -1,4 +1,5 @@
 import { BufferBody } from '../../http/body.ts'
+import { capabilitiesOf, offersOf, withoutReverse, type Offer } from '../message/capabilities.ts'
 import { noTargets, UpstreamRpcError } from '../message/failure.ts'
 import { callAll, failureText } from '../run/gather.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
@@ -8,9 +9,6 @@ import { mapServerMessage } from '../run/reverse.ts'
 import { badAnswer, endLinks, post, readAnswer, stateOf, type Run } from '../run/run.ts'
 import { resultText, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Target } from '../target/target.ts'
-
-/** Capabilities of a server, one letter each, as stored in session ids. */
-const OFFERS = { tools: 't', prompts: 'p', resources: 'r', logging: 'l', completions: 'c' } as const
 
 /** Options of `initialize`. */
 export interface InitializeOptions {
@@ -24,7 +22,7 @@ export interface InitializeOptions {
 export async function initialize(run: Run, request: RpcRequest, text: string, options: InitializeOptions): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
-  const sent = config.isStateful ? text : toText(withoutReverse(request))
+  const sent = config.isStateful ? text : toText(withoutReverseOf(request))
   if (!config.isMultiplexing && sole !== undefined) return initializeOne(run, sole, request, sent, options)
   const early: string[] = []
   const results = new Map<Target, JsonObject>()
@@ -96,33 +94,15 @@ function resultOf(target: Target, { result }: RpcMessage): JsonObject {
   return result
 }
 
-function capabilitiesOf(result: JsonObject): JsonObject {
-  return isObject(result['capabilities']) ? result['capabilities'] : {}
-}
-
-/** The letters of the capabilities in an `initialize` result. */
-export function offersOf(result: JsonObject): string {
-  const capabilities = capabilitiesOf(result)
-  return Object.entries(OFFERS)
-    .filter(([name]) => capabilities[name] !== undefined)
-    .map(([, letter]) => letter)
-    .join('')
-}
-
-/** Removes client capabilities if requests of servers could not be answered (decision D4). */
-function withoutReverse(request: RpcRequest): RpcRequest {
+function withoutReverseOf(request: RpcRequest): RpcRequest {
   const { params } = request
-  if (!isObject(params?.['capabilities'])) return request
-  const { roots: _roots, sampling: _sampling, elicitation: _elicitation, tasks: _tasks, ...capabilities } = params['capabilities']
-  return { ...request, params: { ...params, capabilities } }
+  return isObject(params?.['capabilities']) ? { ...request, params: { ...params, capabilities: withoutReverse(params['capabilities']) } } : request
 }
 
 function mergeResults(run: Run, request: RpcRequest, targets: readonly Target[], results: ReadonlyMap<Target, JsonObject>, version: string): JsonObject {
   const all = targets.map((target) => results.get(target) ?? {})
-  const has = (name: keyof typeof OFFERS): boolean => all.some((result) => capabilitiesOf(result)[name] !== undefined)
   const requested = request.params?.['protocolVersion']
   const versions = [...(typeof requested === 'string' && isServed(requested) ? [requested] : []), ...all.map((result) => String(result['protocolVersion']))]
-  const extensions = mergeExtensions(all)
   return {
     // Revisions are dates, so the first in text order is the oldest.
     protocolVersion: versions.toSorted()[0],
@@ -130,12 +110,21 @@ function mergeResults(run: Run, request: RpcRequest, targets: readonly Target[],
       tools: { listChanged: true },
       prompts: { listChanged: true },
       resources: { listChanged: true, ...(run.config.isStateful ? { subscribe: true } : {}) },
-      ...(has('logging') ? { logging: {} } : {}),
-      ...(has('completions') ? { completions: {} } : {}),
-      ...(extensions === undefined ? {} : { extensions }),
+      ...optionalCapabilities(all),
     },
     serverInfo: { name: 'proxy', version },
-    instructions: instructionsOf(run, targets, all),
+    instructions: mergeInstructions(run, targets, all),
+  }
+}
+
+/** The capabilities that some servers announce, merged. */
+export function optionalCapabilities(results: readonly JsonObject[]): JsonObject {
+  const has = (name: Offer): boolean => results.some((result) => capabilitiesOf(result)[name] !== undefined)
+  const extensions = mergeExtensions(results)
+  return {
+    ...(has('logging') ? { logging: {} } : {}),
+    ...(has('completions') ? { completions: {} } : {}),
+    ...(extensions === undefined ? {} : { extensions }),
   }
 }
 
@@ -151,7 +140,8 @@ function mergeExtensions(results: readonly JsonObject[]): JsonObject | undefined
   return merged.size === 0 ? undefined : Object.fromEntries(merged)
 }
 
-function instructionsOf({ config: { naming, targets: all } }: Run, targets: readonly Target[], results: readonly JsonObject[]): string {
+/** The instructions of several servers. `results` are those of `targets`, in order. */
+export function mergeInstructions({ config: { naming, targets: all } }: Run, targets: readonly Target[], results: readonly JsonObject[]): string {
   const names = all.map(({ name }) => name).join(', ')
   const preamble = naming.prefixesNames
     ? `This server joins several MCP servers (${names}). Names of tools and prompts begin with the name of their server and an underscore.`

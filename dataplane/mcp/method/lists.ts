@@ -107,7 +107,7 @@ async function drain(
       throw McpFailure.rpc(INTERNAL_ERROR, `the list of an upstream is longer than ${MAX_PAGES} pages or ${MAX_ITEMS} items`, {
         detail: `the list of ${target.name} is too long`,
       })
-    const id = `proxy_page_${count}`
+    const id = `${run.idPrefix}_page_${count}`
     const params = { ...request.params, cursor }
     const answer = await post(run, target, toText({ jsonrpc: '2.0', id, method: shape.method, params }), { method: shape.method, id })
     page = await readAnswer(run, target, answer, id, flow, onOther)
@@ -169,7 +169,7 @@ async function findOwners(run: Run, kind: 'tool' | 'prompt', name: string): Prom
   const { config } = run
   const shape = shapes[listOf[kind]]
   if (shape === undefined) return []
-  const id = 'proxy_owner'
+  const id = `${run.idPrefix}_owner`
   const request: RpcRequest = { jsonrpc: '2.0', id, method: shape.method }
   const flow = new Flow()
   const offers = await Promise.all(

@@ -1,7 +1,7 @@
 import { Flow } from '../message/reply.ts'
 import { discard, linkTo, readAnswer, type Run } from '../run/run.ts'
 import { UpstreamRpcError } from '../message/failure.ts'
-import { offersOf } from './initialize.ts'
+import { offersOf } from '../message/capabilities.ts'
 import { isObject } from '../message/json.ts'
 import type { Target } from '../target/target.ts'
 

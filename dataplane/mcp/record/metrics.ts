@@ -20,6 +20,8 @@ const methods = new Set([
   'resources/subscribe',
   'resources/unsubscribe',
   'completion/complete',
+  'server/discover',
+  'subscriptions/listen',
   'notifications/initialized',
   'notifications/cancelled',
   'notifications/progress',

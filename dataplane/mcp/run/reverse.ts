@@ -3,7 +3,7 @@ import { parseJson } from '../message/json.ts'
 import { prefixUri } from '../message/names.ts'
 import type { Reply } from '../message/reply.ts'
 import { discard, post, type Run } from './run.ts'
-import { errorText, isRequest, METHOD_NOT_FOUND, toText, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import { errorText, isRequest, METHOD_NOT_FOUND, resultText, toText, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Target } from '../target/target.ts'
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
@@ -39,7 +39,9 @@ export function mapServerMessage(run: Run, target: Target, message: RpcMessage):
 
 /** Rejects a target's request at once: without sessions, the client's response could not be routed back. */
 function rejectServerRequest(run: Run, target: Target, { id, method }: RpcRequest): undefined {
-  const answer = errorText(id, METHOD_NOT_FOUND, `${method} cannot be sent: the client has no session`)
+  // The session with the target is the gateway's own.
+  const isOurs = method === 'ping' && run.linkOf !== undefined
+  const answer = isOurs ? resultText(id, {}) : errorText(id, METHOD_NOT_FOUND, `${method} cannot be sent: the client has no session`)
   post(run, target, answer, { method: undefined }).then(discard, () => undefined)
 }
 

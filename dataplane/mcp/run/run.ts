@@ -1,6 +1,6 @@
 import { ProxyError } from '../../exchange/error.ts'
 import { readHeldBody } from '../../exchange/held.ts'
-import { BodyTooLargeError } from '../../http/body.ts'
+import { BodyTooLargeError, type Body } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { failureClass } from '../../upstream/failure-class.ts'
 import { UpstreamError } from '../../upstream/types.ts'
@@ -23,6 +23,10 @@ export interface Run extends CallContext {
   readonly judge: ItemJudge
   /** Stateless mode: starts the target's session for this message. */
   readonly prepare: ((run: Run, target: Target) => Promise<void>) | undefined
+  /** Clients without sessions: the link to a target, which starts the target's session if it needs one. */
+  readonly linkOf?: ((run: Run, target: Target) => Link) | undefined
+  /** Start of the ids of the gateway's own requests to targets. Unique if requests share sessions. */
+  readonly idPrefix: string
   /** Called with the response to a request, for logs. */
   readonly onAnswer: ((message: RpcMessage) => void) | undefined
   /** Called with the error of a request whose response head was sent already, for logs. */
@@ -47,7 +51,12 @@ export class RefusedError extends Error {
 }
 
 /** The link of the session to a target. */
-export function linkTo({ session }: Pick<Run, 'session'>, target: Target): Link {
+export function linkTo(run: Run, target: Target): Link {
+  return run.linkOf?.(run, target) ?? plainLink(run, target)
+}
+
+/** The link to a target whose session was started already. */
+export function plainLink({ session }: Pick<Run, 'session'>, target: Target): Link {
   if (target.protocol === 'SSE') return sseLink(target, session.connections)
   return streamableLink(target, stateOf(session, target))
 }
@@ -105,9 +114,9 @@ export function readAnswer(run: Run, target: Target, answer: LinkAnswer, id: Rpc
     case 'accepted':
       return Promise.reject(upstreamFailure(target, 'accepted a request without a response', 500))
     case 'json':
-      return readHeldBody(run.exchange, answer.body, messageLimit(run)).then(
-        ({ bytes }) => {
-          const message = parseUpstreamMessage(bytes.toString())
+      return readMessageText(run, answer.body).then(
+        (text) => {
+          const message = parseUpstreamMessage(text)
           if (message === undefined || !isAnswerTo(message, id)) throw badAnswer(target)
           return message
         },
@@ -144,6 +153,9 @@ function readEventsUntil(
     })
   })
 }
+
+/** The text of a message in a body. Rejects as reading it does. */
+export const readMessageText = async (run: Run, body: Body): Promise<string> => (await readHeldBody(run.exchange, body, messageLimit(run))).bytes.toString()
 
 /** Whether a message is the response to request `id`. Errors without an id count, because parse errors have none. */
 export const isAnswerTo = (message: RpcMessage, id: RpcId): boolean =>

@@ -32,7 +32,7 @@ export interface SessionLimits {
   readonly tombstones: number
 }
 
-const defaultLimits: SessionLimits = { idleMs: 30 * 60_000, sweepMs: 30_000, count: 20_000, tombstones: 100_000 }
+export const defaultLimits: SessionLimits = { idleMs: 30 * 60_000, sweepMs: 30_000, count: 20_000, tombstones: 100_000 }
 
 /** A session without an id. */
 export function newSession({ links, principal }: SessionContent, nowMs: number): Session {

@@ -3,7 +3,9 @@ import { readBody } from '../../http/body.ts'
 import { hostOf, portOf } from '../../http/message.ts'
 import { authorityFor } from '../../upstream/destination.ts'
 import { UpstreamError } from '../../upstream/types.ts'
+import type { HeaderList } from '../../http/headers.ts'
 import { headersFor } from '../message/headers.ts'
+import { MODERN_VERSION } from '../message/modern.ts'
 import { idKey, parseUpstreamMessage, type RpcId } from '../message/rpc.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import { readEvents, type EventSink, type EventSource } from '../sse/source.ts'
@@ -16,6 +18,9 @@ const MAX_KEPT = 64
 /** Timeout for the `endpoint` event. */
 const ENDPOINT_MS = 10_000
 const MAX_ACK_BYTES = 64 * 1024
+
+/** Servers of this transport do not know the revision without sessions, so its header is not sent to them. */
+const versionFor = (received: HeaderList): null | undefined => (received.get('mcp-protocol-version') === MODERN_VERSION ? null : undefined)
 
 /** A live connection to a target that speaks HTTP+SSE (protocol revision 2024-11-05): one event stream and a POST for each message. */
 export class SseConnection {
@@ -47,7 +52,12 @@ export class SseConnection {
     exchange.onAbort((reason) => {
       if (!isOpen) detached.exchange.abort(reason)
     })
-    const headers = headersFor(exchange.request.headers, { sessionId: undefined, accept: 'text/event-stream', hasBody: false })
+    const headers = headersFor(exchange.request.headers, {
+      sessionId: undefined,
+      version: versionFor(exchange.request.headers),
+      accept: 'text/event-stream',
+      hasBody: false,
+    })
     const { response, endpoint } = await callTarget(detached, target, { method: 'GET', headers })
     isOpen = true
     const isStream = response.status === 200 && (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream')
@@ -99,7 +109,8 @@ export class SseConnection {
     if (this.#isClosed) throw new UpstreamError('reset', `the event stream of ${this.#target.name} has ended`)
     const answer = id === undefined || method === undefined ? undefined : this.#expect(id, progressToken)
     try {
-      const headers = headersFor(context.exchange.request.headers, { sessionId: undefined, method, name, hasBody: true })
+      const received = context.exchange.request.headers
+      const headers = headersFor(received, { sessionId: undefined, version: versionFor(received), method, name, hasBody: true })
       const { response } = await callTarget(context, this.#target, {
         method: 'POST',
         path: this.#path,

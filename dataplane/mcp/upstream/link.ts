@@ -17,6 +17,7 @@ const REPEATABLE = new Set([
   'resources/unsubscribe',
   'completion/complete',
   'logging/setLevel',
+  'server/discover',
 ])
 
 /** Whether a message may be sent again after a target may have processed it. */
@@ -40,6 +41,8 @@ export interface LinkState {
   endpoint: string | undefined
   /** Letters of the server's capabilities, see `initialize.ts`; undefined if unknown. */
   offers: string | undefined
+  /** Protocol revision of messages to the target; undefined: that of the client's messages. */
+  version?: string | undefined
   /** The target was not available at `initialize` (failureMode FailOpen). */
   isMissing: boolean
 }

@@ -14,7 +14,13 @@ export function streamableLink(target: Target, state: LinkState): Link {
   return {
     async post(context, text, { method, name, id }) {
       const isInitialize = method === 'initialize'
-      const headers = headersFor(context.exchange.request.headers, { sessionId: state.sessionId, method, name, hasBody: true })
+      const headers = headersFor(context.exchange.request.headers, {
+        sessionId: state.sessionId,
+        version: versionFor(state, isInitialize),
+        method,
+        name,
+        hasBody: true,
+      })
       const { response, endpoint } = await callTarget(context, target, {
         method: 'POST',
         headers,
@@ -30,21 +36,29 @@ export function streamableLink(target: Target, state: LinkState): Link {
       return answer
     },
     async listen(context, lastEventId) {
-      const headers = headersFor(context.exchange.request.headers, { sessionId: state.sessionId, accept: 'text/event-stream', hasBody: false })
+      const headers = headersFor(context.exchange.request.headers, {
+        sessionId: state.sessionId,
+        version: state.version,
+        accept: 'text/event-stream',
+        hasBody: false,
+      })
       if (lastEventId !== undefined) headers.append('last-event-id', lastEventId)
       const { response } = await callTarget(context, target, { method: 'GET', headers, endpoint: state.endpoint })
       return toAnswer(response, true, messageLimit(context))
     },
     async end(context) {
-      const { sessionId } = state
+      const { sessionId, version } = state
       if (sessionId === undefined) return
       state.sessionId = undefined
-      const headers = headersFor(context.exchange.request.headers, { sessionId, hasBody: false })
+      const headers = headersFor(context.exchange.request.headers, { sessionId, version, hasBody: false })
       const { response } = await callTarget(context, target, { method: 'DELETE', headers, endpoint: state.endpoint })
       await readBody(response.body, MAX_END_BYTES).catch(() => undefined)
     },
   }
 }
+
+/** `initialize` names the revision in its body. */
+const versionFor = ({ version }: LinkState, isInitialize: boolean): string | null | undefined => (version !== undefined && isInitialize ? null : version)
 
 /** The error for a successful response that contains no message, such as a page of other software. */
 function unreadable({ name }: Target, { headers, body }: ResponseHead): McpFailure {

@@ -1,0 +1,46 @@
+import { capabilitiesOf } from '../message/capabilities.ts'
+import { noTargets } from '../message/failure.ts'
+import type { JsonObject } from '../message/json.ts'
+import type { Bridge } from '../run/bridge.ts'
+import { toFailure, type Run } from '../run/run.ts'
+import type { Target } from '../target/target.ts'
+import { mergeInstructions, optionalCapabilities } from './initialize.ts'
+
+/** Capabilities that are described to clients. The others have no form in the revision. */
+const KNOWN = ['tools', 'prompts', 'resources', 'completions', 'logging', 'experimental', 'extensions'] as const
+
+/** Capabilities and instructions of all targets, from their results of `initialize` (mcp.md §13.2). Rejects with the error for the client. */
+export async function discover(run: Run, bridge: Bridge): Promise<JsonObject> {
+  const { config } = run
+  const failures: Error[] = []
+  const results = new Map<Target, JsonObject>()
+  await Promise.all(
+    config.targets.map(async (target) => {
+      try {
+        results.set(target, await bridge.describe(run, target))
+      } catch (error) {
+        const failure = toFailure(run, target, error)
+        if (!config.isFailOpen) throw failure
+        failures.push(failure)
+      }
+    }),
+  )
+  const targets = config.targets.filter((target) => results.has(target))
+  const [sole] = targets
+  if (sole === undefined) throw failures[0] ?? noTargets()
+  const all = targets.map((target) => results.get(target) ?? {})
+  if (!config.isMultiplexing) return describeOne(all[0] ?? {})
+  return {
+    capabilities: { tools: {}, prompts: {}, resources: {}, ...optionalCapabilities(all) },
+    instructions: mergeInstructions(run, targets, all),
+  }
+}
+
+function describeOne(result: JsonObject): JsonObject {
+  const announced = capabilitiesOf(result)
+  const capabilities: JsonObject = {}
+  // Changes of lists and resources are announced on a stream that older revisions do not have.
+  for (const name of KNOWN)
+    if (announced[name] !== undefined) capabilities[name] = name === 'tools' || name === 'prompts' || name === 'resources' ? {} : announced[name]
+  return { capabilities, ...(typeof result['instructions'] === 'string' && { instructions: result['instructions'] }) }
+}

@@ -1,0 +1,165 @@
+import { BufferBody } from '../../http/body.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
+import type { JsonObject } from '../message/json.ts'
+import {
+  progressTokenOf,
+  toLegacyRequest,
+  toModernError,
+  toModernMessage,
+  toModernResult,
+  type ModernClient,
+  type ModernConversion,
+} from '../message/modern.ts'
+import { streamOf, type EventOutput, type Reply } from '../message/reply.ts'
+import { SUPPORTED_VERSIONS } from '../message/request.ts'
+import { INTERNAL_ERROR, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcRequest } from '../message/rpc.ts'
+import type { Bridge } from '../run/bridge.ts'
+import { readMessageText, RefusedError, type Run } from '../run/run.ts'
+import type { StreamFeeder } from '../sse/body.ts'
+import { discover } from './discover.ts'
+import { dispatch } from './dispatch.ts'
+
+/** Methods of older revisions that this one does not have, or has in another form. */
+const REMOVED: ReadonlySet<string> = new Set(['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'subscriptions/listen'])
+const TASKS = 'tasks/'
+
+/** What a request of a client without sessions is handled with. */
+export interface ModernContext {
+  readonly client: ModernClient
+  readonly bridge: Bridge
+  /** Identity of the gateway, for results of several targets. */
+  readonly gateway: JsonObject
+}
+
+/** Handles one request of a client of the revision without sessions (mcp.md §13). Rejects with the error for the client. */
+export async function dispatchModern(run: Run, request: RpcRequest, context: ModernContext): Promise<Reply> {
+  const { exchange, config } = run
+  const { bridge, client, gateway } = context
+  const [sole] = config.targets
+  const id = run.idPrefix
+  const conversion: ModernConversion = {
+    method: request.method,
+    id,
+    clientId: request.id,
+    progressToken: progressTokenOf(request),
+    logLevel: client.logLevel,
+    server() {
+      const info = config.isMultiplexing || sole === undefined ? undefined : bridge.known(sole)?.['serverInfo']
+      return config.isMultiplexing ? gateway : (info as JsonObject | undefined)
+    },
+  }
+  let isAnswered = false
+  const onGone = (): void => {
+    if (!isAnswered) bridge.cancel(run)
+    isAnswered = true
+  }
+  const onAnswered = (): void => void (isAnswered = true)
+  try {
+    if (REMOVED.has(request.method) || request.method.startsWith(TASKS)) throw notFound(request.method)
+    if (request.method === 'server/discover') {
+      const result = { supportedVersions: SUPPORTED_VERSIONS, ...(await discover(run, bridge)) }
+      return streamOf([resultText(request.id, toModernResult(request.method, result, conversion.server()))])
+    }
+    exchange.onAbort(onGone)
+    const legacy = toLegacyRequest(request, id)
+    const reply = await dispatch(run, legacy, toText(legacy), { admit: undefined, version: String(gateway['version']) })
+    return await convertReply(run, reply, conversion, { onAnswered, onGone })
+  } catch (error) {
+    onAnswered()
+    throw toModernFailure(error)
+  }
+}
+
+const notFound = (method: string): McpFailure => McpFailure.rpc(METHOD_NOT_FOUND, `Method not found: ${method}`, { status: 404 })
+
+/** Statuses of targets that tell the client what to do. Others would make it conclude that the gateway speaks another revision. */
+const isPassed = ({ status }: ResponseHead): boolean => status === 401 || status === 403 || status === 429
+
+/** The error in the form of the revision: an unknown method is 404. */
+function toModernFailure(error: unknown): unknown {
+  if (error instanceof UpstreamRpcError) return new UpstreamRpcError({ ...error.rpc, error: toModernError(error.rpc['error']) })
+  if (error instanceof RefusedError && !isPassed(error.response)) return refusal(error.response, error.message)
+  if (!(error instanceof McpFailure)) return error
+  if (error.rpc?.code === METHOD_NOT_FOUND) return McpFailure.rpc(METHOD_NOT_FOUND, error.message, { status: 404, detail: error.detail })
+  // The client has no session that could be over: the gateway's own one could not be started.
+  if (error.rpc === undefined) return McpFailure.rpc(INTERNAL_ERROR, 'an upstream lost its session', { status: 500, detail: error.detail })
+  return error
+}
+
+function refusal({ status, body }: ResponseHead, detail = `an upstream responded with status ${status}`): McpFailure {
+  body?.cancel()
+  return McpFailure.rpc(INTERNAL_ERROR, `an upstream responded with status ${status}`, { status: 502, detail })
+}
+
+interface Listeners {
+  /** The response was passed to the client. */
+  readonly onAnswered: () => void
+  /** The client disconnected. */
+  readonly onGone: () => void
+}
+
+/** The reply of a target in the form of the revision. */
+async function convertReply(run: Run, reply: Reply, conversion: ModernConversion, { onAnswered, onGone }: Listeners): Promise<Reply> {
+  switch (reply.kind) {
+    case 'accepted':
+      return reply
+    case 'relay':
+      if (isPassed(reply.response)) return reply
+      throw refusal(reply.response)
+    case 'message': {
+      const message = parseUpstreamMessage(await readMessageText(run, reply.body))
+      const converted = message && toModernMessage(message, conversion)
+      if (converted === undefined) throw McpFailure.rpc(INTERNAL_ERROR, 'an upstream responded with no message', { status: 500 })
+      onAnswered()
+      return { kind: 'message', body: new BufferBody(toText(converted)) }
+    }
+    case 'stream': {
+      const feed = (out: EventOutput): StreamFeeder => {
+        const feeder = reply.feed(new ModernOutput(out, conversion, onAnswered))
+        return {
+          onPressure: (isBehind) => feeder.onPressure?.(isBehind),
+          onClose() {
+            onGone()
+            feeder.onClose?.()
+          },
+        }
+      }
+      return { kind: 'stream', feed }
+    }
+  }
+}
+
+/** Output of a stream whose messages are converted. Streams of the revision cannot be resumed, so events have no ids. */
+class ModernOutput implements EventOutput {
+  readonly isResumable = false
+  readonly #out: EventOutput
+  readonly #conversion: ModernConversion
+  readonly #onAnswered: () => void
+
+  constructor(out: EventOutput, conversion: ModernConversion, onAnswered: () => void) {
+    this.#out = out
+    this.#conversion = conversion
+    this.#onAnswered = onAnswered
+  }
+
+  write({ data }: { readonly data: string }): void {
+    this.send(data)
+  }
+
+  send(text: string): void {
+    const message = text === '' ? undefined : parseUpstreamMessage(text)
+    const converted = message && toModernMessage(message, this.#conversion)
+    if (converted === undefined) return
+    if (converted.method === undefined) this.#onAnswered()
+    this.#out.send(toText(converted))
+  }
+
+  end(): void {
+    this.#out.end()
+  }
+
+  fail(error: Error): void {
+    this.#out.fail(error)
+  }
+}

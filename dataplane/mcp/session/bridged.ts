@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import type { HeaderList } from '../../http/headers.ts'
+import type { JsonObject } from '../message/json.ts'
+import type { LinkState } from '../upstream/link.ts'
+import { newSession, type Session, type SessionLimits } from './sessions.ts'
+
+/** The gateway's session with one target, or its start. */
+export interface BridgedTarget {
+  /** Result of `initialize`; undefined before the first request and after the target lost the session. */
+  started: Promise<JsonObject> | undefined
+  /** Index of the level of log messages that the target was set to; undefined: none. */
+  logLevel: number | undefined
+}
+
+/** Sessions with targets on behalf of clients that have none (mcp.md §13.2). Requests of one user and client share them. */
+export interface BridgedSession extends Session {
+  readonly targets: ReadonlyMap<string, BridgedTarget>
+}
+
+/** What two requests must have in common to share sessions. */
+export interface Sharers {
+  /** Identifies the user; see `principal.ts`. */
+  readonly principal: string | undefined
+  /** Address of the client. */
+  readonly address: string
+  readonly headers: HeaderList
+  /** Everything about the client that targets learn at `initialize`. */
+  readonly client: JsonObject
+}
+
+/** Headers that differ between requests of one user. Any other one may be a credential. */
+const VOLATILE: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'baggage',
+  'cache-control',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'idempotency-key',
+  'last-event-id',
+  'mcp-method',
+  'mcp-name',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'pragma',
+  'priority',
+  'traceparent',
+  'tracestate',
+  'transfer-encoding',
+  'x-correlation-id',
+  'x-request-id',
+])
+const PARAMETER = 'mcp-param-'
+
+function keyOf({ principal, address, headers, client }: Sharers, names: readonly string[]): string {
+  const kept = [...headers].filter(([name]) => !VOLATILE.has(name) && !name.startsWith(PARAMETER))
+  // Addresses tell anonymous clients apart.
+  const user = principal === undefined ? { address } : { principal }
+  return createHash('sha256')
+    .update(JSON.stringify([names, user, kept, client]))
+    .digest('base64url')
+}
+
+/** A session that is not started with any target. */
+export function newBridgedSession(names: readonly string[], principal: string | undefined): BridgedSession {
+  const links = new Map(names.map((name): [string, LinkState] => [name, { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]))
+  const targets = new Map(names.map((name) => [name, { started: undefined, logLevel: undefined }]))
+  return { ...newSession({ links, principal }, 0), targets }
+}
+
+/** The bridged sessions of one backend in this process. */
+export class BridgedSessions {
+  readonly #limits: Pick<SessionLimits, 'idleMs' | 'sweepMs' | 'count'>
+  readonly #nowMs: () => number
+  /** By key, the most recently used last. */
+  readonly #live = new Map<string, BridgedSession>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(nowMs: () => number, limits: Pick<SessionLimits, 'idleMs' | 'sweepMs' | 'count'>) {
+    this.#nowMs = nowMs
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#live.size
+  }
+
+  /** The session for a request, with the targets of these names. */
+  open(sharers: Sharers, names: readonly string[]): BridgedSession {
+    const key = keyOf(sharers, names)
+    const session = this.#live.get(key) ?? newBridgedSession(names, sharers.principal)
+    session.usedAtMs = this.#nowMs()
+    this.#live.delete(key)
+    this.#live.set(key, session)
+    if (this.#live.size > this.#limits.count) this.#dropOldest()
+    this.#timer ??= setInterval(() => this.sweep(), this.#limits.sweepMs).unref()
+    return session
+  }
+
+  /** Drops idle sessions. */
+  sweep(): void {
+    const nowMs = this.#nowMs()
+    for (const [key, session] of this.#live) if (session.open === 0 && session.usedAtMs + this.#limits.idleMs <= nowMs) this.#drop(key, session)
+    if (this.#live.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    for (const [key, session] of this.#live) this.#drop(key, session)
+  }
+
+  #dropOldest(): void {
+    for (const [key, session] of this.#live) if (session.open === 0) return this.#drop(key, session)
+  }
+
+  #drop(key: string, { connections }: BridgedSession): void {
+    this.#live.delete(key)
+    for (const connection of connections.values()) connection.close()
+  }
+}
