@@ -114,6 +114,12 @@ export const policyMessages = {
       'The source is not TypeScript or JavaScript, or uses syntax that needs a transformation, such as enums. Data planes keep the last version that they loaded.',
     fix: 'Correct the line that the message names.',
   },
+  PX1323: {
+    title: 'two tools of an MCP backend have one name for clients',
+    cause:
+      'Two entries of `tools.overrides` have the same `rename`, or one has the name of another tool. A call could not be routed, so neither tool is offered.',
+    fix: 'Rename one of the tools to another name.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -48,7 +48,7 @@ export const navigation: readonly Group[] = [
   },
   {
     text: 'MCP traffic',
-    pages: [guide('MCP servers', 'mcp'), guide('MCP authentication', 'mcp-authentication')],
+    pages: [guide('MCP servers', 'mcp'), guide('MCP tools', 'mcp-tools'), guide('MCP authentication', 'mcp-authentication')],
   },
   {
     text: 'Kubernetes',

@@ -43,6 +43,7 @@ import type {
   ProviderD,
   ProviderE,
   ProviderF,
+  McpTools,
   DynamicForwardProxyBackend,
   CloudBackend,
   ShortString,
@@ -107,6 +108,9 @@ export type {
   ProviderD,
   ProviderE,
   ProviderF,
+  McpTools,
+  McpToolOverride,
+  McpFixedArgument,
   DynamicForwardProxyBackend,
   Destination,
   CloudBackend,
@@ -979,6 +983,10 @@ export interface MCPBackend {
    * Whether names get the name of the target as prefix. Conditional: if there is more than one target. Never: names that several targets offer are omitted. Default: "Conditional".
    */
   prefixMode?: 'Conditional' | 'Always' | 'Never'
+  /**
+   * Portable: clients see names of tools of at most 64 letters, digits, `_` and `-`, which all LLM APIs accept. Other names have `_` for other characters and end with a digest. Default: Unchanged.
+   */
+  toolNames?: 'Unchanged' | 'Portable'
 }
 /**
  * One or more MCP servers: exactly one of selector, static.
@@ -990,6 +998,7 @@ export interface McpTargetSelector {
   name: SectionName
   selector?: ResolvedMcpTargets
   static?: McpTarget
+  tools?: McpTools
 }
 /**
  * One MCP server at a fixed address. For Services in the cluster prefer selector.
@@ -2386,6 +2395,10 @@ export interface ShortMCP {
    * Whether clients have sessions. Default: Stateful.
    */
   sessionRouting?: 'Stateful' | 'Stateless'
+  /**
+   * Portable: names of tools have at most 64 letters, digits, `_` and `-`. Default: Unchanged.
+   */
+  toolNames?: 'Unchanged' | 'Portable'
   [k: string]: unknown
 }
 /**
@@ -2404,6 +2417,7 @@ export interface ShortMCPServer {
    * Sent as `Authorization: Bearer`.
    */
   apiKey?: string
+  tools?: McpTools
   /**
    * Policies of this server.
    */

@@ -2182,6 +2182,10 @@ export interface MCPBackend {
    * Whether names get the name of the target as prefix. Conditional: if there is more than one target. Never: names that several targets offer are omitted. Default: "Conditional".
    */
   prefixMode?: 'Conditional' | 'Always' | 'Never'
+  /**
+   * Portable: clients see names of tools of at most 64 letters, digits, `_` and `-`, which all LLM APIs accept. Other names have `_` for other characters and end with a digest. Default: Unchanged.
+   */
+  toolNames?: 'Unchanged' | 'Portable'
 }
 /**
  * One or more MCP servers: exactly one of selector, static.
@@ -2193,6 +2197,7 @@ export interface McpTargetSelector {
   name: SectionName
   selector?: McpSelector
   static?: McpTarget
+  tools?: McpTools
 }
 /**
  * Selects Services; their ports with appProtocol `proxy.dev/mcp` or `proxy.dev/mcp-sse` become targets. Policies for one of them: a ProxyPolicy that targets the Service.
@@ -2231,6 +2236,79 @@ export interface McpTarget {
    * Policies for this target; they take precedence over those of the backend and of ProxyPolicies.
    */
   policies?: BackendWithMCP
+}
+/**
+ * Which tools of a server clients see, and how. Authorization rules, logs and metrics have the names of the server.
+ */
+export interface McpTools {
+  /**
+   * Only these tools are offered. Default: all.
+   *
+   * @minItems 1
+   * @maxItems 128
+   *
+   * Items: Name of a tool as the server has it; `*` stands for any characters.
+   */
+  include?: string[]
+  /**
+   * These tools are not offered; stronger than include.
+   *
+   * @minItems 1
+   * @maxItems 128
+   *
+   * Items: Name of a tool as the server has it; `*` stands for any characters.
+   */
+  exclude?: string[]
+  /**
+   * Changes of single tools.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  overrides?: McpToolOverride[]
+}
+/**
+ * How clients see one tool.
+ */
+export interface McpToolOverride {
+  /**
+   * Name as the server has it, without the prefix of the target.
+   */
+  name: string
+  /**
+   * Name for clients; the prefix of the target is added to it. A tool of the server with this name is not offered.
+   */
+  rename?: string
+  /**
+   * Description for clients.
+   */
+  description?: string
+  /**
+   * Arguments that the gateway sets. Clients do not see them; values that clients send are replaced.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  arguments?: McpFixedArgument[]
+}
+/**
+ * An argument with a fixed value: exactly one of value, expression.
+ */
+export interface McpFixedArgument {
+  /**
+   * Name of the argument.
+   */
+  name: string
+  /**
+   * Value: any JSON but null.
+   */
+  value?: {
+    [k: string]: unknown
+  }
+  /**
+   * Value, computed from the request, for example `jwt.sub`. If it fails, so does the call.
+   */
+  expression?: CELExpression
 }
 /**
  * One fixed destination.

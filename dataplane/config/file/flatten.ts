@@ -1,5 +1,6 @@
 import type { MessageCode } from '#api/messages/code.ts'
 import { parseDuration, parseTimeout } from '#api/duration.ts'
+import { findToolClashes } from '#api/tool-clashes.ts'
 import type {
   Backend,
   BackendFull,
@@ -249,6 +250,8 @@ class Flattener {
     else if (message.kind !== 'bind')
       this.#report(path, `the ${message.kind} ${message.message.key} exists already, as ${this.#format(other)}; give one another name`)
     this.#messages.push(message)
+    if (message.kind !== 'backend' || message.message.mcp === undefined) return
+    for (const clash of findToolClashes(message.message.mcp)) this.#report([...path, 'mcp', ...clash.path], clash.message, 'PX1323')
   }
 
   #keyOf(name: string): string {

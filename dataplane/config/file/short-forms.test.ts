@@ -103,6 +103,17 @@ mcp: { port: 3001, prefixMode: Always, failureMode: FailOpen, sessionRouting: St
     })
   })
 
+  test('accept a selection of tools and portable names', async () => {
+    const messages = await load(`mcp: { toolNames: Portable, a: { url: 'http://localhost:9000/mcp', tools: { include: [x] } } }`)
+    expect(backendOf(messages, 'default/mcp')?.mcp).toMatchObject({ toolNames: 'Portable', targets: [{ name: 'a', tools: { include: ['x'] } }] })
+  })
+
+  test('reject two tools with one name for clients', async () => {
+    const overrides = '[{ name: x, rename: z }, { name: y, rename: z }]'
+    const reported = load(`mcp: { a: { url: 'http://localhost:9000/mcp', tools: { overrides: ${overrides} } } }`)
+    await expect(reported).rejects.toThrow('tools x of target a and y of target a are both z for clients')
+  })
+
   test('keep a limit of bodies that the file sets', async () => {
     const limit = (messages: readonly ConfigMessage[]): unknown[] =>
       messages.flatMap((one) => (one.kind === 'policy' ? (one.message.frontend?.http?.maxBufferSize ?? []) : []))

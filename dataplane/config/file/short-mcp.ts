@@ -10,7 +10,7 @@ const serverName = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
 /** Expands the section `mcp`: one listener with one MCP backend, whose targets are the servers. */
 export function expandMcp(section: ShortMCP): Expansion {
-  const { port = MCP_PORT, addresses, tls, policies, prefixMode, failureMode, sessionRouting, ...others } = section
+  const { port = MCP_PORT, addresses, tls, policies, prefixMode, failureMode, sessionRouting, toolNames, ...others } = section
   const problems: SchemaProblem[] = []
   const report = (path: Path, text: string): void => void problems.push({ path, text, code: 'PX3008' })
   const targets = Object.entries(others as Record<string, ShortMCPServer>).flatMap(([name, server]) => expandServer(name, server, report) ?? [])
@@ -36,6 +36,7 @@ export function expandMcp(section: ShortMCP): Expansion {
             sessionRouting: sessionRouting ?? 'Stateful',
             failureMode: failureMode ?? 'FailClosed',
             prefixMode: prefixMode ?? 'Conditional',
+            ...(toolNames && { toolNames }),
           },
         },
       },
@@ -64,6 +65,7 @@ function expandServer(name: string, server: ShortMCPServer, report: (path: Path,
   const defaultPath = server.protocol === 'SSE' ? '/sse' : '/mcp'
   return {
     name,
+    ...(server.tools && { tools: server.tools }),
     static: {
       host: url.host,
       port: url.port,

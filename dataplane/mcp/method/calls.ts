@@ -1,7 +1,7 @@
 import type { Item, ItemKind } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
-import { findOwner } from './lists.ts'
+import { findOwner, findPortable } from './lists.ts'
 import { recordAdmitted, recordItem } from '../record/log.ts'
 import { fold, prefixContent, splitName, splitUri, withPrefixedUri, type Addressed } from '../message/names.ts'
 import type { Reply } from '../message/reply.ts'
@@ -18,11 +18,20 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   const name = textParam(request, 'name')
   const found = await resolveName(run, kind, name)
   if (kind === 'tool' && run.config.hasRules) rejectVariants(request.params ?? {}, 'arguments')
-  const target = admit(run, kind, found, name, kind === 'tool' ? request.params?.['arguments'] : undefined)
+  const args = kind === 'tool' ? argumentsOf(run, found, request) : undefined
+  const target = admit(run, kind, found, name, args)
   const change: ChangeAnswer | undefined = run.config.naming.prefixesUris
     ? (message) => prefixResult(target, message, kind === 'tool' ? 'content' : 'messages')
     : undefined
-  return callOne(run, target, request, rewritten(run, request, text, { name: found?.name ?? name }), { name: found?.name ?? name, change })
+  const params = { name: found?.name ?? name, ...(args === undefined ? {} : { arguments: args }) }
+  return callOne(run, target, request, rewritten(run, request, text, params), { name: found?.name ?? name, change })
+}
+
+/** The arguments of a tool call as the target receives them. */
+function argumentsOf({ config, exchange }: Run, found: Addressed | undefined, { params }: RpcRequest): unknown {
+  const tools = found && config.targetOf.get(found.target)?.tools
+  const given = params?.['arguments']
+  return tools === undefined || found === undefined ? given : tools.argumentsOf(found.name, given, exchange)
 }
 
 /** Handles resources/read, subscribe and unsubscribe. */
@@ -52,8 +61,22 @@ export async function complete(run: Run, request: RpcRequest, text: string): Pro
   return callOne(run, target, request, rewritten(run, request, text, change))
 }
 
+/** The target of a tool or prompt, and its name there. */
 async function resolveName(run: Run, kind: NamedKind, name: string): Promise<Addressed | undefined> {
-  const { naming, targets } = run.config
+  const found = await resolveShown(run, kind, name)
+  const tools = kind === 'tool' && found !== undefined ? run.config.targetOf.get(found.target)?.tools : undefined
+  if (tools === undefined || found === undefined) return found
+  const serverName = tools.serverName(found.name)
+  return serverName === undefined ? undefined : { target: found.target, name: serverName }
+}
+
+/** The target of a tool or prompt, and its name for clients without prefix. */
+async function resolveShown(run: Run, kind: NamedKind, name: string): Promise<Addressed | undefined> {
+  const { naming, targets, portable } = run.config
+  if (kind === 'tool' && portable !== undefined) {
+    const found = await findPortable(run, name)
+    if (found !== undefined) return found ?? undefined
+  }
   if (naming.prefixesNames) return splitName(name)
   if (naming.looksUp) return findOwner(run, kind, name)
   const [sole] = targets
@@ -95,7 +118,7 @@ function rejectVariants(object: JsonObject, member: string): void {
 
 /** The request as the target receives it. If rules checked it, it is serialized again, so that the target reads what they read. */
 function rewritten({ config }: Run, request: RpcRequest, text: string, change: JsonObject): string {
-  if (!config.hasRules && !config.naming.prefixesNames && !config.naming.prefixesUris) return text
+  if (!config.hasRules && config.portable === undefined && !config.naming.prefixesNames && !config.naming.prefixesUris) return text
   return toText({ ...request, params: { ...request.params, ...change } })
 }
 

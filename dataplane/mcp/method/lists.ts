@@ -42,7 +42,10 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
   const [sole] = config.targets
   if (!config.isMultiplexing && sole !== undefined) {
     const isChanged =
-      config.rules !== undefined || sole.rules !== undefined || (shape.key === 'name' ? config.naming.prefixesNames : config.naming.prefixesUris)
+      config.rules !== undefined ||
+      sole.rules !== undefined ||
+      (shape.kind === 'tool' && (sole.tools !== undefined || config.portable !== undefined)) ||
+      (shape.key === 'name' ? config.naming.prefixesNames : config.naming.prefixesUris)
     const change = (message: RpcMessage): RpcMessage =>
       message.error === undefined
         ? { ...message, result: { ...(message.result as JsonObject), [shape.member]: showItems(run, sole, shape, itemsOf(sole, shape, message)) } }
@@ -74,7 +77,8 @@ interface Shown {
   readonly text: string
 }
 
-const isLookedUp = ({ config }: Run, { key }: ListShape): boolean => config.naming.looksUp && key === 'name'
+const isLookedUp = ({ config }: Run, { key, kind }: ListShape): boolean =>
+  (config.naming.looksUp && key === 'name') || (config.portable !== undefined && kind === 'tool')
 
 /** Items as JSON without the brackets of the array. */
 const itemsText = (items: readonly JsonObject[]): string => JSON.stringify(items).slice(1, -1)
@@ -121,17 +125,26 @@ function itemsOf(target: Target, { method, member, key }: ListShape, { result }:
 }
 
 /** The items that the client may use, with the names that it sees. */
-function showItems({ config: { naming }, judge, onListed }: Run, target: Target, { kind, key }: ListShape, items: readonly JsonObject[]): JsonObject[] {
+function showItems({ config, judge, onListed }: Run, target: Target, { kind, key }: ListShape, items: readonly JsonObject[]): JsonObject[] {
   const shown: JsonObject[] = []
   for (const item of items) {
     const name = item[key] as string
+    const selected = kind === 'tool' && target.tools !== undefined ? target.tools.show(item, name) : item
+    if (selected === undefined) continue
     const judged: Item = { kind, target: target.name, name }
     if (!judge(judged, target.rules)) continue
     onListed?.(judged)
-    if (key === 'name' ? !naming.prefixesNames : !naming.prefixesUris) shown.push(item)
-    else shown.push({ ...item, [key]: key === 'name' ? prefixName(target.name, name) : prefixUri(target.name, name) })
+    const own = selected[key] as string
+    const seen = key === 'name' ? shownName(config, target, kind, own) : config.naming.prefixesUris ? prefixUri(target.name, own) : own
+    shown.push(seen === own ? selected : { ...selected, [key]: seen })
   }
   return shown
+}
+
+/** The name for clients of a tool or prompt. `own` is the name without prefix. */
+function shownName({ naming, portable }: Run['config'], target: Target, kind: ItemKind, own: string): string {
+  const full = naming.prefixesNames ? prefixName(target.name, own) : own
+  return kind === 'tool' && portable !== undefined ? portable.nameOf(full, { target: target.name, name: own }) : full
 }
 
 /** Removes names that two targets offer: a call could not be routed. */
@@ -153,34 +166,65 @@ export async function findOwner(run: Run, kind: 'tool' | 'prompt', name: string)
   const key = `${kind} ${name}`
   let owners = session.owners.get(key)
   if (owners === undefined) {
-    owners = await findOwners(run, kind, name)
+    owners = (await readLists(run, kind))
+      .filter(({ target, items }) => items.some((item) => ownName(target, kind, item) === name))
+      .map(({ target }) => target.name)
     if (session.owners.size >= MAX_OWNERS) session.owners.clear()
     if (owners.length > 0) session.owners.set(key, owners)
   }
-  const [owner, rival] = owners.filter((target) => run.judge({ kind, target, name }, config.targetOf.get(target)?.rules))
+  const [owner, rival] = owners.filter((found) => {
+    const target = config.targetOf.get(found)
+    const serverName = kind === 'tool' && target?.tools !== undefined ? target.tools.serverName(name) : name
+    return serverName !== undefined && run.judge({ kind, target: found, name: serverName }, target?.rules)
+  })
   if (rival !== undefined) throw McpFailure.rpc(INVALID_PARAMS, `${kind} ${name} is served by multiple targets`)
   return owner === undefined ? undefined : { target: owner, name }
 }
 
 const MAX_OWNERS = 1000
 
-/** Names of the targets that offer the item. */
-async function findOwners(run: Run, kind: 'tool' | 'prompt', name: string): Promise<string[]> {
+/** The tool of a name with a digest (mcp.md §4.6). If no list had it yet, lists are read. `null` if two tools have the name. */
+export async function findPortable(run: Run, name: string): Promise<Addressed | null | undefined> {
+  const { config } = run
+  const { portable } = config
+  if (portable?.mayHaveDigest(name) !== true) return undefined
+  const known = portable.find(name)
+  if (known !== undefined) return known
+  for (const { target, items } of await readLists(run, 'tool'))
+    for (const item of items) {
+      const own = ownName(target, 'tool', item)
+      if (own !== undefined) shownName(config, target, 'tool', own)
+    }
+  return portable.find(name)
+}
+
+/** Name without prefix for clients; undefined if the tool is not offered. */
+function ownName({ tools }: Target, kind: 'tool' | 'prompt', item: JsonObject): string | undefined {
+  const name = item['name'] as string
+  return kind === 'tool' && tools !== undefined ? tools.shownName(name) : name
+}
+
+/** The items of a target. */
+interface TargetItems {
+  readonly target: Target
+  readonly items: readonly JsonObject[]
+}
+
+/** Reads the lists of all targets, as the targets return them. Errors of targets that may be missing are ignored. */
+async function readLists(run: Run, kind: 'tool' | 'prompt'): Promise<TargetItems[]> {
   const { config } = run
   const shape = shapes[listOf[kind]]
   if (shape === undefined) return []
   const id = `${run.idPrefix}_owner`
   const request: RpcRequest = { jsonrpc: '2.0', id, method: shape.method }
   const flow = new Flow()
-  const offers = await Promise.all(
-    config.targets.map(async (target) => {
+  return Promise.all(
+    config.targets.map(async (target): Promise<TargetItems> => {
       const read = async (): Promise<JsonObject[]> => {
         const first = await readAnswer(run, target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
         return drain(run, target, request, shape, first, ignore, flow)
       }
-      const items = await (config.isFailOpen || !mayOffer(run, target, shape.offer) ? read().catch(() => []) : read())
-      return items.some((item) => item['name'] === name)
+      return { target, items: await (config.isFailOpen || !mayOffer(run, target, shape.offer) ? read().catch(() => []) : read()) }
     }),
   )
-  return config.targets.filter((_, index) => offers[index] === true).map((target) => target.name)
 }

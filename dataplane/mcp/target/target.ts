@@ -1,10 +1,12 @@
-import type { BackendFull, McpTarget, MCPBackend, ResolvedMcpTargets } from '#gen/config/types.ts'
+import type { BackendFull, McpTarget, McpTargetSelector, MCPBackend, ResolvedMcpTargets } from '#gen/config/types.ts'
 import { mergeBackend } from '../../config/merge.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { compileMcpAuthentication, type McpAuthentication } from '../auth/index.ts'
 import { compileItemRules, type ItemRules } from './authorize.ts'
 import type { Naming } from '../message/names.ts'
+import { PortableNames } from '../tools/portable.ts'
+import { compileToolView, type ToolView } from '../tools/view.ts'
 
 type TargetProtocol = 'StreamableHTTP' | 'SSE'
 
@@ -18,6 +20,8 @@ export interface Target {
   readonly isPinned: boolean
   /** Rules of this target only. */
   readonly rules: ItemRules | undefined
+  /** Selection and changes of its tools. */
+  readonly tools: ToolView | undefined
 }
 
 /** One version of an MCP backend's config, compiled. */
@@ -34,7 +38,9 @@ export interface McpConfig {
   readonly isFailOpen: boolean
   /** Rules of the backend, from all levels. */
   readonly rules: ItemRules | undefined
-  /** The backend or one of its targets has rules. */
+  /** Names of tools for LLM APIs; undefined if names are unchanged. */
+  readonly portable: PortableNames | undefined
+  /** The backend or one of its targets restricts items: it has rules, or a selection of tools. */
   readonly hasRules: boolean
   /** Runs before everything else. Taken from the most specific level only. */
   readonly authentication: McpAuthentication | undefined
@@ -51,8 +57,8 @@ export function compileMcp(config: ServiceConfig): McpConfig {
   const { key, mcp } = config.backend
   const targets = (mcp?.targets ?? []).flatMap((entry) =>
     entry.static === undefined
-      ? (entry.selector?.targets ?? []).map((found) => selectedTarget(config, entry.name, found))
-      : [staticTarget(config, entry.name, entry.static)],
+      ? (entry.selector?.targets ?? []).map((found) => selectedTarget(config, entry, found))
+      : [staticTarget(config, entry, entry.static)],
   )
   const rules = compileItemRules(sectionsOf(config), config.state)
   return {
@@ -64,7 +70,8 @@ export function compileMcp(config: ServiceConfig): McpConfig {
     isStateful: mcp?.sessionRouting !== 'Stateless',
     isFailOpen: mcp?.failureMode === 'FailOpen',
     rules,
-    hasRules: rules !== undefined || targets.some((target) => target.rules !== undefined),
+    portable: mcp?.toolNames === 'Portable' ? new PortableNames() : undefined,
+    hasRules: rules !== undefined || targets.some((target) => target.rules !== undefined || target.tools !== undefined),
     authentication: authenticationOf(config),
     broken: problemOf(config, targets),
   }
@@ -94,7 +101,10 @@ function pathOf(path: string | undefined, protocol: TargetProtocol): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
-function staticTarget(config: ServiceConfig, name: string, { host, port, path, protocol = 'StreamableHTTP', policies }: McpTarget): Target {
+const toolsOf = ({ tools }: McpTargetSelector): ToolView | undefined => tools && compileToolView(tools)
+
+function staticTarget(config: ServiceConfig, entry: McpTargetSelector, { host, port, path, protocol = 'StreamableHTTP', policies }: McpTarget): Target {
+  const { name } = entry
   const { backend, outer, destinations, sectionsOf: attachedTo, state } = config
   const inline: BackendFull | undefined = backend.policies === undefined && policies === undefined ? undefined : { ...backend.policies, ...policies }
   return {
@@ -104,6 +114,7 @@ function staticTarget(config: ServiceConfig, name: string, { host, port, path, p
     destination: destinations.forPart({ backend: backend.key, section: name, host, port, inline, outer, isTlsDefault: false }),
     isPinned: false,
     rules: compileItemRules([...attachedTo(name), ...(policies === undefined ? [] : [policies])], state),
+    tools: toolsOf(entry),
   }
 }
 
@@ -111,16 +122,21 @@ function staticTarget(config: ServiceConfig, name: string, { host, port, path, p
  * Policies of the Service override those of the backend, so that one of several targets can differ. A policy on the selector's entry
  * (`sectionName`) applies to all targets that the selector found.
  */
-function selectedTarget(config: ServiceConfig, entry: string, { name, service, port, path, protocol }: ResolvedMcpTargets['targets'][number]): Target {
+function selectedTarget(
+  config: ServiceConfig,
+  entry: McpTargetSelector,
+  { name, service, port, path, protocol }: ResolvedMcpTargets['targets'][number],
+): Target {
   const { backend, sections, sectionsOf: attachedTo, destinations, state } = config
-  const weaker = mergeBackend([...sections, ...attachedTo(entry), ...(backend.policies === undefined ? [] : [backend.policies])])
+  const weaker = mergeBackend([...sections, ...attachedTo(entry.name), ...(backend.policies === undefined ? [] : [backend.policies])])
   return {
     name,
     protocol,
     path: pathOf(path, protocol),
     destination: destinations.forServicePart(service, port, weaker),
     isPinned: true,
-    rules: compileItemRules(attachedTo(entry), state),
+    rules: compileItemRules(attachedTo(entry.name), state),
+    tools: toolsOf(entry),
   }
 }
 

@@ -1,4 +1,5 @@
 import { withCode } from '#api/messages/code.ts'
+import { findToolClashes } from '#api/tool-clashes.ts'
 import { GROUP } from '#api/names.ts'
 import type { Backend } from '#gen/config/types.ts'
 import type { ProxyBackend } from '../../source/objects.ts'
@@ -57,6 +58,9 @@ export function backendStatus(state: BackendState, warnings: readonly string[] =
   const partial = [
     ...resolved.errors.filter(isPartial).map(textOf),
     ...findOwnAuthentication(backend.spec.mcp?.targets ?? []).map((message) => withCode(message, 'PX1314')),
+    ...(backend.spec.mcp === undefined ? [] : findToolClashes(backend.spec.mcp)).map(({ path, message }) =>
+      withCode(`mcp.${path.join('.')}: ${message}`, 'PX1323'),
+    ),
   ]
   const failure =
     problems.length > 0 ? { reason: 'TranslationError' as const, message: `failed to translate backend: ${[...problems, ...partial].join('; ')}` } : undefined

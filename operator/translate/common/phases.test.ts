@@ -51,6 +51,7 @@ describe('where expressions are evaluated', () => {
       'HeaderTransformation.value',
       'Health.unhealthyCondition',
       'LocalRateLimit.key',
+      'McpFixedArgument.expression',
       'RateLimitDescriptorEntry.expression',
       'ResourceAdd.expression',
       'Tracing.clientSampling',

@@ -11,6 +11,7 @@ import {
   repeat,
   REQUIRED,
   service,
+  SHORT,
   SMALL,
   some,
   text,
@@ -27,6 +28,53 @@ const authentication = (more: object) => section({ authentication: { jwks, ...mo
 const at = 'spec.mcp.targets'
 const authAt = 'spec.backend.mcp.authentication'
 const rules = { policy: { matchExpressions: ['mcp.tool.name == "echo"'] } }
+
+const withTools = (tools: object) => mcp(target('a', { static: fixed, tools }))
+const override = (more: object) => withTools({ overrides: [{ name: 'x', ...more }] })
+const toolsAt = `${at}[0].tools`
+const overrideAt = `${toolsAt}.overrides[0]`
+
+const toolRows: Row[] = [
+  [
+    'a selection and changes of tools',
+    withTools({
+      include: ['get_*'],
+      exclude: ['*b'],
+      overrides: [
+        {
+          name: 'x',
+          rename: 'y.z',
+          description: 'd',
+          arguments: [
+            { name: 'a', value: { b: [1] } },
+            { name: 'c', expression: 'jwt.sub' },
+          ],
+        },
+      ],
+    }),
+  ],
+  ['tools of a selector', mcp(target('a', { selector: { services: {} }, tools: { include: ['x'] } }))],
+  ['an empty tools section', withTools({}), toolsAt, some('include', 'exclude', 'overrides')],
+  ['tools with an empty pattern', withTools({ include: [''] }), `${toolsAt}.include[0]`, SHORT],
+  ['tools with 129 patterns', withTools({ exclude: repeat(129, (i) => `t${i}`) }), `${toolsAt}.exclude`, MANY],
+  ['one pattern twice', withTools({ include: ['x', 'x'] }), `${toolsAt}.include[1]`, DUPLICATE],
+  [
+    'two overrides of one tool',
+    withTools({
+      overrides: [
+        { name: 'x', rename: 'y' },
+        { name: 'x', rename: 'z' },
+      ],
+    }),
+    `${toolsAt}.overrides[1]`,
+    DUPLICATE,
+  ],
+  ['an override without change', override({}), overrideAt, some('rename', 'description', 'arguments')],
+  ['a tool renamed to a name with a blank', override({ rename: 'a b' }), `${overrideAt}.rename`, PATTERN],
+  ['a tool renamed to 129 characters', override({ rename: text(129) }), `${overrideAt}.rename`, LONG],
+  ['a fixed argument without value', override({ arguments: [{ name: 'a' }] }), `${overrideAt}.arguments[0]`, one('value', 'expression')],
+  ['a fixed argument with both', override({ arguments: [{ name: 'a', value: 1, expression: '1' }] }), `${overrideAt}.arguments[0]`, one('value', 'expression')],
+]
 
 export const mcpRows: Row[] = [
   ['a static target', mcp(target('a', { static: { ...fixed, path: '/mcp', protocol: 'SSE', policies: { mcp: { authorization: rules }, tls: {} } } }))],
@@ -67,6 +115,9 @@ export const mcpRows: Row[] = [
   ['an unknown failureMode', backend({ mcp: { targets: [target('a')], failureMode: 'Open' } }), 'spec.mcp.failureMode', UNSUPPORTED],
   ...['Conditional', 'Always', 'Never'].map((prefixMode): Row => [`prefixMode ${prefixMode}`, backend({ mcp: { targets: [target('a')], prefixMode } })]),
   ['an unknown prefixMode', backend({ mcp: { targets: [target('a')], prefixMode: 'Sometimes' } }), 'spec.mcp.prefixMode', UNSUPPORTED],
+  ['portable names of tools', backend({ mcp: { targets: [target('a')], toolNames: 'Portable' } })],
+  ['an unknown toolNames', backend({ mcp: { targets: [target('a')], toolNames: 'Short' } }), 'spec.mcp.toolNames', UNSUPPORTED],
+  ...toolRows,
   ['mcp policies on an mcp backend', backend({ mcp: { targets: [target('a')] }, policies: { mcp: { authorization: rules } } })],
   [
     'ai policies on an mcp backend',
