@@ -4,8 +4,8 @@ import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { CallToolRequestSchema, EmptyResultSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { logFieldsOf } from '../testing/log-fields.ts'
 import { staticTarget, type GatewayConfig, type McpGateway } from './testing/gateway.ts'
-import { MODERN, modernCall, modernHeaders, sendModern } from './testing/modern.ts'
-import { send, TestBed, until, type RawAnswer } from './testing/test-bed.ts'
+import { MODERN, modernCall, modernHeaders } from './testing/modern.ts'
+import { send, sendModern, TestBed, until, type RawAnswer } from './testing/test-bed.ts'
 
 let bed: TestBed
 beforeEach(() => void (bed = new TestBed()))
@@ -130,8 +130,8 @@ describe('a client without sessions and servers with sessions (mcp.md §13.2)', 
         _meta: { [SERVER]: { name: 'test', version: '1' } },
       },
     })
-    expect(one.log()).toEqual(['initialize', 'notifications/initialized'])
-    expect(one.received[0]?.body?.params).toEqual({ protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } })
+    expect(one.log()).toEqual(['server/discover', 'initialize', 'notifications/initialized'])
+    expect(one.received[1]?.body?.params).toEqual({ protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } })
   })
 
   test('server/discover describes several servers as one', async () => {
@@ -154,8 +154,8 @@ describe('a client without sessions and servers with sessions (mcp.md §13.2)', 
       result: { content: text('one: x'), resultType: 'complete', _meta: { [SERVER]: { name: 'test', version: '1' } } },
     })
     await sendModern(url, 'tools/list', {}, { headers: { 'mcp-session-id': 'foreign' } })
-    expect(one.log()).toEqual(['initialize', 'notifications/initialized', 'tools/call', 'tools/list'])
-    const [, , call, list] = one.received
+    expect(one.log()).toEqual(['server/discover', 'initialize', 'notifications/initialized', 'tools/call', 'tools/list'])
+    const [, , , call, list] = one.received
     expect([call?.headers['mcp-protocol-version'], call?.headers['mcp-name'], call?.body?.params]).toEqual([
       '2025-11-25',
       'echo',
@@ -202,7 +202,7 @@ describe('a client without sessions and servers with sessions (mcp.md §13.2)', 
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)], sessionRouting: 'Stateless' } })
     expect((await sendModern(url, 'tools/call', { name: 'echo' })).json.result?.['content']).toEqual(text('one: '))
     await until('the end of the session', () => one.log().at(-1) === 'DELETE')
-    expect(one.log()).toEqual(['initialize', 'notifications/initialized', 'tools/call', 'DELETE'])
+    expect(one.log()).toEqual(['server/discover', 'initialize', 'notifications/initialized', 'tools/call', 'DELETE'])
   })
 
   test.each<[string, Record<string, string>, Record<string, unknown>, number]>([
@@ -234,7 +234,7 @@ describe('a client without sessions and servers with sessions (mcp.md §13.2)', 
     await sendModern(url, 'tools/call', { name: 'x' })
     isForgotten = true
     expect((await sendModern(url, 'tools/call', { name: 'x' })).json.result?.['content']).toEqual([])
-    expect(log.slice(3)).toEqual(['tools/call', 'initialize', 'notifications/initialized', 'tools/call'])
+    expect(log.slice(4)).toEqual(['tools/call', 'server/discover', 'initialize', 'notifications/initialized', 'tools/call'])
   })
 
   test('a server of the older transport that closed its stream is connected to again', async () => {

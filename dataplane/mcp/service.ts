@@ -25,6 +25,7 @@ import { endLinks, toFailure, type Run } from './run/run.ts'
 import { BridgedSessions, newBridgedSession, type BridgedSession } from './session/bridged.ts'
 import type { SessionKeys } from './session/codec.ts'
 import { principalOf } from './session/principal.ts'
+import { Revisions } from './session/revisions.ts'
 import type { SessionSharing } from './session/sharing.ts'
 import { defaultLimits, newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
 import { prepareStateless } from './method/stateless.ts'
@@ -60,6 +61,7 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
           sessions: new Sessions(key, options.keys, config.state.monotonicMs, options.limits, options.sharing),
           legacy: new LegacyClients(options.sharing),
           bridged: new BridgedSessions(config.state.monotonicMs, options.limits ?? defaultLimits),
+          revisions: new Revisions(),
           users: 0,
         }),
       )
@@ -78,6 +80,7 @@ interface SharedState {
   readonly sessions: Sessions
   readonly legacy: LegacyClients
   readonly bridged: BridgedSessions
+  readonly revisions: Revisions
   users: number
 }
 
@@ -152,7 +155,7 @@ class McpService implements BackendService {
     const bytes = await readMessage(exchange, plan)
     const received = (seen.message = await runWhileConnected(parseClientMessage(bytes, config.hasRules, exchange.jsonLimits), exchange))
     recordMessage(exchange, received)
-    if (checkVersion(headers, received)) return this.#postModern(exchange, plan, config, received)
+    if (checkVersion(headers, received)) return this.#postModern(exchange, plan, config, received, bytes)
     const { message, text } = withTrace(received, headers) ?? { message: received, text: bytes.toString() }
     const isInitialize = message.method === 'initialize' && isRequest(message)
     const isNew = !config.isStateful || isInitialize
@@ -170,7 +173,7 @@ class McpService implements BackendService {
   }
 
   /** Handles a message of the revision without sessions (mcp.md §13). */
-  async #postModern(exchange: Exchange, plan: CallPlan, config: McpConfig, message: RpcMessage): Promise<ResponseHead> {
+  async #postModern(exchange: Exchange, plan: CallPlan, config: McpConfig, message: RpcMessage, bytes: Buffer): Promise<ResponseHead> {
     const { headers } = exchange.request
     if (isResponse(message)) throw McpFailure.rpc(INVALID_REQUEST, 'responses are not accepted: send a request with params.inputResponses', { status: 400 })
     const names = config.targets.map(({ name }) => name)
@@ -179,14 +182,14 @@ class McpService implements BackendService {
     // Clients cancel requests by closing their connection, so no notification has an effect.
     if (!isRequest(message)) return this.#respond(statelessRun(newBridgedSession(names, undefined)), Promise.resolve({ kind: 'accepted' }), message)
     const client = readModernClient(headers, message)
-    const request = withTrace(message, headers)?.message ?? message
+    const { message: request, text } = withTrace(message, headers) ?? { message, text: bytes.toString() }
     const principal = principalOf(exchange)
     const sharers = { principal, address: exchange.connection.remoteAddress, headers, client: { info: client.info, capabilities: client.capabilities } }
     const session = config.isStateful ? this.#shared.bridged.open(sharers, names) : newBridgedSession(names, principal)
     session.owners.clear()
-    const bridge = new Bridge(session, client, gateway)
+    const bridge = new Bridge(session, client, gateway, this.#shared.revisions)
     const run: Run = { ...statelessRun(session), linkOf: bridge.linkOf, idPrefix: nextIdPrefix() }
-    const replied = dispatchModern(run, request as RpcRequest, { client, bridge, gateway })
+    const replied = dispatchModern(run, request as RpcRequest, text, { client, bridge, gateway })
     const response = await this.#respond(run, replied, message, !config.isStateful)
     if (response.headers.get('content-type') === 'text/event-stream') response.headers.append('x-accel-buffering', 'no')
     return response

@@ -1,8 +1,18 @@
 import type { HeaderList } from '../../http/headers.ts'
 import { McpFailure } from './failure.ts'
 import { decodeValue } from './headers.ts'
-import { isObject, type JsonObject } from './json.ts'
-import { HEADER_MISMATCH, INVALID_PARAMS, type RpcId, type RpcMessage, type RpcRequest } from './rpc.ts'
+import { isObject, parseJson, type JsonObject } from './json.ts'
+import {
+  HEADER_MISMATCH,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
+  parseUpstreamMessage,
+  UNSUPPORTED_VERSION,
+  type RpcId,
+  type RpcMessage,
+  type RpcRequest,
+} from './rpc.ts'
 
 /** The protocol revision without `initialize` and sessions: each request names its version, client and capabilities (mcp.md §13). */
 export const MODERN_VERSION = '2026-07-28'
@@ -22,6 +32,8 @@ const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'aler
 export interface ModernClient {
   readonly capabilities: JsonObject
   readonly info: JsonObject | undefined
+  /** The members of `_meta` that every request has, for the gateway's own requests. */
+  readonly meta: JsonObject
   /** Index in `LEVELS` from which the client wants log messages; undefined: none. */
   readonly logLevel: number | undefined
 }
@@ -47,7 +59,8 @@ export function readModernClient(headers: HeaderList, { method, params }: RpcReq
   if (info !== undefined && !isObject(info)) throw incomplete(`params._meta["${META_CLIENT}"] must be an object`)
   const logLevel = level === undefined ? undefined : levelOf(level)
   if (logLevel === -1) throw incomplete(`params._meta["${META_LOG_LEVEL}"] must be one of ${LEVELS.join(', ')}`)
-  return { capabilities, info, logLevel }
+  const common = { [META_VERSION]: MODERN_VERSION, [META_CAPABILITIES]: capabilities, ...(info !== undefined && { [META_CLIENT]: info }) }
+  return { capabilities, info, logLevel, meta: common }
 }
 
 function checkHeader(headers: HeaderList, field: 'Mcp-Method' | 'Mcp-Name', expected: string): void {
@@ -67,15 +80,92 @@ export function initializeFor(client: ModernClient, gateway: JsonObject, capabil
   return { jsonrpc: '2.0', id: 0, method: 'initialize', params }
 }
 
-/**
- * The request as revisions with sessions know it. `id` is unique in the session, which several requests share, and becomes the token of
- * progress notifications too.
- */
-export function toLegacyRequest(request: RpcRequest, id: string): RpcRequest {
+/** The request with an id that is unique in a session that several requests share. The id becomes the token of progress notifications too. */
+export function withUniqueId(request: RpcRequest, id: string): RpcRequest {
+  const { params } = request
+  const meta = params?.['_meta']
+  if (!isObject(meta) || meta['progressToken'] === undefined) return { ...request, id }
+  return { ...request, id, params: { ...params, _meta: { ...meta, progressToken: id } } }
+}
+
+/** The request as revisions with sessions know it. */
+function toLegacyRequest<T extends RpcMessage>(request: T): T {
   const { _meta: meta, ...params } = request.params ?? {}
   const kept = isObject(meta) ? Object.fromEntries(Object.entries(meta).filter(([key]) => !OWN_META.has(key))) : {}
-  if (kept['progressToken'] !== undefined) kept['progressToken'] = id
-  return { ...request, id, params: Object.keys(kept).length === 0 ? params : { ...params, _meta: kept } }
+  return { ...request, params: Object.keys(kept).length === 0 ? params : { ...params, _meta: kept } }
+}
+
+/** A message for a target with sessions. Messages of the gateway need no change. */
+export const toLegacyText = (text: string): string => (text.includes(META_VERSION) ? JSON.stringify(toLegacyRequest(parseJson(text) as RpcMessage)) : text)
+
+/** A message for a target without sessions. Messages of the gateway do not have the members of `_meta` that are required. */
+export function toModernText(text: string, { meta }: ModernClient): string {
+  if (text.includes(META_VERSION)) return text
+  const message = parseJson(text) as RpcMessage
+  const known = message.params?.['_meta']
+  return JSON.stringify({ ...message, params: { ...message.params, _meta: { ...(isObject(known) ? known : {}), ...meta } } })
+}
+
+/** The identity that a server names in its results. */
+export function serverOf(result: JsonObject): JsonObject | undefined {
+  const meta = result['_meta']
+  const server = isObject(meta) ? meta[META_SERVER] : undefined
+  return isObject(server) ? server : undefined
+}
+
+/** Whether the response to `server/discover` is that of a server of the revision. Any other response is that of an older one. */
+export function isModernAnswer({ result, error }: RpcMessage): boolean {
+  if (isObject(result)) return includes(result['supportedVersions'], MODERN_VERSION)
+  if (!isObject(error)) return false
+  if (error['code'] === UNSUPPORTED_VERSION) return isObject(error['data']) && includes(error['data']['supported'], MODERN_VERSION)
+  return error['code'] === HEADER_MISMATCH || error['code'] === MISSING_CAPABILITY
+}
+
+const includes = (list: unknown, value: string): boolean => Array.isArray(list) && list.includes(value)
+
+/** Codes that implementations defined before the revision: their errors do not show that a server speaks it. */
+const OLD_CODES = { min: -32019, max: -32000 }
+
+/** Whether a rejection with an HTTP status is an error of the revision. Undefined: it is none, so the server may speak an older one. */
+export function modernErrorIn(text: string): RpcMessage | undefined {
+  const message = parseUpstreamMessage(text)
+  if (message === undefined || !isObject(message.error)) return undefined
+  const { code, data } = message.error
+  if (typeof code !== 'number' || (code >= OLD_CODES.min && code <= OLD_CODES.max)) return undefined
+  return code === UNSUPPORTED_VERSION && !(isObject(data) && includes(data['supported'], MODERN_VERSION)) ? undefined : message
+}
+
+/** Whether a rejection of a message with a session shows that the server speaks the revision now. */
+export function isModernRejection(text: string): boolean {
+  const error = modernErrorIn(text)?.error
+  return isObject(error) && (error['code'] === HEADER_MISMATCH || error['code'] === UNSUPPORTED_VERSION)
+}
+
+/** The HTTP status of an error (mcp.md §13.1). */
+export function statusOf(error: unknown): number {
+  const code = isObject(error) ? error['code'] : undefined
+  if (code === METHOD_NOT_FOUND) return 404
+  return code === UNSUPPORTED_VERSION || code === HEADER_MISMATCH || code === MISSING_CAPABILITY ? 400 : 200
+}
+
+/** How long a result that is merged from several may be cached: the least of them, and privately if one of them is private. */
+export class Freshness {
+  #ttlMs = Number.MAX_SAFE_INTEGER
+  #isPublic = true
+  #count = 0
+
+  /** A page of a target's list. */
+  add(result: JsonObject, isFirst = true): void {
+    this.#ttlMs = Math.min(this.#ttlMs, ttlOf(result))
+    this.#isPublic &&= result['cacheScope'] === 'public'
+    if (isFirst) this.#count++
+  }
+
+  /** The members of the merged result. `count`: number of targets. */
+  members(count: number): JsonObject {
+    const isComplete = this.#count >= count
+    return { ttlMs: isComplete ? this.#ttlMs : 0, cacheScope: isComplete && this.#isPublic ? 'public' : 'private' }
+  }
 }
 
 const OWN_META: ReadonlySet<string> = new Set([META_VERSION, META_CLIENT, META_CAPABILITIES, META_LOG_LEVEL])
@@ -133,6 +223,10 @@ export interface ModernConversion {
   readonly logLevel: number | undefined
   /** Identity of the server, for results without one. */
   readonly server: () => JsonObject | undefined
+  /** Members `ttlMs` and `cacheScope` of a merged result. */
+  readonly freshness: () => JsonObject
+  /** The result depends on the user. */
+  readonly isPrivate: boolean
 }
 
 /** Notifications that do not relate to a request; the revision has a stream of its own for some of them. */
@@ -160,11 +254,14 @@ export function toModernMessage(message: RpcMessage, conversion: ModernConversio
   return message
 }
 
-function toModernResponse(message: RpcMessage, { method, id, clientId, server }: ModernConversion): RpcMessage | undefined {
+function toModernResponse(message: RpcMessage, conversion: ModernConversion): RpcMessage | undefined {
+  const { method, id, clientId, server, isPrivate } = conversion
   // Parse errors have no id.
   if (message.id !== id && (message.id ?? null) !== null) return undefined
   if (message.error !== undefined) return { ...message, id: clientId, error: toModernError(message.error) }
-  return { ...message, id: clientId, result: isObject(message.result) ? toModernResult(method, message.result, server()) : message.result }
+  if (!isObject(message.result)) return { ...message, id: clientId }
+  const result = toModernResult(method, { ...conversion.freshness(), ...message.result }, server())
+  return { ...message, id: clientId, result: isPrivate && result['cacheScope'] !== undefined ? { ...result, cacheScope: 'private' } : result }
 }
 
 /** Index of a level; -1 if it does not exist. */

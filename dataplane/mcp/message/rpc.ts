@@ -23,6 +23,7 @@ export const METHOD_NOT_FOUND = -32601
 export const INVALID_PARAMS = -32602
 export const INTERNAL_ERROR = -32603
 export const HEADER_MISMATCH = -32020
+export const MISSING_CAPABILITY = -32021
 export const UNSUPPORTED_VERSION = -32022
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

@@ -127,7 +127,7 @@ const methodOf = { content: 'tools/call', messages: 'prompts/get', contents: 're
 /** Prefixes the resources in a result: content of a tool, messages of a prompt, contents of a resource. */
 function prefixResult(target: Target, message: RpcMessage, member: 'content' | 'messages' | 'contents'): RpcMessage {
   const { result } = message
-  if (message.error !== undefined) return message
+  if (message.error !== undefined || (isObject(result) && result['resultType'] === 'input_required')) return message
   // A tool may return structured content only.
   if (!isObject(result) || (member !== 'content' && !Array.isArray(result[member]))) throw badAnswer(target, methodOf[member])
   if (!Array.isArray(result[member])) return message

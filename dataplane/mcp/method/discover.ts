@@ -1,6 +1,7 @@
 import { capabilitiesOf } from '../message/capabilities.ts'
 import { noTargets } from '../message/failure.ts'
 import type { JsonObject } from '../message/json.ts'
+import { Freshness } from '../message/modern.ts'
 import type { Bridge } from '../run/bridge.ts'
 import { toFailure, type Run } from '../run/run.ts'
 import type { Target } from '../target/target.ts'
@@ -9,7 +10,7 @@ import { mergeInstructions, optionalCapabilities } from './initialize.ts'
 /** Capabilities that are described to clients. The others have no form in the revision. */
 const KNOWN = ['tools', 'prompts', 'resources', 'completions', 'logging', 'experimental', 'extensions'] as const
 
-/** Capabilities and instructions of all targets, from their results of `initialize` (mcp.md §13.2). Rejects with the error for the client. */
+/** Capabilities and instructions of all targets, from their results of `server/discover` or `initialize` (mcp.md §13.2). Rejects with the error for the client. */
 export async function discover(run: Run, bridge: Bridge): Promise<JsonObject> {
   const { config } = run
   const failures: Error[] = []
@@ -29,8 +30,12 @@ export async function discover(run: Run, bridge: Bridge): Promise<JsonObject> {
   const [sole] = targets
   if (sole === undefined) throw failures[0] ?? noTargets()
   const all = targets.map((target) => results.get(target) ?? {})
-  if (!config.isMultiplexing) return describeOne(all[0] ?? {})
+  const freshness = new Freshness()
+  for (const result of all) freshness.add(result)
+  const fresh = freshness.members(config.targets.length)
+  if (!config.isMultiplexing) return { ...describeOne(all[0] ?? {}), ...fresh }
   return {
+    ...fresh,
     capabilities: { tools: {}, prompts: {}, resources: {}, ...optionalCapabilities(all) },
     instructions: mergeInstructions(run, targets, all),
   }

@@ -105,6 +105,7 @@ async function drain(
     if (isObject(page.error) && page.error['code'] === METHOD_NOT_FOUND) return items
     if (page.error !== undefined) throw new UpstreamRpcError(page)
     items.push(...itemsOf(target, shape, page))
+    run.onPage?.(page.result as JsonObject, count === 1)
     const cursor = (page.result as JsonObject)['nextCursor']
     if (typeof cursor !== 'string' || cursor === '' || flow.isClosed) return items
     if (count >= MAX_PAGES || items.length > MAX_ITEMS)
@@ -216,7 +217,7 @@ async function readLists(run: Run, kind: 'tool' | 'prompt'): Promise<TargetItems
   const shape = shapes[listOf[kind]]
   if (shape === undefined) return []
   const id = `${run.idPrefix}_owner`
-  const request: RpcRequest = { jsonrpc: '2.0', id, method: shape.method }
+  const request: RpcRequest = { jsonrpc: '2.0', id, method: shape.method, ...(run.meta && { params: { _meta: run.meta } }) }
   const flow = new Flow()
   return Promise.all(
     config.targets.map(async (target): Promise<TargetItems> => {

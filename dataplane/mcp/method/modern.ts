@@ -1,13 +1,15 @@
 import { BufferBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
-import type { JsonObject } from '../message/json.ts'
+import { isObject, type JsonObject } from '../message/json.ts'
 import {
+  Freshness,
   progressTokenOf,
-  toLegacyRequest,
+  statusOf,
   toModernError,
   toModernMessage,
   toModernResult,
+  withUniqueId,
   type ModernClient,
   type ModernConversion,
 } from '../message/modern.ts'
@@ -15,14 +17,17 @@ import { streamOf, type EventOutput, type Reply } from '../message/reply.ts'
 import { SUPPORTED_VERSIONS } from '../message/request.ts'
 import { INTERNAL_ERROR, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcRequest } from '../message/rpc.ts'
 import type { Bridge } from '../run/bridge.ts'
-import { readMessageText, RefusedError, type Run } from '../run/run.ts'
+import { readMessageText, RefusedError, toFailure, type Run } from '../run/run.ts'
 import type { StreamFeeder } from '../sse/body.ts'
+import type { Target } from '../target/target.ts'
 import { discover } from './discover.ts'
 import { dispatch } from './dispatch.ts'
+import { listShape } from './lists.ts'
 
-/** Methods of older revisions that this one does not have, or has in another form. */
-const REMOVED: ReadonlySet<string> = new Set(['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'subscriptions/listen'])
-const TASKS = 'tasks/'
+/** Methods of older revisions that this one does not have. */
+const REMOVED: ReadonlySet<string> = new Set(['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'])
+/** Methods that only a single server of the revision is sent. */
+const isUnbridged = (method: string): boolean => method === 'subscriptions/listen' || method.startsWith('tasks/')
 
 /** What a request of a client without sessions is handled with. */
 export interface ModernContext {
@@ -32,22 +37,49 @@ export interface ModernContext {
   readonly gateway: JsonObject
 }
 
-/** Handles one request of a client of the revision without sessions (mcp.md §13). Rejects with the error for the client. */
-export async function dispatchModern(run: Run, request: RpcRequest, context: ModernContext): Promise<Reply> {
-  const { exchange, config } = run
-  const { bridge, client, gateway } = context
+/** Handles one request of a client of the revision without sessions (mcp.md §13). `text` is the request as JSON. Rejects with the error for the client. */
+export async function dispatchModern(run: Run, request: RpcRequest, text: string, context: ModernContext): Promise<Reply> {
+  try {
+    if (REMOVED.has(request.method)) throw notFound(request.method)
+    const sole = soleUnchanged(run)
+    if (sole !== undefined && (await speaksRevision(run, sole, context))) {
+      context.bridge.passUnchanged()
+      return await dispatch(run, request, text, { admit: undefined, version: '' })
+    }
+    if (isUnbridged(request.method)) throw notFound(request.method)
+    return await dispatchConverted(run, request, context)
+  } catch (error) {
+    throw toModernFailure(error)
+  }
+}
+
+async function speaksRevision(run: Run, target: Target, { bridge }: ModernContext): Promise<boolean> {
+  try {
+    return await bridge.isModern(run, target)
+  } catch (error) {
+    throw toFailure(run, target, error)
+  }
+}
+
+/** Handles a request whose message or response is not passed unchanged. */
+async function dispatchConverted(plainRun: Run, request: RpcRequest, { bridge, client, gateway }: ModernContext): Promise<Reply> {
+  const { exchange, config, idPrefix: id } = plainRun
   const [sole] = config.targets
-  const id = run.idPrefix
+  const freshness = new Freshness()
+  const run: Run = { ...plainRun, meta: client.meta, onPage: (result, isFirst) => freshness.add(result, isFirst) }
   const conversion: ModernConversion = {
     method: request.method,
     id,
     clientId: request.id,
     progressToken: progressTokenOf(request),
     logLevel: client.logLevel,
-    server() {
-      const info = config.isMultiplexing || sole === undefined ? undefined : bridge.known(sole)?.['serverInfo']
-      return config.isMultiplexing ? gateway : (info as JsonObject | undefined)
-    },
+    server: () => (config.isMultiplexing || sole === undefined ? gateway : bridge.serverOf(sole)),
+    freshness: () => (config.isMultiplexing && listShape(request.method) !== undefined ? freshness.members(config.targets.length) : {}),
+    isPrivate: config.hasRules,
+  }
+  if (request.method === 'server/discover') {
+    const result = { supportedVersions: SUPPORTED_VERSIONS, ...(await discover(run, bridge)) }
+    return streamOf([resultText(request.id, toModernResult(request.method, result, conversion.server()))])
   }
   let isAnswered = false
   const onGone = (): void => {
@@ -55,20 +87,20 @@ export async function dispatchModern(run: Run, request: RpcRequest, context: Mod
     isAnswered = true
   }
   const onAnswered = (): void => void (isAnswered = true)
+  exchange.onAbort(onGone)
   try {
-    if (REMOVED.has(request.method) || request.method.startsWith(TASKS)) throw notFound(request.method)
-    if (request.method === 'server/discover') {
-      const result = { supportedVersions: SUPPORTED_VERSIONS, ...(await discover(run, bridge)) }
-      return streamOf([resultText(request.id, toModernResult(request.method, result, conversion.server()))])
-    }
-    exchange.onAbort(onGone)
-    const legacy = toLegacyRequest(request, id)
-    const reply = await dispatch(run, legacy, toText(legacy), { admit: undefined, version: String(gateway['version']) })
-    return await convertReply(run, reply, conversion, { onAnswered, onGone })
+    const unique = withUniqueId(request, id)
+    return await convertReply(run, await dispatch(run, unique, toText(unique), { admit: undefined, version: '' }), conversion, { onAnswered, onGone })
   } catch (error) {
     onAnswered()
-    throw toModernFailure(error)
+    throw error
   }
+}
+
+/** The only target, if its items need neither checks nor other names. */
+function soleUnchanged({ config }: Run): Target | undefined {
+  const { naming, isMultiplexing, hasRules, targets } = config
+  return isMultiplexing || hasRules || naming.prefixesNames || naming.prefixesUris ? undefined : targets[0]
 }
 
 const notFound = (method: string): McpFailure => McpFailure.rpc(METHOD_NOT_FOUND, `Method not found: ${method}`, { status: 404 })
@@ -112,6 +144,9 @@ async function convertReply(run: Run, reply: Reply, conversion: ModernConversion
       const converted = message && toModernMessage(message, conversion)
       if (converted === undefined) throw McpFailure.rpc(INTERNAL_ERROR, 'an upstream responded with no message', { status: 500 })
       onAnswered()
+      const status = statusOf(converted.error)
+      if (isObject(converted.error) && status !== 200)
+        throw McpFailure.rpc(Number(converted.error['code']), String(converted.error['message']), { status, data: converted.error['data'] })
       return { kind: 'message', body: new BufferBody(toText(converted)) }
     }
     case 'stream': {

@@ -4,21 +4,37 @@ import { BufferBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { UpstreamError } from '../../upstream/types.ts'
 import { offersOf, withoutReverse } from '../message/capabilities.ts'
-import { UpstreamRpcError } from '../message/failure.ts'
+import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
+import { decodeValue } from '../message/headers.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
-import { initializeFor, levelName, type ModernClient } from '../message/modern.ts'
+import {
+  initializeFor,
+  isModernAnswer,
+  isModernRejection,
+  levelName,
+  MODERN_VERSION,
+  modernErrorIn,
+  serverOf,
+  toLegacyText,
+  toModernText,
+  type ModernClient,
+} from '../message/modern.ts'
 import { Flow } from '../message/reply.ts'
-import { resultText, toText, type RpcId } from '../message/rpc.ts'
+import { resultText, toText, type RpcId, type RpcMessage } from '../message/rpc.ts'
 import type { BridgedSession, BridgedTarget } from '../session/bridged.ts'
+import type { Revisions } from '../session/revisions.ts'
 import type { Target } from '../target/target.ts'
 import { EndpointGoneError, type CallContext, type MessageLabel } from '../upstream/call.ts'
-import type { Link, LinkAnswer } from '../upstream/link.ts'
+import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
+import { streamableLink } from '../upstream/streamable.ts'
 import { badAnswer, discard, plainLink, readAnswer, RefusedError, stateOf, type Run } from './run.ts'
 
 /** Limit of the start of a session, in milliseconds. It is not bound to the request that needs it first, because others wait for it too. */
 const START_MS = 30_000
 const START_ID = 0
 const MAX_REFUSAL_BYTES = 64 * 1024
+/** Statuses of errors of the revision. Older servers respond with them too. */
+const REJECTIONS: ReadonlySet<number> = new Set([400, 404, 405])
 
 /** A request that was sent to a target and not cancelled. */
 interface Sent {
@@ -26,18 +42,25 @@ interface Sent {
   readonly id: RpcId
 }
 
-/** The connection of one request of a client without sessions to targets that need one (mcp.md §13.2). */
+/** The link to a server without sessions needs no state. */
+const MODERN_STATE: LinkState = { sessionId: undefined, endpoint: undefined, offers: undefined, version: MODERN_VERSION, isMissing: false }
+
+/** The connection of one request of a client without sessions to targets of all revisions (mcp.md §13.2, §13.3). */
 export class Bridge {
   readonly #session: BridgedSession
   readonly #client: ModernClient
   readonly #gateway: JsonObject
+  readonly #revisions: Revisions
   readonly #sent: Sent[] = []
+  readonly #servers = new Map<Target, JsonObject>()
+  #isUnchanged = false
 
   /** `gateway` is the identity for clients that do not name themselves. */
-  constructor(session: BridgedSession, client: ModernClient, gateway: JsonObject) {
+  constructor(session: BridgedSession, client: ModernClient, gateway: JsonObject, revisions: Revisions) {
     this.#session = session
     this.#client = client
     this.#gateway = gateway
+    this.#revisions = revisions
   }
 
   /** The link to a target, for `Run.linkOf`. */
@@ -50,20 +73,28 @@ export class Bridge {
     }
   }
 
-  /** The result of the target's `initialize`. Rejects like `post` of `run.ts`. */
+  /** Whether the target speaks the client's revision. Rejects like `post` of `run.ts`. */
+  async isModern(run: Run, target: Target): Promise<boolean> {
+    return this.#revisions.isModern(target) ?? (await this.#discover(run, target)) !== undefined
+  }
+
+  /** Rejections of a target of the revision reach the client as they are. */
+  passUnchanged(): void {
+    this.#isUnchanged = true
+  }
+
+  /** Capabilities and instructions of the target: its result of `server/discover` or `initialize`. Rejects like `post` of `run.ts`. */
   async describe(run: Run, target: Target): Promise<JsonObject> {
-    const { result } = await this.#start(run, target)
-    return result
+    const found = this.#revisions.isModern(target) === false ? undefined : await this.#discover(run, target)
+    return found ?? (await this.#start(run, target)).result
   }
 
-  /** The result of the target's `initialize`, if its session was started. */
-  known(target: Target): JsonObject | undefined {
-    return this.#known.get(target)
+  /** The identity of the target, if it is known. */
+  serverOf(target: Target): JsonObject | undefined {
+    return this.#servers.get(target)
   }
 
-  readonly #known = new Map<Target, JsonObject>()
-
-  /** Cancels what was sent: the client disconnected before the response. */
+  /** Cancels what was sent to targets with sessions: the client disconnected before the response. */
   cancel(run: Run): void {
     for (const { target, id } of this.#sent.splice(0)) {
       const detached: Run = { ...run, exchange: run.exchange.fork(run.exchange.request), retry: undefined, timeoutMs: START_MS }
@@ -76,21 +107,70 @@ export class Bridge {
   }
 
   async #post(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> {
-    const { started, isNew } = await this.#start(run, target)
     const answer = await this.#send(run, target, context, text, label)
     if (answer !== undefined) return answer
-    if (isNew) throw lost(target)
-    // The message was not processed: it is sent again in a new session.
-    const bridged = this.#of(target)
-    if (bridged.started === started) bridged.started = undefined
-    await this.#start(run, target)
+    // The message was not processed. The server may speak another revision now.
+    this.#revisions.forget(target)
     const again = await this.#send(run, target, context, text, label)
-    if (again === undefined) throw lost(target)
+    if (again === undefined) throw new EndpointGoneError(`${target.name} rejects a session that was just started`)
     return again
   }
 
-  /** Undefined if the target does not know the session, or the instance with the session is gone. */
+  /** Undefined if the target did not process the message, because it has no such session or does not speak the revision. */
   async #send(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
+    if (await this.isModern(run, target)) return this.#sendModern(target, context, text, label)
+    const { started } = await this.#start(run, target)
+    const answer = await this.#sendLegacy(run, target, context, toLegacyText(text), label)
+    const bridged = this.#of(target)
+    if (answer === undefined && bridged.started === started) bridged.started = undefined
+    return answer
+  }
+
+  async #sendModern(target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
+    const name = label.name ?? (this.#isUnchanged ? decodeValue(context.exchange.request.headers.get('mcp-name') ?? '') : undefined)
+    const answer = await streamableLink(target, MODERN_STATE).post(context, toModernText(text, this.#client), { ...label, name: name || undefined })
+    if (answer.kind !== 'refused' || !REJECTIONS.has(answer.response.status)) return answer
+    const response = await keepable(answer.response)
+    const error = modernErrorIn(textOf(response))
+    if (error === undefined) return undefined
+    return this.#isUnchanged ? { kind: 'refused', response } : { kind: 'json', body: new BufferBody(toText(error)) }
+  }
+
+  /** The target's result of `server/discover`; undefined if it speaks older revisions only. */
+  async #discover(run: Run, target: Target): Promise<JsonObject | undefined> {
+    if (target.protocol === 'SSE') return undefined
+    const method = 'server/discover'
+    const id = `${run.idPrefix}_discover`
+    const text = toText({ jsonrpc: '2.0', id, method, params: { _meta: this.#client.meta } })
+    try {
+      const answer = await streamableLink(target, MODERN_STATE).post(run, text, { method, id })
+      const message =
+        answer.kind === 'refused' ? await this.#judgeRefusal(target, answer.response) : await readAnswer(run, target, answer, id, new Flow(), ignore)
+      const isModern = message !== undefined && isModernAnswer(message)
+      this.#revisions.set(target, isModern)
+      if (!isModern) return undefined
+      if (!isObject(message.result)) throw new UpstreamRpcError(message)
+      const server = serverOf(message.result)
+      if (server !== undefined) this.#servers.set(target, server)
+      return message.result
+    } catch (error) {
+      // The response is no message: `initialize` will show whether the target is a server.
+      if (error instanceof McpFailure) return undefined
+      throw error
+    }
+  }
+
+  /** The JSON-RPC error of a rejected `server/discover`. Rejects if the rejection says nothing about the revision. */
+  async #judgeRefusal(target: Target, response: ResponseHead): Promise<RpcMessage | undefined> {
+    const { status } = response
+    if (status === 401 || status === 403 || status === 429) throw new RefusedError(target.name, response)
+    const kept = await keepable(response)
+    if (status >= 500) throw McpFailure.text(status, 'the target is not available')
+    return modernErrorIn(textOf(kept))
+  }
+
+  /** Undefined if the target does not know the session, or the instance with the session is gone. */
+  async #sendLegacy(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
     const link = plainLink(run, target)
     const state = stateOf(run.session, target)
     if (label.id !== undefined) await this.#setLevel(run, target, link)
@@ -115,7 +195,7 @@ export class Bridge {
     const id = `${run.idPrefix}_level`
     const text = toText({ jsonrpc: '2.0', id, method, params: { level: levelName(logLevel) } })
     const answer = await link.post(run, text, { method, id })
-    await readAnswer(run, target, answer, id, new Flow(), () => undefined).catch(() => undefined)
+    await readAnswer(run, target, answer, id, new Flow(), ignore).catch(() => undefined)
   }
 
   #of({ name }: Target): BridgedTarget {
@@ -125,10 +205,9 @@ export class Bridge {
   }
 
   /** Starts the session with a target unless it is started. Others may wait for the same start. */
-  async #start(run: Run, target: Target): Promise<{ result: JsonObject; started: Promise<JsonObject>; isNew: boolean }> {
+  async #start(run: Run, target: Target): Promise<{ result: JsonObject; started: Promise<JsonObject> }> {
     const bridged = this.#of(target)
     if (this.#session.connections.get(target.name)?.isClosed === true) bridged.started = undefined
-    const isNew = bridged.started === undefined
     const started = (bridged.started ??= this.#initialize(run, target))
     const { exchange } = run
     const gone = new Promise<never>((_, reject) => exchange.onAbort(reject))
@@ -136,8 +215,8 @@ export class Bridge {
     const waiting = Promise.race([started, gone])
     try {
       const result = await (exchange.deadlineAtMs === undefined ? waiting : withinDeadline(waiting, exchange.deadlineAtMs))
-      this.#known.set(target, result)
-      return { result, started, isNew }
+      if (isObject(result['serverInfo'])) this.#servers.set(target, result['serverInfo'])
+      return { result, started }
     } catch (error) {
       throw error instanceof RefusedError ? new RefusedError(target.name, copyOf(error.response)) : error
     }
@@ -180,7 +259,9 @@ export class Bridge {
   }
 }
 
-const lost = ({ name }: Target): EndpointGoneError => new EndpointGoneError(`${name} lost the session that was just started`)
+const ignore = (): void => undefined
+
+const textOf = ({ body }: ResponseHead): string => (body instanceof BufferBody ? body.bytes.toString() : '')
 
 /** A response whose body can be copied. */
 async function keepable(response: ResponseHead): Promise<ResponseHead> {
@@ -195,12 +276,12 @@ const copyOf = ({ headers, body, ...head }: ResponseHead): ResponseHead => ({
   body: body instanceof BufferBody ? body.copy() : body,
 })
 
-/** The answer; undefined if the target does not know the session: 404, or a 400 that says so, as servers of some SDKs respond. */
+/** The answer; undefined if the target does not know the session: 404, a 400 that says so, as servers of some SDKs respond, or one of the newer revision. */
 async function unlessLost(answer: LinkAnswer, hasSession: boolean): Promise<LinkAnswer | undefined> {
   if (answer.kind !== 'refused' || !hasSession) return answer
   const { status } = answer.response
   if (status !== 404 && status !== 400) return answer
   const response = await keepable(answer.response)
-  const isLost = status === 404 || (response.body instanceof BufferBody && /session/i.test(response.body.bytes.toString()))
+  const isLost = status === 404 || /session/i.test(textOf(response)) || isModernRejection(textOf(response))
   return isLost ? undefined : { kind: 'refused', response }
 }

@@ -6,7 +6,7 @@ import { failureClass } from '../../upstream/failure-class.ts'
 import { UpstreamError } from '../../upstream/types.ts'
 import type { Item, ItemJudge } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
-import { isObject } from '../message/json.ts'
+import { isObject, type JsonObject } from '../message/json.ts'
 import type { Flow } from '../message/reply.ts'
 import { idKey, INTERNAL_ERROR, parseUpstreamMessage, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Session } from '../session/sessions.ts'
@@ -33,6 +33,10 @@ export interface Run extends CallContext {
   readonly onFailure: ((code: number, detail: string) => void) | undefined
   /** Called instead of `onAnswer` if logs do not need the response: whether it is a success. */
   readonly onOutcome: ((isSuccess: boolean) => void) | undefined
+  /** Called with each page of a target's list that is merged with others. */
+  readonly onPage?: ((result: JsonObject, isFirst: boolean) => void) | undefined
+  /** Members of `_meta` of the gateway's own requests. */
+  readonly meta?: JsonObject | undefined
   /** Called with each item of a target's list, if the list is read. */
   readonly onListed: ((item: Item) => void) | undefined
   /** Whether `onAnswer` receives results of tools too, not only errors. */

@@ -1,5 +1,3 @@
-import { MCP_HEADERS, send, type RawAnswer } from './test-bed.ts'
-
 /** The protocol revision without `initialize` and sessions. */
 export const MODERN = '2026-07-28'
 const PREFIX = 'io.modelcontextprotocol/'
@@ -30,14 +28,10 @@ export const modernCall = (method: string, params: Record<string, unknown> = {},
 export function modernHeaders(method: string, params: Record<string, unknown> = {}): Record<string, string> {
   const named = ['tools/call', 'prompts/get', 'resources/read'].includes(method)
   return {
-    ...MCP_HEADERS,
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
     'mcp-protocol-version': MODERN,
     'mcp-method': method,
     ...(named && { 'mcp-name': String(params['name'] ?? params['uri']) }),
   }
-}
-
-/** Sends a request of the revision. */
-export function sendModern(url: URL, method: string, params: Record<string, unknown> = {}, options: ModernOptions = {}): Promise<RawAnswer> {
-  return send(url, 'POST', { ...modernHeaders(method, params), ...options.headers }, modernCall(method, params, options))
 }

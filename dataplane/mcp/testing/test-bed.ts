@@ -6,6 +6,9 @@ import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
 import { startPortForwarder, type PortForwarder } from '../../testing/port-forwarder.ts'
 import { startGateway, type GatewayOptions, type McpGateway } from './gateway.ts'
+import { modernCall, modernHeaders, type ModernOptions } from './modern.ts'
+import { startModernServer, type ModernServer, type ModernServerOptions } from './modern-server.ts'
+import { startSdkServer, type SdkServer } from './sdk-server.ts'
 import { closeServer, readJson, startUpstream, type TestUpstream, type UpstreamOptions } from './server.ts'
 import { defineBasics } from './tools.ts'
 
@@ -27,6 +30,35 @@ export class TestBed {
     const upstream = await startUpstream(typeof define === 'string' ? defineBasics(define) : define, options)
     this.onClose(() => upstream.close())
     return upstream
+  }
+
+  /** A server of the revision without sessions. */
+  async modern(name: string, options?: ModernServerOptions): Promise<ModernServer> {
+    const server = await startModernServer(name, options)
+    this.onClose(() => server.close())
+    return server
+  }
+
+  /** A server of the official SDK, second generation. */
+  async sdk(name: string, options?: Parameters<typeof startSdkServer>[1]): Promise<SdkServer> {
+    const server = await startSdkServer(name, options)
+    this.onClose(() => server.close())
+    return server
+  }
+
+  /** A server that passes requests on to the port that `portOf` returns, or responds itself. */
+  relay(portOf: () => number | undefined, refuse: (response: ServerResponse) => void = () => undefined): Promise<AddressInfo> {
+    return this.scripted((request, response, body) => {
+      const port = portOf()
+      if (port === undefined) return refuse(response)
+      const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name !== 'content-length' && name !== 'connection'))
+      void send(new URL(`http://127.0.0.1:${port}/mcp`), request.method ?? '', headers as Record<string, string>, body).then(
+        ({ status, headers: answered, text }) => {
+          const kept = ['content-type', 'mcp-session-id'].flatMap((name) => (answered[name] === undefined ? [] : [[name, String(answered[name])]]))
+          response.writeHead(status, Object.fromEntries(kept) as Record<string, string>).end(text)
+        },
+      )
+    })
   }
 
   /** A port in front of a server that is stopped and restarted. */
@@ -104,6 +136,11 @@ export function send(url: URL, method: string, headers: Record<string, string | 
     request.on('error', reject)
     request.end(body === undefined ? undefined : typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body))
   })
+}
+
+/** Sends a request of the revision without sessions. */
+export function sendModern(url: URL, method: string, params: Record<string, unknown> = {}, options: ModernOptions = {}): Promise<RawAnswer> {
+  return send(url, 'POST', { ...modernHeaders(method, params), ...options.headers }, modernCall(method, params, options))
 }
 
 function messageIn(text: string): RawAnswer['json'] {

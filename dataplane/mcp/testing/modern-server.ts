@@ -1,0 +1,158 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { MODERN, modernHeaders } from './modern.ts'
+import { closeServer, readJson } from './server.ts'
+
+interface Body {
+  readonly id?: number | string
+  readonly method?: string
+  readonly params?: Record<string, unknown>
+}
+
+/** A request that the server received. */
+interface Received {
+  readonly method: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: Body | undefined
+}
+
+export interface ModernServerOptions {
+  readonly ttlMs?: number
+  readonly cacheScope?: 'public' | 'private'
+  /** Handles some methods in place of the server: returns the result, or undefined. */
+  readonly handle?: (body: Body) => object | undefined
+  /** Responds to requests with JSON instead of event streams. */
+  readonly isJson?: boolean
+}
+
+/** A server of revision 2026-07-28 only, which rejects what the revision does not allow. */
+export interface ModernServer {
+  readonly port: number
+  readonly received: Received[]
+  /** Methods of the messages, in order. */
+  readonly log: () => string[]
+  /** Open streams of `subscriptions/listen`, by request id. */
+  readonly streams: Map<number | string, ServerResponse>
+  close(): Promise<void>
+}
+
+const PREFIX = 'io.modelcontextprotocol/'
+const SUBSCRIPTION = `${PREFIX}subscriptionId`
+
+export async function startModernServer(name: string, options: ModernServerOptions = {}): Promise<ModernServer> {
+  const received: Received[] = []
+  const server = createServer((request, response) => {
+    void readJson(request).then((value) => {
+      const body = value as Body | undefined
+      received.push({ method: request.method ?? '', headers: request.headers, body })
+      answer(modern, name, options, request, response, body)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const modern: ModernServer = {
+    port: (server.address() as AddressInfo).port,
+    received,
+    log: () => received.map(({ method, body }) => (method === 'POST' ? (body?.method ?? 'response') : method)),
+    streams: new Map(),
+    close: () => closeServer(server),
+  }
+  return modern
+}
+
+function answer(
+  modern: ModernServer,
+  name: string,
+  options: ModernServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: Body | undefined,
+): void {
+  const fail = (status: number, code: number, message: string, data?: object): void =>
+    void response
+      .writeHead(status, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', ...(body?.id !== undefined && { id: body.id }), error: { code, message, ...(data && { data }) } }))
+  if (request.method !== 'POST' || body?.method === undefined) return void response.writeHead(405, { allow: 'POST' }).end()
+  const { id, method, params = {} } = body
+  const expected = modernHeaders(method, params)
+  const wrong = ['mcp-protocol-version', 'mcp-method', 'mcp-name'].find(
+    (header) => request.headers[header] !== expected[header] && (header !== 'mcp-name' || expected[header] !== undefined),
+  )
+  if (wrong !== undefined) return fail(400, -32020, `${wrong} is ${String(request.headers[wrong])}`)
+  if (request.headers['mcp-session-id'] !== undefined) return fail(400, -32020, 'there are no sessions')
+  const meta = (params['_meta'] ?? {}) as Record<string, unknown>
+  if (meta[`${PREFIX}protocolVersion`] !== MODERN || typeof meta[`${PREFIX}clientCapabilities`] !== 'object') return fail(400, -32602, '_meta is incomplete')
+  if (id === undefined) return void response.writeHead(202).end()
+  if (method === 'subscriptions/listen') return listen(modern, response, id, params)
+  const result = options.handle?.(body) ?? resultOf(name, method, params)
+  if (result === undefined) return fail(404, -32601, `no method ${method}`)
+  if ('code' in result) return fail(200, Number(result.code), 'own error')
+  const isCacheable = ['server/discover', 'tools/list', 'prompts/list', 'resources/list', 'resources/templates/list', 'resources/read'].includes(method)
+  const text = JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    result: {
+      resultType: 'complete',
+      ...(isCacheable && { ttlMs: options.ttlMs ?? 0, cacheScope: options.cacheScope ?? 'private' }),
+      _meta: { [`${PREFIX}serverInfo`]: { name, version: '2' } },
+      ...result,
+    },
+  })
+  if (options.isJson === true) return void response.writeHead(200, { 'content-type': 'application/json' }).end(text)
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const progressToken = meta['progressToken']
+  if (progressToken !== undefined) response.write(event({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: 1 } }))
+  response.end(`event: message\ndata: ${text}\n\n`)
+}
+
+const event = (message: object): string => `event: message\ndata: ${JSON.stringify(message)}\n\n`
+
+function listen({ streams }: ModernServer, response: ServerResponse, id: number | string, params: Record<string, unknown>): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  streams.set(id, response)
+  response.on('close', () => streams.delete(id))
+  const acknowledged = { _meta: { [SUBSCRIPTION]: id }, notifications: params['notifications'] }
+  response.write(event({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: acknowledged }))
+}
+
+const inputSchema = { type: 'object' }
+
+function resultOf(name: string, method: string, params: Record<string, unknown>): object | undefined {
+  switch (method) {
+    case 'server/discover':
+      return {
+        supportedVersions: [MODERN],
+        capabilities: { tools: { listChanged: true }, prompts: {}, resources: { subscribe: true }, completions: {} },
+        instructions: `Use ${name}.`,
+      }
+    case 'tools/list':
+      return { tools: ['echo', 'ask'].map((tool) => ({ name: tool, inputSchema })) }
+    case 'tools/call':
+      return callTool(name, params)
+    case 'prompts/list':
+      return { prompts: [{ name: 'greet' }] }
+    case 'prompts/get':
+      return { messages: [{ role: 'user', content: { type: 'text', text: `${name} greets` } }] }
+    case 'resources/list':
+      return { resources: [{ uri: 'memo:x', name: 'memo' }] }
+    case 'resources/templates/list':
+      return { resourceTemplates: [{ uriTemplate: 'num://{n}', name: 'numbered' }] }
+    case 'resources/read':
+      return { contents: [{ uri: params['uri'], text: `${name} ${String(params['uri'])}` }] }
+    case 'completion/complete':
+      return { completion: { values: [name] } }
+    default:
+      return undefined
+  }
+}
+
+/** The tool `ask` requires an elicitation; any other one echoes its argument `text`. */
+function callTool(server: string, { name, arguments: args, inputResponses, requestState }: Record<string, unknown>): object {
+  if (name !== 'ask') return { content: [{ type: 'text', text: `${server}: ${(args as { text?: string } | undefined)?.text ?? ''}` }] }
+  if (requestState === 'asked') return { content: [{ type: 'text', text: JSON.stringify(inputResponses) }] }
+  const requestedSchema = { type: 'object', properties: { who: { type: 'string' } } }
+  return {
+    resultType: 'input_required',
+    requestState: 'asked',
+    inputRequests: { who: { method: 'elicitation/create', params: { message: 'Who?', requestedSchema } } },
+  }
+}
