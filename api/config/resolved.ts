@@ -1,4 +1,5 @@
 import { exactlyOneOf, mapChildren, ref, refName, type Definitions, type Schema } from '../schema.ts'
+import { mcpOpenApiDefinitions } from './mcp-openapi.ts'
 import { list, object, port, string } from './shared.ts'
 
 const invalid = string('Why the reference does not resolve, for logs. Features that need it fail closed.')
@@ -59,6 +60,7 @@ export const resolvedDefinitions: Definitions = {
     },
     ['targets'],
   ),
+  ...mcpOpenApiDefinitions,
 }
 
 /** Definition of the API -> its replacement in the config. */
@@ -70,6 +72,7 @@ const replacements: Readonly<Record<string, string>> = {
   SecretSelector: 'ResolvedSecrets',
   RemoteJWKS: 'ResolvedKeySet',
   McpSelector: 'ResolvedMcpTargets',
+  McpOpenApi: 'ResolvedMcpOpenApi',
 }
 
 /** Replaces every reference to another object by its resolved form. */

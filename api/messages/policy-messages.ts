@@ -120,6 +120,22 @@ export const policyMessages = {
       'Two entries of `tools.overrides` have the same `rename`, or one has the name of another tool. A call could not be routed, so neither tool is offered.',
     fix: 'Rename one of the tools to another name.',
   },
+  PX1324: {
+    title: 'OpenAPI document is missing',
+    cause:
+      'The ConfigMap of `openapi` of an MCP target does not exist in the namespace of the backend, or has no such key. The target has no tools; other targets work.',
+    fix: 'Create the ConfigMap in the namespace of the backend, with the key that `configMapRef` names.',
+  },
+  PX1325: {
+    title: 'OpenAPI document is not usable',
+    cause: 'The document is neither JSON nor YAML, is no OpenAPI 3.0 or 3.1, or exceeds a limit. The target has no tools; other targets work.',
+    fix: 'Correct what the message names. Convert Swagger 2.0 to OpenAPI 3, bundle documents in several files into one, and select operations with `include`.',
+  },
+  PX1326: {
+    title: 'parts of an OpenAPI document are not used',
+    cause: 'Some operations cannot become tools, or an entry of `include`, `exclude` or `rename` has no operation. The other tools work.',
+    fix: 'Correct the operations in the document or leave them out with `exclude`; correct the entry that the message names.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -29,7 +29,7 @@ import { Revisions } from './session/revisions.ts'
 import type { SessionSharing } from './session/sharing.ts'
 import { defaultLimits, newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
 import { prepareStateless } from './method/stateless.ts'
-import { compileMcp, type McpConfig, type Target } from './target/target.ts'
+import { announceChanges, compileMcp, type McpConfig, type Target } from './target/target.ts'
 import { withTrace } from './record/trace.ts'
 import { callTarget } from './upstream/call.ts'
 
@@ -100,8 +100,10 @@ class McpService implements BackendService {
   }
 
   update(config: ServiceConfig): void {
+    const previous = this.#config
     this.#state = config.state
-    this.#config = compileMcp(config)
+    this.#config = compileMcp(config, previous)
+    announceChanges(previous, this.#config)
   }
 
   close(): void {
@@ -131,7 +133,9 @@ class McpService implements BackendService {
     const { method, target } = exchange.request
     const path = pathOf(target)
     const [sole] = config.targets
-    if (sole !== undefined && !config.isMultiplexing && isWellKnown(path) && (method === 'GET' || method === 'OPTIONS'))
+    // An API has no OAuth documents of an MCP server.
+    const isOAuth = sole !== undefined && sole.openapi === undefined && !config.isMultiplexing && isWellKnown(path)
+    if (isOAuth && (method === 'GET' || method === 'OPTIONS'))
       return this.#proxy(this.#runOf(exchange, plan, config, freshSession(config, undefined)), sole, method)
     if (path === LEGACY_PATH) return this.#answerLegacy(exchange, plan, config, seen)
     if (method === 'POST') return this.#post(exchange, plan, config, seen)

@@ -48,7 +48,12 @@ export const navigation: readonly Group[] = [
   },
   {
     text: 'MCP traffic',
-    pages: [guide('MCP servers', 'mcp'), guide('MCP tools', 'mcp-tools'), guide('MCP authentication', 'mcp-authentication')],
+    pages: [
+      guide('MCP servers', 'mcp'),
+      guide('MCP tools', 'mcp-tools'),
+      guide('HTTP APIs as MCP tools', 'mcp-openapi'),
+      guide('MCP authentication', 'mcp-authentication'),
+    ],
   },
   {
     text: 'Kubernetes',

@@ -989,7 +989,7 @@ export interface MCPBackend {
   toolNames?: 'Unchanged' | 'Portable'
 }
 /**
- * One or more MCP servers: exactly one of selector, static.
+ * One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
  */
 export interface McpTargetSelector {
   /**
@@ -999,6 +999,7 @@ export interface McpTargetSelector {
   selector?: ResolvedMcpTargets
   static?: McpTarget
   tools?: McpTools
+  openapi?: ResolvedMcpOpenApi
 }
 /**
  * One MCP server at a fixed address. For Services in the cluster prefer selector.
@@ -1131,6 +1132,134 @@ export interface ResolvedMcpTargets {
      * Transport.
      */
     protocol: 'StreamableHTTP' | 'SSE'
+  }[]
+}
+/**
+ * An HTTP API as an MCP server: its operations as tools, compiled from an OpenAPI document.
+ */
+export interface ResolvedMcpOpenApi {
+  /**
+   * Where requests go. Absent: to `static` of the target.
+   */
+  backend?: BackendRef
+  /**
+   * Title of the API.
+   */
+  title: string
+  /**
+   * Version of the document.
+   */
+  version: string
+  /**
+   * Description of the API, for clients.
+   */
+  instructions?: string
+  /**
+   * Base path of the API, without a trailing slash.
+   */
+  path: string
+  /**
+   * Tools, in the order of the document.
+   */
+  tools: OpenApiTool[]
+  /**
+   * Why the document is unusable, for logs. The target has no tools.
+   */
+  invalid?: string
+}
+/**
+ * An operation as a tool.
+ */
+export interface OpenApiTool {
+  /**
+   * Name, unique in the target.
+   */
+  name: string
+  /**
+   * The tool as in a list of tools, in JSON.
+   */
+  definition: string
+  /**
+   * Method of the request.
+   */
+  method: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH'
+  /**
+   * Path template below the base path, with parameters in braces.
+   */
+  path: string
+  /**
+   * Parameters of path, query and headers.
+   */
+  parameters: OpenApiParameter[]
+  body?: OpenApiBody
+}
+/**
+ * A parameter of an operation.
+ */
+export interface OpenApiParameter {
+  /**
+   * Argument of the tool.
+   */
+  argument: string
+  /**
+   * Name in the request.
+   */
+  name: string
+  /**
+   * Part of the request.
+   */
+  in: 'path' | 'query' | 'header'
+  /**
+   * Serialization of arrays and objects (OpenAPI 3.1, style values).
+   */
+  style: 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
+  /**
+   * Separate values for the items of an array and the members of an object.
+   */
+  explode: boolean
+  /**
+   * Reserved characters that cannot begin another parameter are not percent-encoded.
+   */
+  allowReserved?: boolean
+  /**
+   * The value is sent as JSON; style does not apply.
+   */
+  isJson?: boolean
+}
+/**
+ * The body of an operation.
+ */
+export interface OpenApiBody {
+  /**
+   * Argument of the tool.
+   */
+  argument: string
+  /**
+   * Content type of the request.
+   */
+  mediaType: string
+  /**
+   * How the argument is written.
+   */
+  kind: 'json' | 'form' | 'text'
+  /**
+   * Of forms. Default: form, exploded.
+   *
+   * Items: Encoding of a field of a form.
+   */
+  encoding?: {
+    /**
+     * Field.
+     */
+    name: string
+    /**
+     * Serialization of arrays and objects (OpenAPI 3.1, style values).
+     */
+    style: 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
+    /**
+     * Separate values for the items of an array and the members of an object.
+     */
+    explode: boolean
   }[]
 }
 /**

@@ -2188,7 +2188,7 @@ export interface MCPBackend {
   toolNames?: 'Unchanged' | 'Portable'
 }
 /**
- * One or more MCP servers: exactly one of selector, static.
+ * One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
  */
 export interface McpTargetSelector {
   /**
@@ -2198,6 +2198,64 @@ export interface McpTargetSelector {
   selector?: McpSelector
   static?: McpTarget
   tools?: McpTools
+  openapi?: McpOpenApi
+}
+/**
+ * Makes an HTTP API, described by an OpenAPI 3.0 or 3.1 document, an MCP server: operations become tools. The document is no source of addresses: requests go to static or to backendRef only.
+ */
+export interface McpOpenApi {
+  /**
+   * The document: a key of a ConfigMap in the namespace of the backend, in JSON or YAML. A key of `binaryData` may be compressed with gzip. A document that is missing or broken is reported in the status, and the target has no tools.
+   */
+  configMapRef: ConfigMapKeyReference
+  /**
+   * The Service that serves the API, instead of static. Policies that target the Service apply.
+   */
+  backendRef?: BackendObjectReference
+  /**
+   * Base path of the API. Default: the path of the first of `servers` in the document.
+   */
+  path?: string
+  /**
+   * Operations that become tools: those that match any entry. Default: all.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  include?: McpOpenApiMatch[]
+  /**
+   * Operations that become no tools, though they match include.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  exclude?: McpOpenApiMatch[]
+  /**
+   * Names of tools, by operationId, or by `METHOD /path` as in the document. Default: the operationId, or method and path.
+   */
+  rename?: {
+    /**
+     * Name of the tool.
+     */
+    [k: string]: string
+  }
+}
+/**
+ * Matches operations by all fields that are set. Patterns match the entire value; `*` is any text, in a path any text without `/`, and `**` any text in a path.
+ */
+export interface McpOpenApiMatch {
+  /**
+   * Pattern of the operationId, such as `list*`.
+   */
+  operationId?: string
+  /**
+   * Pattern of one of the tags.
+   */
+  tag?: string
+  /**
+   * Pattern of method and path, such as `GET /pets/{id}` or `* /pets/**`.
+   */
+  path?: string
 }
 /**
  * Selects Services; their ports with appProtocol `proxy.dev/mcp` or `proxy.dev/mcp-sse` become targets. Policies for one of them: a ProxyPolicy that targets the Service.

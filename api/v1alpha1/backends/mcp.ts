@@ -1,9 +1,11 @@
-import { anyJson, atLeastOneOf, choice, exactlyOneOf, keyedList, object, ref, set, string, type Definitions } from '../../schema.ts'
+import { anyJson, atLeastOneOf, atMostOneOf, choice, exactlyOneOf, keyedList, list, map, object, ref, set, string, type Definitions } from '../../schema.ts'
 import { port } from '../shared.ts'
 
 /** Longest name of a tool that MCP allows. */
 const TOOL_NAME = { minLength: 1, maxLength: 128 }
 const toolPatterns = (description: string) => set(string('Name of a tool as the server has it; `*` stands for any characters.', TOOL_NAME), description, 1, 128)
+
+const { message: oneSource } = exactlyOneOf('selector', 'static')
 
 export const mcpBackendDefinitions: Definitions = {
   MCPBackend: object(
@@ -37,15 +39,65 @@ export const mcpBackendDefinitions: Definitions = {
     ['targets'],
   ),
   McpTargetSelector: object(
-    'One or more MCP servers: exactly one of selector, static.',
+    'One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.',
     {
       name: ref('SectionName', 'Name, unique in the backend; a policy can target it by `sectionName`.'),
       selector: ref('McpSelector'),
       static: ref('McpTarget'),
       tools: ref('McpTools'),
+      openapi: ref('McpOpenApi'),
     },
     ['name'],
-    [exactlyOneOf('selector', 'static')],
+    [
+      { ...atMostOneOf('selector', 'static'), message: oneSource },
+      { rule: 'has(self.selector) || has(self.static) || (has(self.openapi) && has(self.openapi.backendRef))', message: oneSource },
+      {
+        rule: '!has(self.openapi) || (!has(self.selector) && has(self.static) != has(self.openapi.backendRef))',
+        message: 'openapi needs exactly one of static and openapi.backendRef, and no selector',
+      },
+      {
+        rule: "!has(self.openapi) || !has(self.static) || (!has(self.static.path) && (!has(self.static.protocol) || self.static.protocol == 'StreamableHTTP'))",
+        message: 'path and protocol of static are those of an MCP server; set openapi.path',
+      },
+    ],
+  ),
+  McpOpenApi: object(
+    'Makes an HTTP API, described by an OpenAPI 3.0 or 3.1 document, an MCP server: operations become tools. The document is no source of addresses: requests go to static or to backendRef only.',
+    {
+      configMapRef: ref(
+        'ConfigMapKeyReference',
+        'The document: a key of a ConfigMap in the namespace of the backend, in JSON or YAML. A key of `binaryData` may be compressed with gzip. A document that is missing or broken is reported in the status, and the target has no tools.',
+      ),
+      backendRef: ref('BackendObjectReference', 'The Service that serves the API, instead of static. Policies that target the Service apply.'),
+      path: string('Base path of the API. Default: the path of the first of `servers` in the document.', {
+        minLength: 1,
+        maxLength: 1024,
+        pattern: '^/[^?#\\s]*$',
+      }),
+      include: list(ref('McpOpenApiMatch'), 'Operations that become tools: those that match any entry. Default: all.', 1, 64),
+      exclude: list(ref('McpOpenApiMatch'), 'Operations that become no tools, though they match include.', 1, 64),
+      rename: map(
+        string('Name of the tool.', { minLength: 1, maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' }),
+        'Names of tools, by operationId, or by `METHOD /path` as in the document. Default: the operationId, or method and path.',
+        1,
+        1024,
+      ),
+    },
+    ['configMapRef'],
+  ),
+  McpOpenApiMatch: object(
+    'Matches operations by all fields that are set. Patterns match the entire value; `*` is any text, in a path any text without `/`, and `**` any text in a path.',
+    {
+      operationId: string('Pattern of the operationId, such as `list*`.', { minLength: 1, maxLength: 253 }),
+      tag: string('Pattern of one of the tags.', { minLength: 1, maxLength: 253 }),
+      path: string('Pattern of method and path, such as `GET /pets/{id}` or `* /pets/**`.', {
+        minLength: 1,
+        maxLength: 1024,
+        pattern: '^([A-Z]+|\\*) /\\S*$',
+      }),
+    },
+    [],
+    [atLeastOneOf('operationId', 'tag', 'path')],
   ),
   McpSelector: object(
     'Selects Services; their ports with appProtocol `proxy.dev/mcp` or `proxy.dev/mcp-sse` become targets. Policies for one of them: a ProxyPolicy that targets the Service.',

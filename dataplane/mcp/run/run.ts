@@ -13,6 +13,7 @@ import type { Session } from '../session/sessions.ts'
 import type { McpConfig, Target } from '../target/target.ts'
 import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
+import { openApiLink } from '../openapi/link.ts'
 import { sseLink } from '../upstream/sse.ts'
 import { streamableLink } from '../upstream/streamable.ts'
 
@@ -61,6 +62,7 @@ export function linkTo(run: Run, target: Target): Link {
 
 /** The link to a target whose session was started already. */
 export function plainLink({ session }: Pick<Run, 'session'>, target: Target): Link {
+  if (target.openapi !== undefined) return openApiLink(target, target.openapi)
   if (target.protocol === 'SSE') return sseLink(target, session.connections)
   return streamableLink(target, stateOf(session, target))
 }

@@ -1,9 +1,10 @@
-import type { BackendFull, McpTarget, McpTargetSelector, MCPBackend, ResolvedMcpTargets } from '#gen/config/types.ts'
+import type { BackendFull, McpTarget, McpTargetSelector, MCPBackend, ResolvedMcpOpenApi, ResolvedMcpTargets } from '#gen/config/types.ts'
 import { mergeBackend } from '../../config/merge.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { compileMcpAuthentication, type McpAuthentication } from '../auth/index.ts'
 import { compileItemRules, type ItemRules } from './authorize.ts'
+import { ListChanges } from './list-changes.ts'
 import type { Naming } from '../message/names.ts'
 import { PortableNames } from '../tools/portable.ts'
 import { compileToolView, type ToolView } from '../tools/view.ts'
@@ -22,6 +23,14 @@ export interface Target {
   readonly rules: ItemRules | undefined
   /** Selection and changes of its tools. */
   readonly tools: ToolView | undefined
+  /** Set if the target is an HTTP API whose operations are tools. `path` is its base path. */
+  readonly openapi?: OpenApiTarget | undefined
+}
+
+/** An HTTP API as an MCP server (mcp.md §2.1). */
+interface OpenApiTarget {
+  readonly api: ResolvedMcpOpenApi
+  readonly changes: ListChanges
 }
 
 /** One version of an MCP backend's config, compiled. */
@@ -52,14 +61,15 @@ const defaultPaths: Readonly<Record<TargetProtocol, string>> = { StreamableHTTP:
 /** Contains neither `_` nor `+`, which separate the target's name from that of an item. The API server checks the same. */
 const TARGET_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
-/** Compiles one version of a backend's config. */
-export function compileMcp(config: ServiceConfig): McpConfig {
+/** Compiles one version of a backend's config. `previous` is the version before it. */
+export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConfig {
   const { key, mcp } = config.backend
-  const targets = (mcp?.targets ?? []).flatMap((entry) =>
-    entry.static === undefined
+  const targets = (mcp?.targets ?? []).flatMap((entry) => {
+    if (entry.openapi !== undefined) return [apiTarget(config, entry, entry.openapi, previous?.targetOf.get(entry.name)?.openapi)]
+    return entry.static === undefined
       ? (entry.selector?.targets ?? []).map((found) => selectedTarget(config, entry, found))
-      : [staticTarget(config, entry, entry.static)],
-  )
+      : [staticTarget(config, entry, entry.static)]
+  })
   const rules = compileItemRules(sectionsOf(config), config.state)
   return {
     key,
@@ -117,6 +127,29 @@ function staticTarget(config: ServiceConfig, entry: McpTargetSelector, { host, p
     tools: toolsOf(entry),
   }
 }
+
+/** The API is at the static host, whose policies apply, or at a Service. Its calls are not bound to an endpoint, because they need no session. */
+function apiTarget(config: ServiceConfig, entry: McpTargetSelector, api: ResolvedMcpOpenApi, previous: OpenApiTarget | undefined): Target {
+  const { name, static: host } = entry
+  const { service = '', port = 0 } = api.backend ?? {}
+  const target =
+    host === undefined
+      ? selectedTarget(config, entry, { name, service, port, protocol: 'StreamableHTTP' })
+      : staticTarget(config, entry, { ...host, protocol: 'StreamableHTTP' })
+  return { ...target, path: api.path, isPinned: false, openapi: { api, changes: previous?.changes ?? new ListChanges() } }
+}
+
+/** Notifies the sessions of a new version of the config in which tools of APIs changed. */
+export function announceChanges(previous: McpConfig, { targetOf }: McpConfig): void {
+  for (const { name, openapi } of previous.targets) {
+    if (openapi === undefined) continue
+    const next = targetOf.get(name)?.openapi
+    if (next === undefined) openapi.changes.close()
+    else if (next.api !== openapi.api && listOf(next) !== listOf(openapi)) openapi.changes.announce()
+  }
+}
+
+const listOf = ({ api }: OpenApiTarget): string => JSON.stringify(api.tools.map(({ definition }) => definition))
 
 /**
  * Policies of the Service override those of the backend, so that one of several targets can differ. A policy on the selector's entry

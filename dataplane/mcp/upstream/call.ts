@@ -46,7 +46,7 @@ export const messageLimit = ({ maxBufferBytes = 0 }: Pick<CallContext, 'maxBuffe
 
 /** An HTTP request to a target. */
 export interface TargetCall {
-  readonly method: 'POST' | 'GET' | 'DELETE' | 'OPTIONS'
+  readonly method: 'POST' | 'GET' | 'DELETE' | 'OPTIONS' | 'PUT' | 'PATCH'
   /** Path and query. Default: those of the target. */
   readonly path?: string | undefined
   readonly headers: HeaderList

@@ -52,8 +52,8 @@ export function backendStatus(state: BackendState, warnings: readonly string[] =
   const { backend, resolved } = state
   const { generation, namespace, name } = backend.metadata
   const textOf = ({ path, message }: BodyError): string => `${path.join('.')}: ${message}`
-  // A broken expression fails where it stands; the rest of the backend is in force.
-  const isPartial = ({ kind }: BodyError): boolean => kind === 'expression' || kind === 'variable'
+  // A broken expression or document fails where it stands; the rest of the backend is in force.
+  const isPartial = ({ kind }: BodyError): boolean => kind === 'expression' || kind === 'variable' || kind === 'document'
   const problems = resolved.errors.filter((error) => !isPartial(error)).map(textOf)
   const partial = [
     ...resolved.errors.filter(isPartial).map(textOf),

@@ -7,7 +7,16 @@ import { parseDuration } from '#api/duration.ts'
 import { GROUP } from '#api/names.ts'
 import { refName, type Schema } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
-import type { BackendRef, ResolvedKeySet, ResolvedPluginSource, ResolvedSecret, ResolvedSecrets, Secret as SecretMessage } from '#gen/config/types.ts'
+import type {
+  BackendRef,
+  ResolvedKeySet,
+  ResolvedMcpOpenApi,
+  ResolvedPluginSource,
+  ResolvedSecret,
+  ResolvedSecrets,
+  Secret as SecretMessage,
+} from '#gen/config/types.ts'
+import type { McpOpenApi } from '#gen/v1alpha1/types.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget } from '../common/backend-ref.ts'
 import { validate } from '../../source/validate.ts'
@@ -16,6 +25,7 @@ import { checkPattern } from '../common/matches.ts'
 import { phaseOf } from '../common/phases.ts'
 import { selectMcpTargets } from './mcp-targets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
+import { readOpenApi } from './openapi-source.ts'
 import { readPluginSource } from './plugin-source.ts'
 import { matchesLabels } from '../../model/selectors.ts'
 
@@ -28,7 +38,7 @@ const MAX_QUOTED = 100
  */
 export interface BodyError {
   readonly path: readonly string[]
-  readonly kind: 'reference' | 'expression' | 'variable' | 'selection'
+  readonly kind: 'reference' | 'expression' | 'variable' | 'selection' | 'document'
   readonly message: string
 }
 
@@ -79,6 +89,7 @@ const leaves = new Set([
   'McpSelector',
   'CELExpression',
   'ConfigMapKeyReference',
+  'McpOpenApi',
 ])
 /** Definitions with a check of their own besides the references in them. */
 const checked = new Set(['JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
@@ -199,6 +210,8 @@ class Resolver {
       }
       case 'ConfigMapKeyReference':
         return this.#plugin(value as { name: string; key: string }, path)
+      case 'McpOpenApi':
+        return this.#openApi(value as McpOpenApi, path)
       case 'SecretSelector':
         return this.#selectSecrets((value as { matchLabels: Record<string, string> }).matchLabels, path)
       case 'RemoteJWKS':
@@ -249,6 +262,27 @@ class Resolver {
     if (source === undefined) return { invalid: this.#fail(path, missing, 'PX1321'), owner: this.#owner }
     if (source.problem !== undefined) this.#fail(path, source.problem, 'PX1322')
     return { ...source.message, owner: this.#owner }
+  }
+
+  #openApi({ configMapRef, backendRef, ...settings }: McpOpenApi, path: readonly string[]): ResolvedMcpOpenApi {
+    const { name, key } = configMapRef
+    const backend = backendRef === undefined ? {} : { backend: this.#backend(backendRef, [...path, 'backendRef']) }
+    const map = this.#context.snapshot.get('ConfigMap', this.#namespace, name)
+    const shown = `ConfigMap ${this.#namespace}/${name}`
+    const source = map && readOpenApi(map, key, settings)
+    const none = { title: '', version: '', path: '', tools: [] }
+    if (source === undefined) {
+      const missing = map === undefined ? `${shown} not found` : `${shown} has no ${key}`
+      return { ...none, ...backend, invalid: this.#fail([...path, 'configMapRef'], `${missing}; the target has no tools`, 'PX1324', 'document') }
+    }
+    if ('broken' in source)
+      return {
+        ...none,
+        ...backend,
+        invalid: this.#fail([...path, 'configMapRef'], `${key} of ${shown}: ${source.broken}; the target has no tools`, 'PX1325', 'document'),
+      }
+    for (const problem of source.problems) this.#fail(path, problem, 'PX1326', 'document')
+    return { ...source.message, ...backend }
   }
 
   #secret(name: string, path: readonly string[], owner: string): ResolvedSecret {

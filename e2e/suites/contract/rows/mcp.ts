@@ -76,7 +76,29 @@ const toolRows: Row[] = [
   ['a fixed argument with both', override({ arguments: [{ name: 'a', value: 1, expression: '1' }] }), `${overrideAt}.arguments[0]`, one('value', 'expression')],
 ]
 
+const document = { configMapRef: { name: 'm', key: 'k' } }
+const withOpenApi = (openapi: object, more: object = { static: fixed }) => mcp(target('a', { ...more, openapi: { ...document, ...openapi } }))
+const openApiAt = `${at}[0].openapi`
+
+const openApiRows: Row[] = [
+  ['an API at a static host', withOpenApi({ path: '/v1', include: [{ tag: 'a' }], exclude: [{ path: '* /x/**' }], rename: { 'GET /x': 'x' } })],
+  ['an API at a Service', withOpenApi({ backendRef: service }, {})],
+  ['an API at no place', withOpenApi({}, {}), `${at}[0]`, one('selector', 'static')],
+  ['an API at two places', withOpenApi({ backendRef: service }), `${at}[0]`, 'exactly one of static and openapi.backendRef'],
+  ['an API with a selector', withOpenApi({}, { selector: { services: {} } }), `${at}[0]`, 'exactly one of static and openapi.backendRef'],
+  ['an API with a path of an MCP server', withOpenApi({}, { static: { ...fixed, path: '/mcp' } }), `${at}[0]`, 'set openapi.path'],
+  ['an API over SSE', withOpenApi({}, { static: { ...fixed, protocol: 'SSE' } }), `${at}[0]`, 'set openapi.path'],
+  ['an API without document', mcp(target('a', { static: fixed, openapi: {} })), `${openApiAt}.configMapRef`, REQUIRED],
+  ['an API with a query in its path', withOpenApi({ path: '/v1?x' }), `${openApiAt}.path`, PATTERN],
+  ['an API without operations', withOpenApi({ include: [] }), `${openApiAt}.include`, FEW],
+  ['an API with an empty match', withOpenApi({ include: [{}] }), `${openApiAt}.include[0]`, some('operationId', 'tag', 'path')],
+  ['an API with a path without method', withOpenApi({ include: [{ path: '/x' }] }), `${openApiAt}.include[0].path`, PATTERN],
+  ['an API with a tool name of 65', withOpenApi({ rename: { x: text(65) } }), `${openApiAt}.rename.x`, LONG],
+  ['an API with a tool name with a dot', withOpenApi({ rename: { x: 'a.b' } }), `${openApiAt}.rename.x`, PATTERN],
+]
+
 export const mcpRows: Row[] = [
+  ...openApiRows,
   ['a static target', mcp(target('a', { static: { ...fixed, path: '/mcp', protocol: 'SSE', policies: { mcp: { authorization: rules }, tls: {} } } }))],
   [
     'a selector target',

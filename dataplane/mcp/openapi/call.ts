@@ -1,0 +1,102 @@
+import { readHeldBody } from '../../exchange/held.ts'
+import { BodyTooLargeError } from '../../http/body.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
+import { failureClass } from '../../upstream/failure-class.ts'
+import { isObject, parseInSteps, type JsonObject } from '../message/json.ts'
+import type { Target } from '../target/target.ts'
+import { callTarget, type CallContext } from '../upstream/call.ts'
+import { ArgumentError, buildRequest } from './request.ts'
+import type { ApiTool } from './tools.ts'
+
+/** Largest response. Models cannot use more, and writing it into a message must not block the event loop. */
+const MAX_RESPONSE_BYTES = 1024 * 1024
+/** Text of a response with an error status that the client receives. */
+const MAX_ERROR_CHARS = 16 * 1024
+
+/** Calls a tool. Returns its result in JSON: failures of arguments and of the API are results with `isError` (mcp.md §2.1). */
+export async function callTool(context: CallContext, target: Target, tool: ApiTool, args: unknown): Promise<string> {
+  const { exchange } = context
+  const given = args ?? {}
+  const problem = await runWhileConnected(tool.input.check(given, 'arguments'), exchange)
+  if (problem !== undefined) return errorResult(`Invalid arguments: ${problem}`)
+  try {
+    const request = buildRequest(tool.operation, target.path, given as JsonObject, exchange.request.headers)
+    const { response } = await callTarget(context, target, {
+      ...request,
+      message: { method: 'tools/call', name: tool.operation.name },
+      isRepeatable: request.method === 'GET',
+    })
+    return await readResult(context, tool, response)
+  } catch (error) {
+    if (error instanceof ArgumentError) return errorResult(`Invalid arguments: ${error.message}`)
+    const failure = failureClass(error)
+    if (failure === undefined || exchange.abortReason !== undefined) throw error
+    return errorResult(`The API could not be called: ${failure}`)
+  }
+}
+
+async function readResult(context: CallContext, tool: ApiTool, response: ResponseHead): Promise<string> {
+  const { status, headers, body } = response
+  const isSuccessful = status >= 200 && status <= 299
+  const type = (headers.get('content-type') ?? '').toLowerCase()
+  let bytes: Buffer
+  try {
+    bytes = (await readHeldBody(context.exchange, body, MAX_RESPONSE_BYTES)).bytes
+  } catch (error) {
+    if (error instanceof BodyTooLargeError)
+      return errorResult(`${isSuccessful ? '' : `HTTP ${status}. `}The response is larger than ${MAX_RESPONSE_BYTES} bytes`)
+    throw error
+  }
+  if (!isSuccessful) return errorResult(describeFailure(status, type, bytes))
+  if (/^(?:image|audio)\/[\w.+-]+/.test(type)) return mediaResult(type, bytes)
+  if (bytes.length > 0 && !isText(type)) return errorResult(`The response has the content type ${cut(type, 100) || 'none'}, which is no text, image or audio`)
+  return textResult(context, tool, type, bytes.toString())
+}
+
+/** Results of JSON objects have structured content. With an output schema, clients require it, and that it conforms. */
+async function textResult({ exchange }: CallContext, tool: ApiTool, type: string, text: string): Promise<string> {
+  const isJson = text !== '' && (/^application\/(?:[\w.-]+\+)?json\b/.test(type) || tool.output !== undefined)
+  const value = isJson ? await runWhileConnected(parse(text, exchange.jsonLimits), exchange) : undefined
+  const content = JSON.stringify([{ type: 'text', text }])
+  // Messages have no line breaks, because they may become events.
+  const json = /[\r\n]/.test(text) ? JSON.stringify(value) : text
+  if (tool.output === undefined) return isObject(value) ? `{"content":${content},"structuredContent":${json}}` : `{"content":${content}}`
+  const structured = text === '' ? {} : value
+  const problem = isObject(structured) ? await runWhileConnected(tool.output.check(structured, 'result'), exchange) : 'it is not a JSON object'
+  if (problem === undefined) return `{"content":${content},"structuredContent":${text === '' ? '{}' : json}}`
+  const note = `The API succeeded, and its response does not match its description: ${problem}`
+  return `{"content":${JSON.stringify([
+    { type: 'text', text: note },
+    { type: 'text', text },
+  ])},"isError":true}`
+}
+
+/** Undefined if the text is not JSON, or exceeds the limits of JSON. */
+function* parse(text: string, limits: CallContext['exchange']['jsonLimits']): Generator<undefined, unknown, undefined> {
+  try {
+    return yield* parseInSteps(text, limits)
+  } catch {
+    return undefined
+  }
+}
+
+function mediaResult(type: string, bytes: Buffer): string {
+  const [mimeType = ''] = type.split(';')
+  const kind = mimeType.startsWith('image/') ? 'image' : 'audio'
+  return JSON.stringify({ content: [{ type: kind, data: bytes.toString('base64'), mimeType: mimeType.trim() }] })
+}
+
+/** Redirects are not followed: the document does not decide where requests go, and neither does the API. */
+function describeFailure(status: number, type: string, bytes: Buffer): string {
+  const what = status >= 300 && status <= 399 ? `HTTP ${status}: a redirect, which is not followed` : `HTTP ${status}`
+  const text = isText(type) && (status < 300 || status > 399) ? bytes.toString() : ''
+  return text === '' ? what : `${what}\n${cut(text, MAX_ERROR_CHARS)}`
+}
+
+const isText = (type: string): boolean =>
+  type === '' || /^text\/|^application\/(?:[\w.-]+\+)?(?:json|xml|yaml|x-ndjson|javascript|x-www-form-urlencoded)\b/.test(type)
+
+const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}... (${text.length} characters)` : text)
+
+const errorResult = (text: string): string => JSON.stringify({ content: [{ type: 'text', text }], isError: true })

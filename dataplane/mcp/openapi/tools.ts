@@ -1,0 +1,50 @@
+import type { OpenApiTool, ResolvedMcpOpenApi } from '#gen/config/types.ts'
+import { isObject, parseJson, type JsonObject } from '../message/json.ts'
+import { SchemaValidator } from './validator.ts'
+
+/** A tool with its validators, which are created when they are first used. */
+export class ApiTool {
+  readonly operation: OpenApiTool
+  #definition: JsonObject | undefined
+  #input: SchemaValidator | undefined
+  #output: SchemaValidator | undefined
+
+  constructor(operation: OpenApiTool) {
+    this.operation = operation
+  }
+
+  get input(): SchemaValidator {
+    return (this.#input ??= new SchemaValidator(this.#schema('inputSchema') ?? {}))
+  }
+
+  /** Undefined if the tool has no output schema. */
+  get output(): SchemaValidator | undefined {
+    const schema = this.#schema('outputSchema')
+    return schema && (this.#output ??= new SchemaValidator(schema))
+  }
+
+  #schema(member: 'inputSchema' | 'outputSchema'): JsonObject | undefined {
+    const parsed = (this.#definition ??= parseJson(this.operation.definition) as JsonObject)
+    const schema = parsed[member]
+    return isObject(schema) ? schema : undefined
+  }
+}
+
+/** The tools of an API. */
+export interface CompiledApi {
+  readonly tools: ReadonlyMap<string, ApiTool>
+  /** The result of `tools/list`, in JSON. */
+  readonly list: string
+}
+
+const known = new WeakMap<ResolvedMcpOpenApi, CompiledApi>()
+
+/** Compiles the tools of an API, once per version of them. */
+export function compileApi(api: ResolvedMcpOpenApi): CompiledApi {
+  let compiled = known.get(api)
+  if (compiled === undefined) {
+    const tools = new Map(api.tools.map((operation) => [operation.name, new ApiTool(operation)]))
+    known.set(api, (compiled = { tools, list: `{"tools":[${api.tools.map(({ definition }) => definition).join(',')}]}` }))
+  }
+  return compiled
+}
