@@ -987,6 +987,10 @@ export interface MCPBackend {
    * Portable: clients see names of tools of at most 64 letters, digits, `_` and `-`, which all LLM APIs accept. Other names have `_` for other characters and end with a digest. Default: Unchanged.
    */
   toolNames?: 'Unchanged' | 'Portable'
+  /**
+   * Enabled: clients see three tools, to search, describe and call those of the targets, so that many tools do not fill the context of a model. Default: Disabled.
+   */
+  toolSearch?: 'Disabled' | 'Enabled'
 }
 /**
  * One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
@@ -2524,6 +2528,10 @@ export interface ShortMCP {
    * Whether clients have sessions. Default: Stateful.
    */
   sessionRouting?: 'Stateful' | 'Stateless'
+  /**
+   * Enabled: clients search for tools and see three. Default: Disabled.
+   */
+  toolSearch?: 'Disabled' | 'Enabled'
   /**
    * Portable: names of tools have at most 64 letters, digits, `_` and `-`. Default: Unchanged.
    */

@@ -35,6 +35,10 @@ export const mcpBackendDefinitions: Definitions = {
         ['Unchanged', 'Portable'],
         'Portable: clients see names of tools of at most 64 letters, digits, `_` and `-`, which all LLM APIs accept. Other names have `_` for other characters and end with a digest. Default: Unchanged.',
       ),
+      toolSearch: choice(
+        ['Disabled', 'Enabled'],
+        'Enabled: clients see three tools, to search, describe and call those of the targets, so that many tools do not fill the context of a model. Default: Disabled.',
+      ),
     },
     ['targets'],
   ),

@@ -104,8 +104,12 @@ mcp: { port: 3001, prefixMode: Always, failureMode: FailOpen, sessionRouting: St
   })
 
   test('accept a selection of tools and portable names', async () => {
-    const messages = await load(`mcp: { toolNames: Portable, a: { url: 'http://localhost:9000/mcp', tools: { include: [x] } } }`)
-    expect(backendOf(messages, 'default/mcp')?.mcp).toMatchObject({ toolNames: 'Portable', targets: [{ name: 'a', tools: { include: ['x'] } }] })
+    const messages = await load(`mcp: { toolNames: Portable, toolSearch: Enabled, a: { url: 'http://localhost:9000/mcp', tools: { include: [x] } } }`)
+    expect(backendOf(messages, 'default/mcp')?.mcp).toMatchObject({
+      toolNames: 'Portable',
+      toolSearch: 'Enabled',
+      targets: [{ name: 'a', tools: { include: ['x'] } }],
+    })
   })
 
   test('reject two tools with one name for clients', async () => {

@@ -4,6 +4,7 @@ import { callAll, gather } from '../run/gather.ts'
 import { initialize, type InitializeOptions } from './initialize.ts'
 import { isObject } from '../message/json.ts'
 import { list, listShape, mayOffer } from './lists.ts'
+import { callWithSearch, listSearchTools } from './search.ts'
 import { streamOf, type Reply } from '../message/reply.ts'
 import { answerServer } from '../run/reverse.ts'
 import { badAnswer, discard, post, stateOf, type Run } from '../run/run.ts'
@@ -15,13 +16,14 @@ export async function dispatch(run: Run, message: RpcMessage, text: string, opti
   if (isResponse(message)) return answerServer(run, message, text)
   if (isNotification(message)) return notifyAll(run, message.method, text)
   const request = message as RpcRequest
+  if (request.method === 'tools/list' && run.config.toolIndexes !== undefined) return listSearchTools(request)
   const shape = listShape(request.method)
   if (shape !== undefined) return list(run, request, text, shape)
   switch (request.method) {
     case 'initialize':
       return initialize(run, request, text, options)
     case 'tools/call':
-      return callNamed(run, request, text, 'tool')
+      return run.config.toolIndexes === undefined ? callNamed(run, request, text, 'tool') : callWithSearch(run, request, text)
     case 'prompts/get':
       return callNamed(run, request, text, 'prompt')
     case 'resources/read':

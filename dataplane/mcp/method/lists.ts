@@ -1,7 +1,7 @@
 import type { Item, ItemKind } from '../target/authorize.ts'
 import { McpFailure, noTargets, UpstreamRpcError } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
-import { prefixName, prefixUri, type Addressed } from '../message/names.ts'
+import { prefixName, prefixUri, splitName, type Addressed } from '../message/names.ts'
 import { gather, type Gathered } from '../run/gather.ts'
 import { Flow, type Reply } from '../message/reply.ts'
 import { badAnswer, post, readAnswer, type Run } from '../run/run.ts'
@@ -112,7 +112,7 @@ async function drain(
       throw McpFailure.rpc(INTERNAL_ERROR, `the list of an upstream is longer than ${MAX_PAGES} pages or ${MAX_ITEMS} items`, {
         detail: `the list of ${target.name} is too long`,
       })
-    const id = `${run.idPrefix}_page_${count}`
+    const id = nextId(run)
     const params = { ...request.params, cursor }
     const answer = await post(run, target, toText({ jsonrpc: '2.0', id, method: shape.method, params }), { method: shape.method, id })
     page = await readAnswer(run, target, answer, id, flow, onOther)
@@ -211,16 +211,37 @@ interface TargetItems {
   readonly items: readonly JsonObject[]
 }
 
-/** Reads the lists of all targets, as the targets return them. Errors of targets that may be missing are ignored. */
-async function readLists(run: Run, kind: 'tool' | 'prompt'): Promise<TargetItems[]> {
+/** Requests of one session may be open at the same time, so their ids differ. */
+let issued = 0
+function nextId({ idPrefix }: Run): string {
+  issued = (issued + 1) % Number.MAX_SAFE_INTEGER
+  return `${idPrefix}_list_${issued}`
+}
+
+/**
+ * The tools of all targets that the client may use, as it sees them. `name`: only those of the target that has a tool of this name are needed.
+ */
+export async function readTools(run: Run, name?: string): Promise<JsonObject[]> {
+  const { config } = run
+  const shape = shapes[listOf.tool]
+  if (shape === undefined) return []
+  const prefix = name !== undefined && config.naming.prefixesNames && config.portable === undefined ? splitName(name)?.target : undefined
+  const owner = prefix === undefined ? undefined : config.targetOf.get(prefix)
+  const lists = await readLists(run, 'tool', owner && [owner])
+  const tools = lists.flatMap(({ target, items }) => showItems(run, target, shape, items))
+  return isLookedUp(run, shape) ? withoutDuplicates(tools) : tools
+}
+
+/** Reads the lists of targets, as the targets return them. Errors of targets that may be missing are ignored. */
+async function readLists(run: Run, kind: 'tool' | 'prompt', targets = run.config.targets): Promise<TargetItems[]> {
   const { config } = run
   const shape = shapes[listOf[kind]]
   if (shape === undefined) return []
-  const id = `${run.idPrefix}_owner`
+  const id = nextId(run)
   const request: RpcRequest = { jsonrpc: '2.0', id, method: shape.method, ...(run.meta && { params: { _meta: run.meta } }) }
   const flow = new Flow()
   return Promise.all(
-    config.targets.map(async (target): Promise<TargetItems> => {
+    targets.map(async (target): Promise<TargetItems> => {
       const read = async (): Promise<JsonObject[]> => {
         const first = await readAnswer(run, target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
         return drain(run, target, request, shape, first, ignore, flow)

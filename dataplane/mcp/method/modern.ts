@@ -99,7 +99,8 @@ async function dispatchConverted(plainRun: Run, request: RpcRequest, { bridge, c
 
 /** The only target, if its items need neither checks nor other names. */
 function soleUnchanged({ config }: Run): Target | undefined {
-  const { naming, isMultiplexing, hasRules, targets } = config
+  const { naming, isMultiplexing, hasRules, targets, portable, toolIndexes } = config
+  if (portable !== undefined || toolIndexes !== undefined) return undefined
   return isMultiplexing || hasRules || naming.prefixesNames || naming.prefixesUris ? undefined : targets[0]
 }
 

@@ -46,6 +46,13 @@ export function recordItem({ exchange }: Pick<Run, 'exchange'>, { kind, target, 
   if (kind === 'resource') setLogField(exchange, 'mcp.resource.uri', name)
 }
 
+/** Records a call of a tool of the gateway itself. It has no target and no label of metrics. */
+export function recordOwnTool({ exchange }: Pick<Run, 'exchange'>, name: string, args: unknown): void {
+  variablesOf(exchange).tool = { name, arguments: fromJson(args) }
+  setLogField(exchange, 'mcp.resource.type', 'tool')
+  setLogField(exchange, 'gen_ai.tool.name', name)
+}
+
 const recordsReadResults = createRecordQuery(readsResult)
 
 /** Whether log or trace expressions read results of tools. Otherwise an unchanged response passes through unread (mcp.md §15). */

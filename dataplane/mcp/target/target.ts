@@ -7,6 +7,7 @@ import { compileItemRules, type ItemRules } from './authorize.ts'
 import { ListChanges } from './list-changes.ts'
 import type { Naming } from '../message/names.ts'
 import { PortableNames } from '../tools/portable.ts'
+import { ToolIndexes } from '../tools/search-index.ts'
 import { compileToolView, type ToolView } from '../tools/view.ts'
 
 type TargetProtocol = 'StreamableHTTP' | 'SSE'
@@ -49,6 +50,8 @@ export interface McpConfig {
   readonly rules: ItemRules | undefined
   /** Names of tools for LLM APIs; undefined if names are unchanged. */
   readonly portable: PortableNames | undefined
+  /** With `toolSearch`: indexes of tools; undefined if clients see all tools. */
+  readonly toolIndexes: ToolIndexes | undefined
   /** The backend or one of its targets restricts items: it has rules, or a selection of tools. */
   readonly hasRules: boolean
   /** Runs before everything else. Taken from the most specific level only. */
@@ -81,6 +84,7 @@ export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConf
     isFailOpen: mcp?.failureMode === 'FailOpen',
     rules,
     portable: mcp?.toolNames === 'Portable' ? new PortableNames() : undefined,
+    toolIndexes: mcp?.toolSearch === 'Enabled' ? new ToolIndexes() : undefined,
     hasRules: rules !== undefined || targets.some((target) => target.rules !== undefined || target.tools !== undefined),
     authentication: authenticationOf(config),
     broken: problemOf(config, targets),

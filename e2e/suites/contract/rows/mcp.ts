@@ -139,6 +139,8 @@ export const mcpRows: Row[] = [
   ['an unknown prefixMode', backend({ mcp: { targets: [target('a')], prefixMode: 'Sometimes' } }), 'spec.mcp.prefixMode', UNSUPPORTED],
   ['portable names of tools', backend({ mcp: { targets: [target('a')], toolNames: 'Portable' } })],
   ['an unknown toolNames', backend({ mcp: { targets: [target('a')], toolNames: 'Short' } }), 'spec.mcp.toolNames', UNSUPPORTED],
+  ['a search of tools', backend({ mcp: { targets: [target('a')], toolSearch: 'Enabled' } })],
+  ['an unknown toolSearch', backend({ mcp: { targets: [target('a')], toolSearch: 'On' } }), 'spec.mcp.toolSearch', UNSUPPORTED],
   ...toolRows,
   ['mcp policies on an mcp backend', backend({ mcp: { targets: [target('a')] }, policies: { mcp: { authorization: rules } } })],
   [
