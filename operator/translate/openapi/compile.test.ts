@@ -265,6 +265,14 @@ describe('schemas of arguments', () => {
       { allOf: [{ type: 'string' }], nullable: true, title: 'x' },
       { title: 'x', anyOf: [{ allOf: [{ type: 'string' }] }, { type: 'null' }] },
     ],
+    [
+      { allOf: [{ type: 'string', description: 'inner' }], description: 'outer', default: 'x' },
+      { type: 'string', description: 'outer', default: 'x' },
+    ],
+    [
+      { allOf: [{ type: 'string' }], type: 'string' },
+      { allOf: [{ type: 'string' }], type: 'string' },
+    ],
     [{ type: 'string', example: 'x', xml: {}, 'x-own': 1, externalDocs: {} }, { type: 'string' }],
   ])('of OpenAPI 3.0 become those of JSON Schema: %j', (schema, converted) => expect(input(schema, v30)).toEqual(converted))
 

@@ -156,7 +156,7 @@ class Walk {
     this.#dropHidden(schema, result)
     this.#setBounds(schema, result)
     this.#setType(schema, result)
-    return result
+    return withoutWrapper(result)
   }
 
   #copy(result: Record<string, unknown>, keyword: string, value: unknown, depth: number): void {
@@ -245,6 +245,15 @@ class Walk {
       Object.assign(result, others, { anyOf: [combined, { type: 'null' }] })
     }
   }
+}
+
+/** OpenAPI 3.0 writes keywords beside a reference as an `allOf` of one schema. */
+function withoutWrapper(schema: Record<string, unknown>): JsonObject {
+  const { allOf, ...own } = schema
+  const [part, ...others] = Array.isArray(allOf) ? (allOf as JsonObject[]) : []
+  const canMerge =
+    part !== undefined && others.length === 0 && Object.keys(own).every((keyword) => keyword === 'description' || keyword === 'title' || !(keyword in part))
+  return canMerge ? { ...part, ...own } : schema
 }
 
 /** A text with at most `length` characters. */
