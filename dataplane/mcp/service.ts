@@ -191,7 +191,7 @@ class McpService implements BackendService {
     const sharers = { principal, address: exchange.connection.remoteAddress, headers, client: { info: client.info, capabilities: client.capabilities } }
     const session = config.isStateful ? this.#shared.bridged.open(sharers, names) : newBridgedSession(names, principal)
     session.owners.clear()
-    const bridge = new Bridge(session, client, gateway, this.#shared.revisions)
+    const bridge = new Bridge(session, client, gateway)
     const run: Run = { ...statelessRun(session), linkOf: bridge.linkOf, idPrefix: nextIdPrefix() }
     const replied = dispatchModern(run, request as RpcRequest, text, { client, bridge, gateway })
     const response = await this.#respond(run, replied, message, !config.isStateful)
@@ -247,6 +247,7 @@ class McpService implements BackendService {
       answerHeaders: new HeaderList(),
       judge: judgeItems(exchange, config.rules),
       prepare: undefined,
+      revisions: this.#shared.revisions,
       idPrefix: 'proxy',
       onAnswer: (message) => recordAnswer(exchange, message),
       onOutcome: (isSuccessful) => recordOutcome(exchange, isSuccessful),
@@ -320,7 +321,7 @@ function onceOnly(run: () => void): () => void {
 /** A session before `initialize`. */
 function freshSession({ targets }: McpConfig, principal: string | undefined): Session {
   const links = new Map(targets.map(({ name }) => [name, { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]))
-  return newSession({ links, principal }, 0)
+  return newSession({ links, principal, client: undefined }, 0)
 }
 
 async function readMessage(exchange: Exchange, { maxBufferBytes = MAX_BUFFER_BYTES }: CallPlan): Promise<Buffer> {

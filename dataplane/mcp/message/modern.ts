@@ -1,9 +1,11 @@
 import type { HeaderList } from '../../http/headers.ts'
 import { McpFailure } from './failure.ts'
+import { capabilitiesOf } from './capabilities.ts'
 import { decodeValue } from './headers.ts'
 import { isObject, parseJson, type JsonObject } from './json.ts'
 import {
   HEADER_MISMATCH,
+  INTERNAL_ERROR,
   INVALID_PARAMS,
   METHOD_NOT_FOUND,
   MISSING_CAPABILITY,
@@ -59,8 +61,7 @@ export function readModernClient(headers: HeaderList, { method, params }: RpcReq
   if (info !== undefined && !isObject(info)) throw incomplete(`params._meta["${META_CLIENT}"] must be an object`)
   const logLevel = level === undefined ? undefined : levelOf(level)
   if (logLevel === -1) throw incomplete(`params._meta["${META_LOG_LEVEL}"] must be one of ${LEVELS.join(', ')}`)
-  const common = { [META_VERSION]: MODERN_VERSION, [META_CAPABILITIES]: capabilities, ...(info !== undefined && { [META_CLIENT]: info }) }
-  return { capabilities, info, logLevel, meta: common }
+  return { capabilities, info, logLevel, meta: clientMeta({ capabilities, info }) }
 }
 
 function checkHeader(headers: HeaderList, field: 'Mcp-Method' | 'Mcp-Name', expected: string): void {
@@ -99,12 +100,75 @@ function toLegacyRequest<T extends RpcMessage>(request: T): T {
 export const toLegacyText = (text: string): string => (text.includes(META_VERSION) ? JSON.stringify(toLegacyRequest(parseJson(text) as RpcMessage)) : text)
 
 /** A message for a target without sessions. Messages of the gateway do not have the members of `_meta` that are required. */
-export function toModernText(text: string, { meta }: ModernClient): string {
+export function toModernText(text: string, { meta }: Pick<ModernClient, 'meta'>): string {
   if (text.includes(META_VERSION)) return text
   const message = parseJson(text) as RpcMessage
   const known = message.params?.['_meta']
   return JSON.stringify({ ...message, params: { ...message.params, _meta: { ...(isObject(known) ? known : {}), ...meta } } })
 }
+
+/** What a client with a session said about itself at `initialize`. */
+export interface SessionClient {
+  readonly capabilities: JsonObject
+  readonly info: JsonObject | undefined
+}
+
+/** The members of `_meta` for a client with a session. */
+export const clientMeta = ({ capabilities, info }: SessionClient, logLevel?: string): JsonObject => ({
+  [META_VERSION]: MODERN_VERSION,
+  [META_CAPABILITIES]: capabilities,
+  ...(info !== undefined && { [META_CLIENT]: info }),
+  ...(logLevel !== undefined && { [META_LOG_LEVEL]: logLevel }),
+})
+
+/** The response to `initialize`, from the result of `server/discover`. `name` is used for a server that does not name itself. */
+export function toInitializeResult(discovered: JsonObject, requested: unknown, name: string): JsonObject {
+  const { tasks: _tasks, ...capabilities } = capabilitiesOf(discovered)
+  const { instructions } = discovered
+  return {
+    protocolVersion: requested,
+    capabilities,
+    serverInfo: serverOf(discovered) ?? { name, version: '0' },
+    ...(typeof instructions === 'string' && { instructions }),
+  }
+}
+
+/** A response as revisions with sessions know it. */
+export function toLegacyMessage(method: string, message: RpcMessage): RpcMessage {
+  const { error, result } = message
+  if (error !== undefined) return { ...message, error: toLegacyError(error) }
+  if (!isObject(result)) return message
+  const { resultType = 'complete', ttlMs: _ttl, cacheScope: _scope, _meta: meta, ...rest } = result
+  if (resultType !== 'complete') {
+    const { result: _result, ...response } = message
+    return {
+      ...response,
+      error: { code: INTERNAL_ERROR, message: `an upstream returned a result that the client does not know: ${JSON.stringify(resultType)}` },
+    }
+  }
+  const { [META_SERVER]: _server, ...kept } = isObject(meta) ? meta : {}
+  return { ...message, result: { ...toLegacyItems(method, rest), ...(Object.keys(kept).length > 0 && { _meta: kept }) } }
+}
+
+/** Older clients reject schemas and structured content that are not of objects, and the whole list with them. */
+function toLegacyItems(method: string, result: JsonObject): JsonObject {
+  if (method === 'tools/call' && result['structuredContent'] !== undefined && !isObject(result['structuredContent'])) {
+    const { structuredContent: _, ...rest } = result
+    return rest
+  }
+  if (method !== 'tools/list' || !Array.isArray(result['tools'])) return result
+  const tools = result['tools'].map((tool: unknown) => {
+    if (!isObject(tool) || tool['outputSchema'] === undefined || (isObject(tool['outputSchema']) && tool['outputSchema']['type'] === 'object')) return tool
+    const { outputSchema: _, ...rest } = tool
+    return rest
+  })
+  return { ...result, tools }
+}
+
+/** Errors about requests of the gateway are not the client's. */
+const isOwnError = (code: unknown): boolean => code === HEADER_MISMATCH || code === MISSING_CAPABILITY || code === UNSUPPORTED_VERSION
+
+const toLegacyError = (error: unknown): unknown => (isObject(error) && isOwnError(error['code']) ? { ...error, code: INTERNAL_ERROR } : error)
 
 /** The identity that a server names in its results. */
 export function serverOf(result: JsonObject): JsonObject | undefined {

@@ -6,7 +6,8 @@ import { isObject, type JsonObject } from '../message/json.ts'
 import { Flow, streamOf, type Reply } from '../message/reply.ts'
 import { isServed } from '../message/request.ts'
 import { mapServerMessage } from '../run/reverse.ts'
-import { badAnswer, endLinks, post, readAnswer, stateOf, type Run } from '../run/run.ts'
+import { badAnswer, endLinks, readAnswer, stateOf, type Run } from '../run/run.ts'
+import { startTarget } from '../run/start.ts'
 import { resultText, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Target } from '../target/target.ts'
 
@@ -29,7 +30,7 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
   const started: Promise<unknown>[] = []
   try {
     const answered = await callAll(run, config.targets, (target) => {
-      const answer = post(run, target, sent, { method: 'initialize', id: request.id })
+      const answer = startTarget(run, target, request, sent)
       started.push(answer.catch(() => undefined))
       return answer
     })
@@ -79,7 +80,7 @@ function keepEarly(run: Run, target: Target, early: string[]): (message: RpcMess
 const MAX_EARLY = 64
 
 async function initializeOne(run: Run, target: Target, request: RpcRequest, text: string, { admit }: InitializeOptions): Promise<Reply> {
-  const answer = await post(run, target, text, { method: 'initialize', id: request.id })
+  const answer = await startTarget(run, target, request, text)
   if (answer.kind === 'refused') return { kind: 'relay', response: answer.response }
   const early: string[] = []
   const message = await readAnswer(run, target, answer, request.id, new Flow(), keepEarly(run, target, early))

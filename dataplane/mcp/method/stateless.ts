@@ -1,5 +1,6 @@
 import { Flow } from '../message/reply.ts'
 import { discard, linkTo, readAnswer, type Run } from '../run/run.ts'
+import { startTarget } from '../run/start.ts'
 import { UpstreamRpcError } from '../message/failure.ts'
 import { offersOf } from '../message/capabilities.ts'
 import { isObject } from '../message/json.ts'
@@ -24,13 +25,13 @@ export function prepareStateless(version: string): NonNullable<Run['prepare']> {
 async function shakeHands(run: Run, target: Target, version: string): Promise<void> {
   const protocolVersion = run.exchange.request.headers.get('mcp-protocol-version') ?? DEFAULT_VERSION
   const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'proxy', version } }
-  const link = linkTo(run, target)
-  const answer = await link.post(run, JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }), { method: 'initialize', id: 0 })
+  const request = { jsonrpc: '2.0', id: 0, method: 'initialize', params }
+  const answer = await startTarget({ ...run, prepare: undefined }, target, request, JSON.stringify(request))
   const message = await readAnswer(run, target, answer, 0, new Flow(), () => undefined)
   if (message.error !== undefined) throw new UpstreamRpcError(message)
   const state = run.session.links.get(target.name)
   if (state !== undefined && isObject(message.result)) state.offers = offersOf(message.result)
   const method = 'notifications/initialized'
-  const taken = await link.post(run, JSON.stringify({ jsonrpc: '2.0', method }), { method })
+  const taken = await linkTo(run, target).post(run, JSON.stringify({ jsonrpc: '2.0', method }), { method })
   discard(taken)
 }

@@ -22,7 +22,6 @@ import {
 import { Flow } from '../message/reply.ts'
 import { resultText, toText, type RpcId, type RpcMessage } from '../message/rpc.ts'
 import type { BridgedSession, BridgedTarget } from '../session/bridged.ts'
-import type { Revisions } from '../session/revisions.ts'
 import type { Target } from '../target/target.ts'
 import { EndpointGoneError, type CallContext, type MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
@@ -50,17 +49,15 @@ export class Bridge {
   readonly #session: BridgedSession
   readonly #client: ModernClient
   readonly #gateway: JsonObject
-  readonly #revisions: Revisions
   readonly #sent: Sent[] = []
   readonly #servers = new Map<Target, JsonObject>()
   #isUnchanged = false
 
   /** `gateway` is the identity for clients that do not name themselves. */
-  constructor(session: BridgedSession, client: ModernClient, gateway: JsonObject, revisions: Revisions) {
+  constructor(session: BridgedSession, client: ModernClient, gateway: JsonObject) {
     this.#session = session
     this.#client = client
     this.#gateway = gateway
-    this.#revisions = revisions
   }
 
   /** The link to a target, for `Run.linkOf`. */
@@ -75,7 +72,7 @@ export class Bridge {
 
   /** Whether the target speaks the client's revision. Rejects like `post` of `run.ts`. */
   async isModern(run: Run, target: Target): Promise<boolean> {
-    return this.#revisions.isModern(target) ?? (await this.#discover(run, target)) !== undefined
+    return run.revisions.isModern(target) ?? (await this.#discover(run, target)) !== undefined
   }
 
   /** Rejections of a target of the revision reach the client as they are. */
@@ -85,7 +82,7 @@ export class Bridge {
 
   /** Capabilities and instructions of the target: its result of `server/discover` or `initialize`. Rejects like `post` of `run.ts`. */
   async describe(run: Run, target: Target): Promise<JsonObject> {
-    const found = this.#revisions.isModern(target) === false ? undefined : await this.#discover(run, target)
+    const found = run.revisions.isModern(target) === false ? undefined : await this.#discover(run, target)
     return found ?? (await this.#start(run, target)).result
   }
 
@@ -110,7 +107,7 @@ export class Bridge {
     const answer = await this.#send(run, target, context, text, label)
     if (answer !== undefined) return answer
     // The message was not processed. The server may speak another revision now.
-    this.#revisions.forget(target)
+    run.revisions.forget(target)
     const again = await this.#send(run, target, context, text, label)
     if (again === undefined) throw new EndpointGoneError(`${target.name} rejects a session that was just started`)
     return again
@@ -147,7 +144,7 @@ export class Bridge {
       const message =
         answer.kind === 'refused' ? await this.#judgeRefusal(target, answer.response) : await readAnswer(run, target, answer, id, new Flow(), ignore)
       const isModern = message !== undefined && isModernAnswer(message)
-      this.#revisions.set(target, isModern)
+      run.revisions.set(target, isModern ? 'modern' : 'legacy')
       if (!isModern) return undefined
       if (!isObject(message.result)) throw new UpstreamRpcError(message)
       const server = serverOf(message.result)

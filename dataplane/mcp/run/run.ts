@@ -7,8 +7,10 @@ import { UpstreamError } from '../../upstream/types.ts'
 import type { Item, ItemJudge } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
+import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
 import type { Flow } from '../message/reply.ts'
 import { idKey, INTERNAL_ERROR, parseUpstreamMessage, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import type { Revisions } from '../session/revisions.ts'
 import type { Session } from '../session/sessions.ts'
 import type { McpConfig, Target } from '../target/target.ts'
 import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } from '../upstream/call.ts'
@@ -16,6 +18,7 @@ import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
 import { openApiLink } from '../openapi/link.ts'
 import { sseLink } from '../upstream/sse.ts'
 import { streamableLink } from '../upstream/streamable.ts'
+import { upgradedLink } from '../upstream/upgraded.ts'
 
 /** One message of a client while it is processed. */
 export interface Run extends CallContext {
@@ -26,6 +29,7 @@ export interface Run extends CallContext {
   readonly prepare: ((run: Run, target: Target) => Promise<void>) | undefined
   /** Clients without sessions: the link to a target, which starts the target's session if it needs one. */
   readonly linkOf?: ((run: Run, target: Target) => Link) | undefined
+  readonly revisions: Revisions
   /** Start of the ids of the gateway's own requests to targets. Unique if requests share sessions. */
   readonly idPrefix: string
   /** Called with the response to a request, for logs. */
@@ -55,6 +59,8 @@ export class RefusedError extends Error {
   }
 }
 
+const UNKNOWN_CLIENT: SessionClient = { capabilities: {}, info: undefined }
+
 /** The link of the session to a target. */
 export function linkTo(run: Run, target: Target): Link {
   return run.linkOf?.(run, target) ?? plainLink(run, target)
@@ -64,7 +70,8 @@ export function linkTo(run: Run, target: Target): Link {
 export function plainLink({ session }: Pick<Run, 'session'>, target: Target): Link {
   if (target.openapi !== undefined) return openApiLink(target, target.openapi)
   if (target.protocol === 'SSE') return sseLink(target, session.connections)
-  return streamableLink(target, stateOf(session, target))
+  const state = stateOf(session, target)
+  return state.version === MODERN_VERSION ? upgradedLink(target, state, session.client ?? UNKNOWN_CLIENT) : streamableLink(target, state)
 }
 
 /** The state of the session with a target. Throws a McpFailure 404 if the session does not include the target. */

@@ -69,7 +69,7 @@ function keyOf({ principal, address, headers, client }: Sharers, names: readonly
 export function newBridgedSession(names: readonly string[], principal: string | undefined): BridgedSession {
   const links = new Map(names.map((name): [string, LinkState] => [name, { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]))
   const targets = new Map(names.map((name) => [name, { started: undefined, logLevel: undefined }]))
-  return { ...newSession({ links, principal }, 0), targets }
+  return { ...newSession({ links, principal, client: undefined }, 0), targets }
 }
 
 /** The bridged sessions of one backend in this process. */

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto'
 import { isSessionId } from '../message/headers.ts'
 import { isObject } from '../message/json.ts'
+import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
 import type { LinkState } from '../upstream/link.ts'
 
 /** Keys for session ids: the first encrypts, all decrypt (rotation). Without keys, ids are plain text, for development only. */
@@ -11,6 +12,8 @@ export interface SessionContent {
   readonly links: ReadonlyMap<string, LinkState>
   /** The user that the session belongs to, see `principal.ts`; undefined if the client was anonymous. */
   readonly principal: string | undefined
+  /** What the client said about itself; stored for targets without sessions only. */
+  readonly client?: SessionClient | undefined
 }
 
 /** Invalid value of an environment variable. The message names the variable and the fix. */
@@ -33,18 +36,19 @@ const TAG_BYTES = 16
 const MAX_ID_CHARS = 64 * 1024
 
 /** The id of a session of `backend`. The backend is authenticated with it, so the id is invalid on another backend (mcp.md §5.1). */
-export function encodeSession(keys: SessionKeys, backend: string, { links, principal }: SessionContent): string {
-  const states = [...links].map(([name, { sessionId, endpoint, offers, isMissing }]) => ({
+export function encodeSession(keys: SessionKeys, backend: string, { links, principal, client }: SessionContent): string {
+  const states = [...links].map(([name, { sessionId, endpoint, offers, version, isMissing }]) => ({
     t: name,
     s: sessionId,
     b: endpoint,
     o: offers,
     x: isMissing ? 1 : undefined,
+    v: version === MODERN_VERSION ? 1 : undefined,
   }))
   // Ids of two sessions must differ, also if a target has no session ids.
   const isUnique = states.every(({ s }) => s !== undefined)
   const r = isUnique ? undefined : randomUUID()
-  const content = JSON.stringify({ t: 'mcp', s: states, u: principal, r, k: keys.length === 0 ? backend : undefined })
+  const content = JSON.stringify({ t: 'mcp', s: states, u: principal, c: storable(client), r, k: keys.length === 0 ? backend : undefined })
   const [key] = keys
   if (key === undefined) return Buffer.from(content).toString('base64url')
   const nonce = randomBytes(NONCE_BYTES)
@@ -63,7 +67,8 @@ export function decodeSession(keys: SessionKeys, backend: string, id: string): S
     if (!isObject(content) || content['t'] !== 'mcp' || !Array.isArray(content['s'])) return undefined
     if (keys.length === 0 && content['k'] !== backend) return undefined
     const links = new Map(content['s'].map((state: StoredLink) => [String(state.t), toState(state)]))
-    return { links, principal: typeof content['u'] === 'string' ? content['u'] : undefined }
+    const client = readClient(content['c'])
+    return { links, principal: typeof content['u'] === 'string' ? content['u'] : undefined, ...(client && { client }) }
   } catch {
     return undefined
   }
@@ -75,13 +80,28 @@ interface StoredLink {
   readonly b?: unknown
   readonly o?: unknown
   readonly x?: unknown
+  readonly v?: unknown
+}
+
+/** Clients choose the size of what they say. Too large descriptions are not stored: they are known to this process only. */
+const MAX_CLIENT_CHARS = 4096
+
+function storable(client: SessionClient | undefined): object | undefined {
+  if (client === undefined) return undefined
+  const stored = { c: client.capabilities, i: client.info }
+  return JSON.stringify(stored).length > MAX_CLIENT_CHARS ? undefined : stored
+}
+
+function readClient(stored: unknown): SessionClient | undefined {
+  if (!isObject(stored) || !isObject(stored['c'])) return undefined
+  return { capabilities: stored['c'], info: isObject(stored['i']) ? stored['i'] : undefined }
 }
 
 /** Throws if the target's session id is not a header value: without keys, ids can be forged. */
-function toState({ s, b, o, x }: StoredLink): LinkState {
+function toState({ s, b, o, x, v }: StoredLink): LinkState {
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   if (typeof s === 'string' && !isSessionId(s)) throw new Error('the session id of a target is invalid')
-  return { sessionId: text(s), endpoint: text(b), offers: text(o), isMissing: x !== undefined }
+  return { sessionId: text(s), endpoint: text(b), offers: text(o), isMissing: x !== undefined, ...(v !== undefined && { version: MODERN_VERSION }) }
 }
 
 /** Rejects other spellings of the same bytes: each session has exactly one id, or a deleted id could be used again. */

@@ -6,23 +6,33 @@ interface Target {
   readonly destination: { readonly name: string }
 }
 
+/** Protocol revisions of a target: those with sessions only, that without too, or only that one. */
+type Known = 'legacy' | 'modern' | 'modern-only'
+
 /** What is known about the protocol revisions of the targets of one backend, for all clients of this process (mcp.md §13.3). */
 export class Revisions {
-  readonly #isModern = new Map<string, boolean>()
+  readonly #known = new Map<string, Known>()
 
   /** Whether the target speaks the revision without sessions; undefined if that is unknown. */
   isModern(target: Target): boolean | undefined {
-    return target.protocol === 'SSE' ? false : this.#isModern.get(keyOf(target))
+    if (target.protocol === 'SSE') return false
+    const known = this.#known.get(keyOf(target))
+    return known && known !== 'legacy'
   }
 
-  set(target: Target, isModern: boolean): void {
-    if (this.#isModern.size >= MAX_TARGETS) this.#isModern.clear()
-    this.#isModern.set(keyOf(target), isModern)
+  /** Whether the target rejected `initialize`. */
+  isModernOnly(target: Target): boolean {
+    return this.#known.get(keyOf(target)) === 'modern-only'
+  }
+
+  set(target: Target, known: Known): void {
+    if (this.#known.size >= MAX_TARGETS) this.#known.clear()
+    this.#known.set(keyOf(target), known)
   }
 
   /** The target behaved otherwise: its revision is discovered again. */
   forget(target: Target): void {
-    this.#isModern.delete(keyOf(target))
+    this.#known.delete(keyOf(target))
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { LinkState } from '../upstream/link.ts'
 import type { SseConnection } from '../upstream/connection.ts'
+import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
 import type { SessionSharing } from './sharing.ts'
 import { decodeSession, encodeSession, type SessionContent, type SessionKeys } from './codec.ts'
 
@@ -13,6 +14,8 @@ export interface Session {
   /** Digest of the id, for logs and traces: the id is a credential. Undefined while there is no id. */
   logId: string | undefined
   readonly links: ReadonlyMap<string, LinkState>
+  /** What the client said about itself; set if a target without sessions needs it. */
+  client: SessionClient | undefined
   /** Live connections to targets that speak SSE. */
   readonly connections: Map<string, SseConnection>
   /** Without prefixes: names of the targets that offer a tool or prompt. Cleared when a target reports that its list changed. */
@@ -35,8 +38,8 @@ export interface SessionLimits {
 export const defaultLimits: SessionLimits = { idleMs: 30 * 60_000, sweepMs: 30_000, count: 20_000, tombstones: 100_000 }
 
 /** A session without an id. */
-export function newSession({ links, principal }: SessionContent, nowMs: number): Session {
-  return { id: undefined, principal, logId: undefined, links, connections: new Map(), owners: new Map(), usedAtMs: nowMs, open: 0 }
+export function newSession({ links, principal, client }: SessionContent, nowMs: number): Session {
+  return { id: undefined, principal, logId: undefined, links, client, connections: new Map(), owners: new Map(), usedAtMs: nowMs, open: 0 }
 }
 
 /**
@@ -69,9 +72,9 @@ export class Sessions {
 
   /** Assigns an id to a session and returns it. The id of a session with a live connection is valid in this process only. */
   admit(session: Session): string {
-    const { connections, links, principal } = session
-    const id = encodeSession(this.#keys, this.#backend, { links: connections.size > 0 ? withMark(links) : links, principal })
-    if (connections.size > 0) this.#sharing?.claim(id)
+    const { connections, links, principal, client } = session
+    const id = encodeSession(this.#keys, this.#backend, { links: connections.size > 0 ? withMark(links) : links, principal, client })
+    if (isLocal(session)) this.#sharing?.claim(id)
     this.#add(id, session)
     return id
   }
@@ -147,7 +150,7 @@ export class Sessions {
 
   #drop(id: string, session: Session): void {
     this.#live.delete(id)
-    if (session.connections.size > 0) this.#sharing?.release(id)
+    if (isLocal(session)) this.#sharing?.release(id)
     for (const connection of session.connections.values()) connection.close()
   }
 
@@ -155,6 +158,9 @@ export class Sessions {
     this.#timer ??= setInterval(() => this.sweep(), this.#limits.sweepMs).unref()
   }
 }
+
+/** Whether requests of the session must come to this worker: it holds connections, or the subscriptions to targets without sessions. */
+const isLocal = ({ connections, links }: Session): boolean => connections.size > 0 || [...links.values()].some(({ version }) => version === MODERN_VERSION)
 
 /** Prefix of a target's session id that stands for a connection of this process. */
 const LOCAL = 'connection:'

@@ -23,6 +23,8 @@ export interface ModernServerOptions {
   readonly handle?: (body: Body) => object | undefined
   /** Responds to requests with JSON instead of event streams. */
   readonly isJson?: boolean
+  /** Default: true. */
+  readonly listens?: boolean
 }
 
 /** A server of revision 2026-07-28 only, which rejects what the revision does not allow. */
@@ -32,7 +34,11 @@ export interface ModernServer {
   /** Methods of the messages, in order. */
   readonly log: () => string[]
   /** Open streams of `subscriptions/listen`, by request id. */
-  readonly streams: Map<number | string, ServerResponse>
+  readonly streams: Set<{ readonly id: number | string; readonly response: ServerResponse }>
+  /** Number of such streams that ended. */
+  ended: number
+  /** Calls whose result is withheld: `handle` returned `isOpen`. */
+  readonly open: ServerResponse[]
   close(): Promise<void>
 }
 
@@ -53,7 +59,9 @@ export async function startModernServer(name: string, options: ModernServerOptio
     port: (server.address() as AddressInfo).port,
     received,
     log: () => received.map(({ method, body }) => (method === 'POST' ? (body?.method ?? 'response') : method)),
-    streams: new Map(),
+    streams: new Set(),
+    ended: 0,
+    open: [],
     close: () => closeServer(server),
   }
   return modern
@@ -82,9 +90,14 @@ function answer(
   const meta = (params['_meta'] ?? {}) as Record<string, unknown>
   if (meta[`${PREFIX}protocolVersion`] !== MODERN || typeof meta[`${PREFIX}clientCapabilities`] !== 'object') return fail(400, -32602, '_meta is incomplete')
   if (id === undefined) return void response.writeHead(202).end()
-  if (method === 'subscriptions/listen') return listen(modern, response, id, params)
+  if (method === 'subscriptions/listen' && options.listens !== false) return listen(modern, response, id, params)
   const result = options.handle?.(body) ?? resultOf(name, method, params)
   if (result === undefined) return fail(404, -32601, `no method ${method}`)
+  if ('isOpen' in result) {
+    modern.open.push(response.writeHead(200, { 'content-type': 'text/event-stream' }))
+    response.on('close', () => modern.open.splice(modern.open.indexOf(response), 1))
+    return void response.flushHeaders()
+  }
   if ('code' in result) return fail(200, Number(result.code), 'own error')
   const isCacheable = ['server/discover', 'tools/list', 'prompts/list', 'resources/list', 'resources/templates/list', 'resources/read'].includes(method)
   const text = JSON.stringify({
@@ -106,10 +119,19 @@ function answer(
 
 const event = (message: object): string => `event: message\ndata: ${JSON.stringify(message)}\n\n`
 
-function listen({ streams }: ModernServer, response: ServerResponse, id: number | string, params: Record<string, unknown>): void {
+/** Sends a notification on all open streams. */
+export function notify({ streams }: ModernServer, method: string, params: object = {}): void {
+  for (const { id, response } of streams) response.write(event({ jsonrpc: '2.0', method, params: { ...params, _meta: { [SUBSCRIPTION]: id } } }))
+}
+
+function listen(modern: ModernServer, response: ServerResponse, id: number | string, params: Record<string, unknown>): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  streams.set(id, response)
-  response.on('close', () => streams.delete(id))
+  const stream = { id, response }
+  modern.streams.add(stream)
+  response.on('close', () => {
+    modern.streams.delete(stream)
+    modern.ended++
+  })
   const acknowledged = { _meta: { [SUBSCRIPTION]: id }, notifications: params['notifications'] }
   response.write(event({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: acknowledged }))
 }

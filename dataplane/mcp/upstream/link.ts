@@ -43,6 +43,12 @@ export interface LinkState {
   offers: string | undefined
   /** Protocol revision of messages to the target; undefined: that of the client's messages. */
   version?: string | undefined
+  /** Targets without sessions: the level that the client set, the resources that it subscribed to, and what tells its stream of a change. */
+  logLevel?: string | undefined
+  subscriptions?: Set<string> | undefined
+  onSubscribe?: (() => void) | undefined
+  /** Targets without sessions: cancels the call of a request, by the key of its id. */
+  calls?: Map<string, () => void> | undefined
   /** The target was not available at `initialize` (failureMode FailOpen). */
   isMissing: boolean
 }

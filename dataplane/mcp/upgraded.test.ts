@@ -1,0 +1,226 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { ResourceUpdatedNotificationSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { staticTarget } from './testing/gateway.ts'
+import { MODERN } from './testing/modern.ts'
+import { notify, type ModernServerOptions } from './testing/modern-server.ts'
+import { begin, call, initialize, MCP_HEADERS, send, TestBed, until, type RawAnswer } from './testing/test-bed.ts'
+
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
+
+const PREFIX = 'io.modelcontextprotocol/'
+const gist = ({ status, json, text }: RawAnswer): unknown[] => [status, json.error?.code ?? text]
+const text = (value: string) => [{ type: 'text', text: value }]
+
+async function withNew(options: ModernServerOptions = {}, more: object = {}) {
+  const server = await bed.modern('new', options)
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port)], ...more } })
+  return { server, gateway, url: gateway.url }
+}
+
+async function withBoth(more: object = {}) {
+  const [server, old] = [await bed.modern('new'), await bed.upstream('old')]
+  const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port), staticTarget('b', old.port)], ...more } })
+  return { server, old, gateway, url: gateway.url }
+}
+
+describe('a client with a session and a server without (mcp.md §13.4)', () => {
+  test('initialize is answered from server/discover', async () => {
+    const { url, server } = await withNew()
+    const { status, json, headers } = await send(url, 'POST', MCP_HEADERS, initialize('2025-06-18', { sampling: {}, experimental: { x: {} } }))
+    expect([status, json]).toEqual([
+      200,
+      {
+        jsonrpc: '2.0',
+        id: 'init',
+        result: {
+          protocolVersion: '2025-06-18',
+          capabilities: { tools: { listChanged: true }, prompts: {}, resources: { subscribe: true }, completions: {} },
+          serverInfo: { name: 'new', version: '2' },
+          instructions: 'Use new.',
+        },
+      },
+    ])
+    expect(headers['mcp-session-id']).toEqual(expect.any(String))
+    const discover = server.received.at(-1)
+    expect([server.log(), discover?.body?.params, discover?.headers['mcp-protocol-version']]).toEqual([
+      ['initialize', 'server/discover'],
+      {
+        _meta: {
+          [`${PREFIX}protocolVersion`]: MODERN,
+          [`${PREFIX}clientCapabilities`]: { experimental: { x: {} } },
+          [`${PREFIX}clientInfo`]: { name: 'raw', version: '1' },
+        },
+      },
+      MODERN,
+    ])
+  })
+
+  test('later sessions start with server/discover', async () => {
+    const { url, server } = await withNew()
+    await begin(url)
+    await begin(url)
+    expect(server.log()).toEqual(['initialize', 'server/discover', 'server/discover'])
+  })
+
+  test('calls have the members of the newer revision, and results do not', async () => {
+    const { url, server } = await withNew({ ttlMs: 5000, cacheScope: 'public' })
+    const { post } = await begin(url)
+    const called = await post(call('tools/call', { name: 'echo', arguments: { text: 'x' } }, 7), { 'mcp-protocol-version': '2025-06-18' })
+    expect(called.json).toEqual({ jsonrpc: '2.0', id: 7, result: { content: text('new: x') } })
+    const { headers, body } = server.received.at(-1) ?? {}
+    expect([headers?.['mcp-protocol-version'], headers?.['mcp-name'], headers?.['mcp-session-id']]).toEqual([MODERN, 'echo', undefined])
+    expect(body?.params?.['_meta']).toMatchObject({ [`${PREFIX}protocolVersion`]: MODERN, [`${PREFIX}clientInfo`]: { name: 'raw', version: '1' } })
+    expect((await post(call('tools/list'))).json.result).toEqual({ tools: ['echo', 'ask'].map((name) => ({ name, inputSchema: { type: 'object' } })) })
+  })
+
+  test('ping, the log level and notifications are handled by the gateway', async () => {
+    const { url, server } = await withNew()
+    const { post } = await begin(url)
+    const before = server.log()
+    expect((await post(call('ping'))).json.result).toEqual({})
+    expect((await post(call('logging/setLevel', { level: 'warning' }))).json.result).toEqual({})
+    expect((await post({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' })).status).toBe(202)
+    expect(server.log()).toEqual(before)
+    await post(call('tools/list'))
+    expect(server.received.at(-1)?.body?.params?.['_meta']).toMatchObject({ [`${PREFIX}logLevel`]: 'warning' })
+  })
+
+  test('progress has the token of the client', async () => {
+    const { url } = await withNew()
+    const { post } = await begin(url)
+    const { text: stream } = await post(call('tools/call', { name: 'echo', _meta: { progressToken: 'p' } }))
+    expect(stream).toContain('"progressToken":"p","progress":1')
+  })
+
+  test('another replica serves the session with what the client said', async () => {
+    const { url, server } = await withNew()
+    const { id } = await begin(url)
+    const other = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port)] } })
+    const { json } = await send(other.url, 'POST', { ...MCP_HEADERS, 'mcp-session-id': id }, call('tools/call', { name: 'echo' }))
+    expect(json.result?.['content']).toEqual(text('new: '))
+    expect(server.received.at(-1)?.body?.params?.['_meta']).toMatchObject({ [`${PREFIX}clientInfo`]: { name: 'raw', version: '1' } })
+  })
+
+  test('a call that the client cancels ends', async () => {
+    const { url, server } = await withNew({ handle: ({ method }) => (method === 'tools/call' ? { isOpen: true } : undefined) })
+    const { post } = await begin(url)
+    const called = post(call('tools/call', { name: 'echo' }, 5))
+    await until('the call', () => server.open.length === 1)
+    await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })
+    expect((await called).text).toBe('')
+    await until('the end of the call', () => server.open.length === 0)
+  })
+
+  test.each<[string, object]>([
+    ['structured content that is no object', { content: [] }],
+    ['tools whose output is no object', { tools: [{ name: 'x', inputSchema: {} }] }],
+  ])('%s is left out, because older clients reject it', async (_, expected) => {
+    const isList = 'tools' in expected
+    const result = isList ? { tools: [{ name: 'x', inputSchema: {}, outputSchema: { type: 'array' } }] } : { content: [], structuredContent: [1] }
+    const { url } = await withNew({ handle: ({ method }) => (method === (isList ? 'tools/list' : 'tools/call') ? result : undefined) })
+    const { post } = await begin(url)
+    expect((await post(isList ? call('tools/list') : call('tools/call', { name: 'x' }))).json.result).toEqual(expected)
+  })
+
+  test('errors have codes that older clients know, with status 200', async () => {
+    const { url } = await withNew({ handle: ({ method }) => (method === 'tools/call' ? { code: -32021 } : undefined) })
+    const { post } = await begin(url)
+    expect(gist(await post(call('tools/call', { name: 'x' })))).toEqual([200, -32603])
+    expect(gist(await post(call('own/method')))).toEqual([200, -32601])
+    expect(gist(await post(call('tasks/get', { taskId: '1' })))).toEqual([200, -32601])
+  })
+
+  test('with Stateless, each message is converted', async () => {
+    const { url, server } = await withNew({}, { sessionRouting: 'Stateless' })
+    const { json } = await send(url, 'POST', MCP_HEADERS, call('tools/call', { name: 'echo', arguments: { text: 'y' } }))
+    expect(json.result).toEqual({ content: text('new: y') })
+    expect(server.log()).toEqual(['initialize', 'server/discover', 'tools/call'])
+  })
+
+  test('a server that was replaced by an older one ends the session, and the next one is with that server', async () => {
+    const [server, old] = [await bed.modern('new'), await bed.upstream('old')]
+    let port = server.port
+    const relay = await bed.relay(() => port)
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', relay.port)] } })
+    const { post } = await begin(url)
+    port = old.port
+    expect(gist(await post(call('tools/list')))).toEqual([404, 'session not found'])
+    const { post: again } = await begin(url)
+    expect((await again(call('tools/call', { name: 'echo' }))).json.result?.['content']).toEqual(text('old: '))
+  })
+
+  test('a rejection of initialize by an older server reaches the client', async () => {
+    const { port } = await bed.scripted((_, response) => void response.writeHead(400).end('no such page'))
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })
+    expect(gist(await send(url, 'POST', MCP_HEADERS, initialize()))).toEqual([400, 'no such page'])
+  })
+})
+
+describe('notifications for a client with a session (mcp.md §13.4)', () => {
+  test('changes of lists and subscribed resources arrive on the stream of the client', async () => {
+    const { server, gateway } = await withBoth()
+    const seen: unknown[] = []
+    const client = await bed.client(gateway, {
+      prepare(it) {
+        it.setNotificationHandler(ToolListChangedNotificationSchema, ({ method }) => void seen.push(method))
+        it.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void seen.push(params))
+      },
+    })
+    await until('the stream', () => server.streams.size === 1)
+    notify(server, 'notifications/tools/list_changed')
+    await until('the change', () => seen.length === 1)
+    await client.subscribeResource({ uri: 'a+memo:x' })
+    await until(
+      'the subscription',
+      () =>
+        server.received.at(-1)?.body?.method === 'subscriptions/listen' &&
+        server.received.filter(({ body }) => body?.method === 'subscriptions/listen').length === 2,
+    )
+    expect(server.received.at(-1)?.body?.params?.['notifications']).toMatchObject({ toolsListChanged: true, resourceSubscriptions: ['memo:x'] })
+    await until('one stream', () => server.streams.size === 1 && server.ended === 1)
+    notify(server, 'notifications/resources/updated', { uri: 'memo:x' })
+    await until('the update', () => seen.length === 2)
+    expect(seen).toEqual(['notifications/tools/list_changed', { uri: 'a+memo:x' }])
+    await client.unsubscribeResource({ uri: 'a+memo:x' })
+    await until(
+      'the end of the subscription',
+      () => server.received.at(-1)?.body?.params?.['notifications'] !== undefined && !JSON.stringify(server.received.at(-1)?.body).includes('memo:x'),
+    )
+  })
+
+  test('a server without notifications has no stream', async () => {
+    const { url } = await withNew({ listens: false })
+    const { id } = await begin(url)
+    const { status } = await send(url, 'GET', { accept: 'text/event-stream', 'mcp-session-id': id })
+    expect(status).toBe(405)
+  })
+})
+
+describe('a federation for a client with a session', () => {
+  test('lists are the union, and calls reach both servers', async () => {
+    const { gateway, server } = await withBoth()
+    const client = await bed.client(gateway)
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).toEqual(['a_echo', 'a_ask', 'b_echo', 'b_with_under_score', 'b_link'])
+    expect((await client.callTool({ name: 'a_echo', arguments: { text: 'x' } })).content).toEqual(text('new: x'))
+    expect((await client.callTool({ name: 'b_echo', arguments: { text: 'x' } })).content).toEqual(text('old: x'))
+    expect((await client.getPrompt({ name: 'a_greet' })).messages).toHaveLength(1)
+    expect((await client.readResource({ uri: 'a+memo:x' })).contents).toEqual([{ uri: 'a+memo:x', text: 'new memo:x' }])
+    expect((await client.complete({ ref: { type: 'ref/prompt', name: 'a_greet' }, argument: { name: 'who', value: '' } })).completion.values).toEqual(['new'])
+    await client.ping()
+    expect(server.log()).not.toContain('ping')
+    expect(client.getInstructions()).toContain('[a]\nUse new.')
+  })
+
+  test('the official servers of the revision are used by the official client of older ones', async () => {
+    const [strict, old] = [await bed.sdk('sdk'), await bed.upstream('old')]
+    for (const targets of [[staticTarget('a', strict.port)], [staticTarget('a', strict.port), staticTarget('b', old.port)]]) {
+      const client = await bed.client(await bed.gateway({ mcp: { targets } }))
+      const name = targets.length === 1 ? 'hello' : 'a_hello'
+      expect((await client.listTools()).tools[0]?.name).toBe(name)
+      expect((await client.callTool({ name })).content).toEqual(text('sdk says hello'))
+    }
+  })
+})

@@ -1,0 +1,261 @@
+import { BufferBody } from '../../http/body.ts'
+import { readHeldBody } from '../../exchange/held.ts'
+import { HeaderList } from '../../http/headers.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { isObject } from '../message/json.ts'
+import { clientMeta, modernErrorIn, toLegacyMessage, toModernText, type SessionClient } from '../message/modern.ts'
+import { errorText, idKey, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcMessage } from '../message/rpc.ts'
+import type { SseEvent } from '../sse/parser.ts'
+import type { EventSink, EventSource } from '../sse/source.ts'
+import type { Target } from '../target/target.ts'
+import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } from './call.ts'
+import type { Link, LinkAnswer, LinkState } from './link.ts'
+import { streamableLink } from './streamable.ts'
+
+/** Rejections of a server of the revision; those of older servers have these statuses too. */
+const REJECTIONS: ReadonlySet<number> = new Set([400, 404, 405])
+const MAX_REFUSAL_BYTES = 64 * 1024
+const LISTEN_ID = 'proxy_listen'
+
+/** Link of a client with sessions to a target without (mcp.md §13.4). `client` is what the client said at `initialize`. */
+export function upgradedLink(target: Target, state: LinkState, client: SessionClient): Link {
+  const plain = streamableLink(target, state)
+  const send = (context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> =>
+    plain.post(context, toModernText(text, { meta: clientMeta(client, state.logLevel) }), label)
+  return {
+    async post(context, text, label) {
+      const { method, id } = label
+      if (method === 'notifications/cancelled') cancelCall(state, text)
+      // The target has no session that notifications or responses could refer to.
+      if (method === undefined || id === undefined) return { kind: 'accepted' }
+      const own = answerItself(state, method, text)
+      if (own !== undefined) return jsonOf(own)
+      const tracked = new TrackedCall(state, idKey(id))
+      let answer: LinkAnswer | undefined
+      try {
+        answer = await readable(target, method, context, await send(context, text, label))
+      } finally {
+        if (answer?.kind !== 'events') tracked.end()
+      }
+      return answer.kind === 'events' ? { kind: 'events', events: tracked.follow(answer.events) } : answer
+    },
+    async listen(context) {
+      const open = async (): Promise<EventSource | ResponseHead> => {
+        const answer = await send(context, listenText(state), { method: 'subscriptions/listen', id: LISTEN_ID })
+        if (answer.kind === 'events') return answer.events
+        return answer.kind === 'refused' && !REJECTIONS.has(answer.response.status) ? answer.response : noStream(answer)
+      }
+      const first = await open()
+      if ('status' in first) return { kind: 'refused', response: first }
+      return { kind: 'events', events: subscribed(state, first, open) }
+    },
+    async end() {},
+  }
+}
+
+/** Methods that the revision does not have: the response to them; undefined if the target has the method. */
+function answerItself(state: LinkState, method: string, text: string): string | undefined {
+  const request = ['ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'].includes(method) ? parseUpstreamMessage(text) : undefined
+  if (method.startsWith('tasks/')) return errorText(parseUpstreamMessage(text)?.id, METHOD_NOT_FOUND, `Method not found: ${method}`)
+  if (request?.id === undefined) return undefined
+  const { level, uri } = request.params ?? {}
+  if (method === 'logging/setLevel' && typeof level === 'string') state.logLevel = level
+  if (method.startsWith('resources/') && typeof uri === 'string') {
+    const uris = (state.subscriptions ??= new Set())
+    if (method === 'resources/unsubscribe') uris.delete(uri)
+    else if (uris.size < MAX_SUBSCRIPTIONS) uris.add(uri)
+    else return errorText(request.id, -32603, `a session has at most ${MAX_SUBSCRIPTIONS} subscriptions`)
+    state.onSubscribe?.()
+  }
+  return resultText(request.id, {})
+}
+
+const MAX_SUBSCRIPTIONS = 1000
+
+const jsonOf = (text: string): LinkAnswer => ({ kind: 'json', body: new BufferBody(text) })
+
+/** The response in the form of revisions with sessions. */
+async function readable(target: Target, method: string, context: CallContext, answer: LinkAnswer): Promise<LinkAnswer> {
+  const convert = (text: string): string => {
+    const message = parseUpstreamMessage(text)
+    return message === undefined || message.method !== undefined ? text : toText(toLegacyMessage(method, message))
+  }
+  switch (answer.kind) {
+    case 'accepted':
+      return answer
+    case 'json':
+      return jsonOf(convert((await readHeldBody(context.exchange, answer.body, messageLimit(context))).bytes.toString()))
+    case 'events':
+      return { kind: 'events', events: mapped(answer.events, (event) => ({ ...event, data: convert(event.data) })) }
+    case 'refused': {
+      const { response } = answer
+      if (!REJECTIONS.has(response.status)) return answer
+      const text = (await readHeldBody(undefined, response.body, MAX_REFUSAL_BYTES)).bytes.toString()
+      if (modernErrorIn(text) !== undefined) return jsonOf(convert(text))
+      throw new EndpointGoneError(`${target.name} does not speak the revision that it spoke at the start of the session`)
+    }
+  }
+}
+
+/** Events changed on their way; those without a result are dropped. */
+function mapped(source: EventSource, map: (event: SseEvent) => SseEvent | undefined): EventSource {
+  return {
+    ...source,
+    start(sink) {
+      source.start({
+        onEvent(event) {
+          const changed = event.data === '' ? undefined : map(event)
+          // Streams of the revision cannot be resumed.
+          if (changed !== undefined) sink.onEvent({ data: changed.data })
+        },
+        onEnd: () => sink.onEnd(),
+        onError: (error) => sink.onError(error),
+      })
+    },
+  }
+}
+
+/** A call until its response is complete. Closing its stream cancels it at the target. */
+class TrackedCall {
+  readonly #calls: Map<string, () => void>
+  readonly #key: string
+  #isCancelled = false
+  #cancel: (() => void) | undefined
+
+  constructor(state: LinkState, key: string) {
+    this.#calls = state.calls ??= new Map()
+    this.#key = key
+    this.#calls.set(key, () => {
+      this.#isCancelled = true
+      this.#cancel?.()
+    })
+  }
+
+  end(): void {
+    this.#calls.delete(this.#key)
+  }
+
+  /** The stream of the response, which ends when the client cancels the call. */
+  follow(source: EventSource): EventSource {
+    return {
+      ...source,
+      start: (sink) => {
+        this.#cancel = () => {
+          this.end()
+          source.cancel()
+          sink.onEnd()
+        }
+        if (this.#isCancelled) return this.#cancel()
+        source.start({
+          onEvent: (event) => sink.onEvent(event),
+          onEnd: () => {
+            this.end()
+            sink.onEnd()
+          },
+          onError: (error) => {
+            this.end()
+            sink.onError(error)
+          },
+        })
+      },
+      cancel: () => {
+        this.end()
+        source.cancel()
+      },
+    }
+  }
+}
+
+function cancelCall(state: LinkState, text: string): void {
+  const { params } = parseUpstreamMessage(text) ?? {}
+  state.calls?.get(idKey(params?.['requestId']))?.()
+}
+
+/** The filter of all notifications that the client can receive. The target acknowledges those that it has. */
+function listenText({ subscriptions }: LinkState): string {
+  const notifications = {
+    toolsListChanged: true,
+    promptsListChanged: true,
+    resourcesListChanged: true,
+    ...(subscriptions !== undefined && subscriptions.size > 0 && { resourceSubscriptions: [...subscriptions] }),
+  }
+  return toText({ jsonrpc: '2.0', id: LISTEN_ID, method: 'subscriptions/listen', params: { notifications } })
+}
+
+/** The response for a target without such a stream: 405, as of servers of older revisions. */
+function noStream(answer: LinkAnswer): ResponseHead {
+  if (answer.kind === 'json') answer.body.cancel()
+  if (answer.kind === 'refused') answer.response.body?.cancel()
+  return { status: 405, headers: new HeaderList(['allow', 'POST', 'content-length', '0']), body: undefined, upgraded: undefined }
+}
+
+/** A notification as revisions with sessions know it; undefined for the messages about the stream itself. */
+function toNotification({ data }: SseEvent): SseEvent | undefined {
+  const message = parseUpstreamMessage(data)
+  if (message?.method === undefined || message.method === 'notifications/subscriptions/acknowledged') return undefined
+  return { data: toText(withoutMeta(message)) }
+}
+
+function withoutMeta(message: RpcMessage): RpcMessage {
+  const { _meta: _, ...params } = isObject(message.params) ? message.params : {}
+  const { params: _params, ...rest } = message
+  return Object.keys(params).length === 0 ? rest : { ...rest, params }
+}
+
+/** The client's stream of notifications. A change of the subscribed resources replaces the target's stream. */
+function subscribed(state: LinkState, first: EventSource, open: () => Promise<EventSource | ResponseHead>): EventSource {
+  let current = first
+  let sink: EventSink | undefined
+  let isClosed = false
+  let isOpening = false
+  let isStale = false
+  const attach = (source: EventSource): void => {
+    current = source
+    mapped(source, toNotification).start({
+      onEvent: (event) => sink?.onEvent(event),
+      onEnd: () => finish(source, () => sink?.onEnd()),
+      onError: (error) => finish(source, () => sink?.onError(error)),
+    })
+  }
+  // The end of a replaced stream is not that of the client's stream.
+  const finish = (source: EventSource, report: () => void): void => {
+    if (source !== current || isClosed) return
+    isClosed = true
+    report()
+  }
+  const replace = async (): Promise<void> => {
+    isStale = true
+    if (isOpening) return
+    isOpening = true
+    while (isStale && !isClosed) {
+      isStale = false
+      const opened = await open().catch(() => undefined)
+      if (opened === undefined || 'status' in opened) {
+        if (opened !== undefined) opened.body?.cancel()
+        break
+      }
+      if (isClosed) opened.cancel()
+      else {
+        const old = current
+        attach(opened)
+        old.cancel()
+      }
+    }
+    isOpening = false
+  }
+  const onSubscribe = (): void => void replace()
+  return {
+    start(receiver) {
+      sink = receiver
+      state.onSubscribe = onSubscribe
+      attach(first)
+    },
+    pause: () => current.pause(),
+    resume: () => current.resume(),
+    cancel() {
+      isClosed = true
+      if (state.onSubscribe === onSubscribe) state.onSubscribe = undefined
+      current.cancel()
+    },
+  }
+}
