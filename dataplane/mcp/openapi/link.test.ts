@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { BackendFull, MCPBackend, OpenApiTool, ResolvedMcpOpenApi } from '#gen/config/types.ts'
 import { staticTarget, type GatewayConfig, type McpGateway } from '../testing/gateway.ts'
-import { begin, call, initialize, MCP_HEADERS, send, TestBed, until } from '../testing/test-bed.ts'
+import { begin, call, initialize, MCP_HEADERS, send, sendModern, TestBed, until } from '../testing/test-bed.ts'
 
 let bed: TestBed
 beforeEach(() => void (bed = new TestBed()))
@@ -321,4 +321,19 @@ describe('a new version of the document', () => {
     expect(await own()).toEqual([`${prefix}find`])
     expect(await client.callTool({ name: `${prefix}find`, arguments: { id: '1' } })).toMatchObject({ structuredContent: { name: 'Rex' } })
   })
+})
+
+test('a client of revision 2026-07-28 uses the tools, and the API gets no requests of the protocol', async () => {
+  const { port, seen } = await petApi()
+  const { url } = await bed.gateway({ mcp: { targets: [target(port, api([tool('show')]))] } })
+  expect((await sendModern(url, 'server/discover')).json.result).toMatchObject({ resultType: 'complete', capabilities: { tools: {} } })
+  expect((await sendModern(url, 'tools/list')).json.result).toMatchObject({
+    resultType: 'complete',
+    tools: [{ name: 'show' }],
+    ttlMs: 0,
+    cacheScope: 'private',
+  })
+  const called = await sendModern(url, 'tools/call', { name: 'show', arguments: { id: '7' } })
+  expect(called.json.result).toMatchObject({ resultType: 'complete', content: [{ type: 'text' }] })
+  expect(seen.map(({ method, url: path }) => [method, path])).toEqual([['GET', '/v1/pets/7']])
 })

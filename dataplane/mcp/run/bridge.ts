@@ -135,7 +135,7 @@ export class Bridge {
 
   /** The target's result of `server/discover`; undefined if it speaks older revisions only. */
   async #discover(run: Run, target: Target): Promise<JsonObject | undefined> {
-    if (target.protocol === 'SSE') return undefined
+    if (run.revisions.isModern(target) === false) return undefined
     const method = 'server/discover'
     const id = `${run.idPrefix}_discover`
     const text = toText({ jsonrpc: '2.0', id, method, params: { _meta: this.#client.meta } })

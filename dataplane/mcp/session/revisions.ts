@@ -2,6 +2,8 @@
 interface Target {
   readonly name: string
   readonly protocol: string
+  /** Set if the target is an HTTP API, which the gateway serves as one of the older revisions. */
+  readonly openapi?: unknown
   readonly path: string
   readonly destination: { readonly name: string }
 }
@@ -15,7 +17,7 @@ export class Revisions {
 
   /** Whether the target speaks the revision without sessions; undefined if that is unknown. */
   isModern(target: Target): boolean | undefined {
-    if (target.protocol === 'SSE') return false
+    if (target.protocol === 'SSE' || target.openapi !== undefined) return false
     const known = this.#known.get(keyOf(target))
     return known && known !== 'legacy'
   }
