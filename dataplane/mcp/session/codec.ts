@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto'
 import { isSessionId } from '../message/headers.ts'
 import { isObject } from '../message/json.ts'
-import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
+import type { SessionClient } from '../message/modern.ts'
 import type { LinkState } from '../upstream/link.ts'
 
 /** Keys for session ids: the first encrypts, all decrypt (rotation). Without keys, ids are plain text, for development only. */
@@ -43,7 +43,7 @@ export function encodeSession(keys: SessionKeys, backend: string, { links, princ
     b: endpoint,
     o: offers,
     x: isMissing ? 1 : undefined,
-    v: version === MODERN_VERSION ? 1 : undefined,
+    v: version,
   }))
   // Ids of two sessions must differ, also if a target has no session ids.
   const isUnique = states.every(({ s }) => s !== undefined)
@@ -83,6 +83,9 @@ interface StoredLink {
   readonly v?: unknown
 }
 
+/** A protocol revision, which becomes a header. */
+const VERSION = /^\d{4}-\d{2}-\d{2}$/
+
 /** Clients choose the size of what they say. Too large descriptions are not stored: they are known to this process only. */
 const MAX_CLIENT_CHARS = 4096
 
@@ -101,7 +104,7 @@ function readClient(stored: unknown): SessionClient | undefined {
 function toState({ s, b, o, x, v }: StoredLink): LinkState {
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   if (typeof s === 'string' && !isSessionId(s)) throw new Error('the session id of a target is invalid')
-  return { sessionId: text(s), endpoint: text(b), offers: text(o), isMissing: x !== undefined, ...(v !== undefined && { version: MODERN_VERSION }) }
+  return { sessionId: text(s), endpoint: text(b), offers: text(o), isMissing: x !== undefined, ...(typeof v === 'string' && VERSION.test(v) && { version: v }) }
 }
 
 /** Rejects other spellings of the same bytes: each session has exactly one id, or a deleted id could be used again. */
