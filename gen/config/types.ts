@@ -110,7 +110,6 @@ export type {
   ProviderF,
   McpTools,
   McpToolOverride,
-  McpFixedArgument,
   DynamicForwardProxyBackend,
   Destination,
   CloudBackend,

@@ -2346,31 +2346,22 @@ export interface McpToolOverride {
    */
   description?: string
   /**
-   * Arguments that the gateway sets. Clients do not see them; values that clients send are replaced.
-   *
-   * @minItems 1
-   * @maxItems 16
+   * Arguments that the gateway sets, by name. Clients do not see them; values that clients send are replaced.
    */
-  arguments?: McpFixedArgument[]
-}
-/**
- * An argument with a fixed value: exactly one of value, expression.
- */
-export interface McpFixedArgument {
-  /**
-   * Name of the argument.
-   */
-  name: string
-  /**
-   * Value: any JSON but null.
-   */
-  value?: {
-    [k: string]: unknown
+  arguments?: {
+    /**
+     * Any JSON but null.
+     */
+    [k: string]: {
+      [k: string]: unknown
+    }
   }
   /**
-   * Value, computed from the request, for example `jwt.sub`. If it fails, so does the call.
+   * As arguments, with values computed from the request, for example `jwt.sub`; stronger than arguments. If an expression fails, so does the call.
    */
-  expression?: CELExpression
+  computedArguments?: {
+    [k: string]: CELExpression
+  }
 }
 /**
  * One fixed destination.

@@ -142,25 +142,19 @@ export const mcpBackendDefinitions: Definitions = {
         pattern: '^[a-zA-Z0-9_.-]+$',
       }),
       description: string('Description for clients.', { minLength: 1, maxLength: 4096 }),
-      arguments: keyedList(
-        'name',
-        ref('McpFixedArgument'),
-        'Arguments that the gateway sets. Clients do not see them; values that clients send are replaced.',
+      arguments: map(
+        anyJson('Any JSON but null.'),
+        'Arguments that the gateway sets, by name. Clients do not see them; values that clients send are replaced.',
+        1,
+        16,
+      ),
+      computedArguments: map(
+        ref('CELExpression'),
+        'As arguments, with values computed from the request, for example `jwt.sub`; stronger than arguments. If an expression fails, so does the call.',
         1,
         16,
       ),
     },
     ['name'],
-    [atLeastOneOf('rename', 'description', 'arguments')],
-  ),
-  McpFixedArgument: object(
-    'An argument with a fixed value: exactly one of value, expression.',
-    {
-      name: string('Name of the argument.', TOOL_NAME),
-      value: anyJson('Value: any JSON but null.'),
-      expression: ref('CELExpression', 'Value, computed from the request, for example `jwt.sub`. If it fails, so does the call.'),
-    },
-    ['name'],
-    [exactlyOneOf('value', 'expression')],
   ),
 }

@@ -118,11 +118,8 @@ describe('tools of a target', () => {
     const overrides = [
       {
         name: 'x',
-        arguments: [
-          { name: 'owner', value: 'acme' as never },
-          { name: 'team', expression: 'request.headers["x-team"]' },
-          { name: 'limits', expression: '{"most": 3, "list": [1, 2.5]}' },
-        ],
+        arguments: { owner: 'acme', tags: ['a', { b: 1 }], team: 'overridden' } as never,
+        computedArguments: { team: 'request.headers["x-team"]', limits: '{"most": 3, "list": [1, 2.5]}' },
       },
     ]
     const { post, callTool } = await start([['a', ['x'], { overrides }]])
@@ -132,7 +129,7 @@ describe('tools of a target', () => {
     const answer = await post(call('tools/call', { name: 'x', arguments: { query: 'q', owner: 'evil' } }), { 'x-team': 'red' })
     expect(contentOf(answer)).toEqual({
       name: 'x',
-      arguments: { query: 'q', owner: 'acme', team: 'red', limits: { most: 3, list: [1, 2.5] } },
+      arguments: { query: 'q', owner: 'acme', tags: ['a', { b: 1 }], team: 'red', limits: { most: 3, list: [1, 2.5] } },
     })
     expect(await callTool('x', { query: 'q' })).toBe('the gateway could not compute an argument of the tool')
     expect(await callTool('x', { Owner: 'evil' })).toMatch(/^params\.arguments has Owner/)
@@ -140,7 +137,7 @@ describe('tools of a target', () => {
   })
 
   test('are checked by rules and counted by their names and arguments on the server', async () => {
-    const overrides = [{ name: 'x', rename: 'shown', arguments: [{ name: 'owner', value: 'acme' as never }] }]
+    const overrides = [{ name: 'x', rename: 'shown', arguments: { owner: 'acme' } as never }]
     const expression = 'mcp.tool.name == "x" && (!has(mcp.tool.arguments) || mcp.tool.arguments.owner == "acme")'
     const policies = { mcp: { authorization: { policy: { matchExpressions: [expression] } } } }
     const { list, callTool, gateway } = await start([['a', ['x', 'y'], { overrides }]], {}, { policies })
@@ -232,7 +229,7 @@ test('hidden arguments disappear from conditions of the schema too', () => {
 })
 
 test('members named like those of Object.prototype are names like others', () => {
-  const view = compileToolView({ overrides: [{ name: 'constructor', arguments: [{ name: '__proto__', value: 1 as never }] }] })
+  const view = compileToolView({ overrides: [{ name: 'constructor', arguments: JSON.parse('{"__proto__":1}') as never }] })
   expect(view.serverName('toString')).toBe('toString')
   expect(JSON.stringify(view.argumentsOf('constructor', {}, undefined as never))).toBe('{"__proto__":1}')
 })

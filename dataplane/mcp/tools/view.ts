@@ -75,18 +75,18 @@ function anyOf(patterns: readonly string[]): (name: string) => boolean {
   return (name) => exact.has(name) || matchers.some((matches) => matches(name))
 }
 
-function compileOverride({ name, rename, description, arguments: fixed = [] }: McpToolOverride): Override {
-  return {
-    shown: rename ?? name,
-    description,
-    fixed: fixed.map((argument) => ({
-      name: argument.name,
-      folded: fold(argument.name),
-      value: argument.value,
-      program: argument.expression === undefined ? undefined : compileExpression(argument.expression, 'request'),
+function compileOverride({ name, rename, description, arguments: constants = {}, computedArguments = {} }: McpToolOverride): Override {
+  // Computed values come last, because they are stronger.
+  const fixed: FixedArgument[] = [
+    ...Object.entries(constants).map(([argument, value]) => ({ name: argument, folded: fold(argument), value: value as unknown, program: undefined })),
+    ...Object.entries(computedArguments).map(([argument, expression]) => ({
+      name: argument,
+      folded: fold(argument),
+      value: undefined,
+      program: compileExpression(expression, 'request'),
     })),
-    fixedNames: new Set(fixed.map((argument) => argument.name)),
-  }
+  ]
+  return { shown: rename ?? name, description, fixed, fixedNames: new Set(fixed.map((argument) => argument.name)) }
 }
 
 function changed(tool: JsonObject, shown: string, { description, fixedNames }: Override): JsonObject {

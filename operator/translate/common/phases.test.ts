@@ -51,7 +51,7 @@ describe('where expressions are evaluated', () => {
       'HeaderTransformation.value',
       'Health.unhealthyCondition',
       'LocalRateLimit.key',
-      'McpFixedArgument.expression',
+      'McpToolOverride.computedArguments',
       'RateLimitDescriptorEntry.expression',
       'ResourceAdd.expression',
       'Tracing.clientSampling',

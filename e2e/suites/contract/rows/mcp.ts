@@ -45,10 +45,8 @@ const toolRows: Row[] = [
           name: 'x',
           rename: 'y.z',
           description: 'd',
-          arguments: [
-            { name: 'a', value: { b: [1] } },
-            { name: 'c', expression: 'jwt.sub' },
-          ],
+          arguments: { a: { b: [1] }, d: 'e' },
+          computedArguments: { c: 'jwt.sub' },
         },
       ],
     }),
@@ -69,11 +67,10 @@ const toolRows: Row[] = [
     `${toolsAt}.overrides[1]`,
     DUPLICATE,
   ],
-  ['an override without change', override({}), overrideAt, some('rename', 'description', 'arguments')],
   ['a tool renamed to a name with a blank', override({ rename: 'a b' }), `${overrideAt}.rename`, PATTERN],
   ['a tool renamed to 129 characters', override({ rename: text(129) }), `${overrideAt}.rename`, LONG],
-  ['a fixed argument without value', override({ arguments: [{ name: 'a' }] }), `${overrideAt}.arguments[0]`, one('value', 'expression')],
-  ['a fixed argument with both', override({ arguments: [{ name: 'a', value: 1, expression: '1' }] }), `${overrideAt}.arguments[0]`, one('value', 'expression')],
+  ['an override without arguments', override({ arguments: {} }), `${overrideAt}.arguments`, 'should have at least 1 properties'],
+  ['a computed argument without expression', override({ computedArguments: { a: '' } }), `${overrideAt}.computedArguments.a`, SHORT],
 ]
 
 const document = { configMapRef: { name: 'm', key: 'k' } }
