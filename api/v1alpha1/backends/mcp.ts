@@ -54,7 +54,7 @@ export const mcpBackendDefinitions: Definitions = {
     ['name'],
     [
       { ...atMostOneOf('selector', 'static'), message: oneSource },
-      { rule: 'has(self.selector) || has(self.static) || (has(self.openapi) && has(self.openapi.backendRef))', message: oneSource },
+      { ...atLeastOneOf('selector', 'static', 'openapi'), message: oneSource },
       {
         rule: '!has(self.openapi) || (!has(self.selector) && has(self.static) != has(self.openapi.backendRef))',
         message: 'openapi needs exactly one of static and openapi.backendRef, and no selector',

@@ -6,6 +6,7 @@ import { failureClass } from '../../upstream/failure-class.ts'
 import { isObject, parseInSteps, type JsonObject } from '../message/json.ts'
 import type { Target } from '../target/target.ts'
 import { callTarget, type CallContext } from '../upstream/call.ts'
+import { nextPage } from './next-page.ts'
 import { ArgumentError, buildRequest } from './request.ts'
 import type { ApiTool } from './tools.ts'
 
@@ -27,7 +28,7 @@ export async function callTool(context: CallContext, target: Target, tool: ApiTo
       message: { method: 'tools/call', name: tool.operation.name },
       isRepeatable: request.method === 'GET',
     })
-    return await readResult(context, tool, response)
+    return await readResult(context, tool, request.path, response)
   } catch (error) {
     if (error instanceof ArgumentError) return errorResult(`Invalid arguments: ${error.message}`)
     const failure = failureClass(error)
@@ -36,7 +37,8 @@ export async function callTool(context: CallContext, target: Target, tool: ApiTo
   }
 }
 
-async function readResult(context: CallContext, tool: ApiTool, response: ResponseHead): Promise<string> {
+/** `sent` is the path and query of the request. */
+async function readResult(context: CallContext, tool: ApiTool, sent: string, response: ResponseHead): Promise<string> {
   const { status, headers, body } = response
   const isSuccessful = status >= 200 && status <= 299
   const type = (headers.get('content-type') ?? '').toLowerCase()
@@ -48,17 +50,19 @@ async function readResult(context: CallContext, tool: ApiTool, response: Respons
       return errorResult(`${isSuccessful ? '' : `HTTP ${status}. `}The response is larger than ${MAX_RESPONSE_BYTES} bytes`)
     throw error
   }
-  if (!isSuccessful) return errorResult(describeFailure(status, type, bytes))
+  if (!isSuccessful) return errorResult(describeFailure(status, type, decode(type, bytes)))
   if (/^(?:image|audio)\/[\w.+-]+/.test(type)) return mediaResult(type, bytes)
   if (bytes.length > 0 && !isText(type)) return errorResult(`The response has the content type ${cut(type, 100) || 'none'}, which is no text, image or audio`)
-  return textResult(context, tool, type, bytes.toString())
+  const more = nextPage(tool.operation, headers.get('link'), sent, tool.inputSchema)
+  const hint = more === undefined ? [] : [{ type: 'text', text: `There are more results: call again with the arguments ${JSON.stringify(more)}` }]
+  return textResult(context, tool, type, decode(type, bytes), hint)
 }
 
 /** Results of JSON objects have structured content. With an output schema, clients require it, and that it conforms. */
-async function textResult({ exchange }: CallContext, tool: ApiTool, type: string, text: string): Promise<string> {
+async function textResult({ exchange }: CallContext, tool: ApiTool, type: string, text: string, hint: readonly object[]): Promise<string> {
   const isJson = text !== '' && (/^application\/(?:[\w.-]+\+)?json\b/.test(type) || tool.output !== undefined)
   const value = isJson ? await runWhileConnected(parse(text, exchange.jsonLimits), exchange) : undefined
-  const content = JSON.stringify([{ type: 'text', text }])
+  const content = JSON.stringify([{ type: 'text', text }, ...hint])
   // Messages have no line breaks, because they may become events.
   const json = /[\r\n]/.test(text) ? JSON.stringify(value) : text
   if (tool.output === undefined) return isObject(value) ? `{"content":${content},"structuredContent":${json}}` : `{"content":${content}}`
@@ -81,6 +85,17 @@ function* parse(text: string, limits: CallContext['exchange']['jsonLimits']): Ge
   }
 }
 
+/** Text of the charset of the content type, UTF-8 by default. */
+function decode(type: string, bytes: Buffer): string {
+  const [, charset = 'utf-8'] = /;\s*charset="?([\w.:-]+)/.exec(type) ?? []
+  if (charset === 'utf-8' || charset === 'us-ascii') return bytes.toString()
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch {
+    return bytes.toString()
+  }
+}
+
 function mediaResult(type: string, bytes: Buffer): string {
   const [mimeType = ''] = type.split(';')
   const kind = mimeType.startsWith('image/') ? 'image' : 'audio'
@@ -88,9 +103,9 @@ function mediaResult(type: string, bytes: Buffer): string {
 }
 
 /** Redirects are not followed: the document does not decide where requests go, and neither does the API. */
-function describeFailure(status: number, type: string, bytes: Buffer): string {
+function describeFailure(status: number, type: string, body: string): string {
   const what = status >= 300 && status <= 399 ? `HTTP ${status}: a redirect, which is not followed` : `HTTP ${status}`
-  const text = isText(type) && (status < 300 || status > 399) ? bytes.toString() : ''
+  const text = isText(type) && (status < 300 || status > 399) ? body : ''
   return text === '' ? what : `${what}\n${cut(text, MAX_ERROR_CHARS)}`
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Client as ModernClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { BackendFull, MCPBackend, OpenApiTool, ResolvedMcpOpenApi } from '#gen/config/types.ts'
 import { staticTarget, type GatewayConfig, type McpGateway } from '../testing/gateway.ts'
@@ -159,6 +160,31 @@ describe('responses of an HTTP API', () => {
     expect(await resultOf((response) => void response.writeHead(200, { 'content-type': type }).end(text))).toEqual({ content: [{ type: 'text', text }] })
   })
 
+  test('have the charset of their content type', async () => {
+    const text = Buffer.from('caf\u00e9', 'latin1')
+    const result = await resultOf((response) => void response.writeHead(200, { 'content-type': 'text/plain; charset=ISO-8859-1' }).end(text))
+    expect(textIn(result)).toBe('caf\u00e9')
+  })
+
+  test('with a next page name its arguments', async () => {
+    const { port } = await startApi((_, response) => {
+      response.setHeader('link', '<http://internal/pets?page=2>; rel="next"')
+      json(response, [])
+    })
+    const page = { argument: 'page', name: 'page', in: 'query', style: 'form', explode: true } as const
+    const list = tool('list', {
+      more: { path: '/pets', parameters: [page] },
+      schema: { inputSchema: { type: 'object', properties: { page: { type: 'integer' } } } },
+    })
+    const { result } = await callTool(await gatewayFor([target(port, api([list]))]), 'list', {})
+    expect(result).toEqual({
+      content: [
+        { type: 'text', text: '[]' },
+        { type: 'text', text: 'There are more results: call again with the arguments {"page":2}' },
+      ],
+    })
+  })
+
   test('that are images are images', async () => {
     const result = await resultOf((response) => void response.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.from([1, 2])))
     expect(result).toEqual({ content: [{ type: 'image', data: 'AQI=', mimeType: 'image/png' }] })
@@ -296,6 +322,24 @@ describe('an HTTP API beside MCP servers', () => {
     const gateway = await gatewayFor([target(port, api([tool('get')])), staticTarget('b', one.port)], { backend: { prefixMode: 'Never' } })
     expect((await callTool(gateway, 'get', { id: '1' })).result).toMatchObject({ structuredContent: { name: 'Rex' } })
     expect(textIn((await callTool(gateway, 'echo', { text: 'x' })).result)).toBe('one: x')
+  })
+})
+
+describe('clients of revision 2026-07-28', () => {
+  test.each([
+    ['alone', false],
+    ['beside an MCP server', true],
+  ])('use an HTTP API %s', async (_, isFederated) => {
+    const { port } = await petApi()
+    const others = isFederated ? [staticTarget('b', (await bed.upstream('one')).port)] : []
+    const { url } = await gatewayFor([target(port, api([tool('get', { schema: { outputSchema } })])), ...others])
+    const client = new ModernClient({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+    await client.connect(new StreamableHTTPClientTransport(url))
+    bed.onClose(() => client.close())
+    const name = isFederated ? 'pets_get' : 'get'
+    expect((await client.listTools()).tools[0]?.name).toBe(name)
+    expect(await client.callTool({ name, arguments: { id: '1' } })).toMatchObject({ structuredContent: { name: 'Rex' } })
+    expect(await client.callTool({ name, arguments: {} })).toMatchObject({ isError: true })
   })
 })
 

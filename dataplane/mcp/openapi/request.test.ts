@@ -68,6 +68,12 @@ describe('serialization of parameters', () => {
     [{ isJson: true }, { a: 1 }, '{"a":1}'],
   ])('in headers: %j writes %j as %s', (more, value, written) => expect(headerFor(value, more)).toBe(written))
 
+  test('names of headers are in lower case, as HTTP/2 requires', () => {
+    const received = new HeaderList(['x-trace', 'of the client'])
+    const { headers } = build(tool('/x', [parameter('header', { name: 'X-Trace' })]), { v: 'a' }, received)
+    expect([...headers].filter(([name]) => name.toLowerCase() === 'x-trace')).toEqual([['x-trace', 'a']])
+  })
+
   test('leaves out arguments that are not given', () => {
     expect(build(tool('/x', [parameter('query'), parameter('header', { argument: 'w', name: 'w' })]), {}).path).toBe('/base/x')
   })

@@ -35,7 +35,7 @@ export function buildRequest(operation: OpenApiTool, basePath: string, args: Jso
     const value = args[argument]
     if (parameter.in === 'query') query.push(...queryFields(parameter, value))
     else if (parameter.in === 'path') inPath.set(name, checkedPathValue(argument, pathValue(parameter, value)))
-    else headers.set(name, checkedHeader(argument, headerValue(parameter, value)))
+    else headers.set(name.toLowerCase(), checkedHeader(argument, headerValue(parameter, value)))
   }
   path = basePath + fillTemplate(path, inPath)
   const target = query.length === 0 ? path : `${path}?${query.join('&')}`

@@ -14,7 +14,11 @@ export class ApiTool {
   }
 
   get input(): SchemaValidator {
-    return (this.#input ??= new SchemaValidator(this.#schema('inputSchema') ?? {}))
+    return (this.#input ??= new SchemaValidator(this.inputSchema))
+  }
+
+  get inputSchema(): JsonObject {
+    return this.#schema('inputSchema') ?? {}
   }
 
   /** Undefined if the tool has no output schema. */

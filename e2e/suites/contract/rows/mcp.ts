@@ -80,7 +80,7 @@ const openApiAt = `${at}[0].openapi`
 const openApiRows: Row[] = [
   ['an API at a static host', withOpenApi({ path: '/v1', include: [{ tag: 'a' }], exclude: [{ path: '* /x/**' }], rename: { 'GET /x': 'x' } })],
   ['an API at a Service', withOpenApi({ backendRef: service }, {})],
-  ['an API at no place', withOpenApi({}, {}), `${at}[0]`, one('selector', 'static')],
+  ['an API at no place', withOpenApi({}, {}), `${at}[0]`, 'exactly one of static and openapi.backendRef'],
   ['an API at two places', withOpenApi({ backendRef: service }), `${at}[0]`, 'exactly one of static and openapi.backendRef'],
   ['an API with a selector', withOpenApi({}, { selector: { services: {} } }), `${at}[0]`, 'exactly one of static and openapi.backendRef'],
   ['an API with a path of an MCP server', withOpenApi({}, { static: { ...fixed, path: '/mcp' } }), `${at}[0]`, 'set openapi.path'],
