@@ -11,6 +11,7 @@ function toCompilable(schema: Schema): Record<string, unknown> {
   if (schema.$ref !== undefined) return { tsType: refName(schema.$ref), ...describe(schema) }
   const node = mapChildren(schema, (child) => toCompilable(child))
   if (schema['x-kubernetes-int-or-string']) return { type: ['integer', 'string'], ...describe(schema) }
+  if (schema.type === undefined && schema['x-kubernetes-preserve-unknown-fields']) return { tsType: 'unknown', ...describe(schema) }
   const { default: _, 'x-kubernetes-validations': __, ...rest } = node
   const isOpen = schema.type === 'object' && schema.properties === undefined
   return {

@@ -104,6 +104,11 @@ export const dataplaneMessages = {
       'The source has an error, throws while it is loaded, or its config does not match its schema. The last version that was loaded stays, if there is one; otherwise `failureMode` decides.',
     fix: 'Correct the source or `config`. Field `error` names file, line and column.',
   },
+  PX4021: {
+    title: 'budget reached a percentage of a limit',
+    cause: 'The requests of one key have used a percentage of a limit that `traffic.budgets[].alertAt` names. Reported once for each key and window.',
+    fix: 'Nothing, or raise the limit. Fields `policy`, `budget`, `limit` and `percent` name it; the metric `proxy_budget_alerts_total` counts it.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

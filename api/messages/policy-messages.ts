@@ -136,6 +136,12 @@ export const policyMessages = {
     cause: 'Some operations cannot become tools, or an entry of `include`, `exclude` or `rename` has no operation. The other tools work.',
     fix: 'Correct the operations in the document or leave them out with `exclude`; correct the entry that the message names.',
   },
+  PX1327: {
+    title: 'budget has an unusable field',
+    cause:
+      '`onExceeded` of a budget is none of its values, or `timeZone` is no time zone. Until then the budget rejects requests that exceed it, and its windows are those of UTC.',
+    fix: 'Write `Reject`, `Audit` or `{model: NAME}`, and a name of the IANA time zone database such as `Europe/Berlin`.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

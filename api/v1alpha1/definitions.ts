@@ -30,6 +30,7 @@ import { jwtAuthenticationDefinitions } from './policies/jwt-authentication.ts'
 import { mcpDefinitions } from './policies/mcp.ts'
 import { pluginDefinitions } from './plugins.ts'
 import { promptGuardDefinitions } from './policies/prompt-guard.ts'
+import { budgetDefinitions } from './budgets.ts'
 import { rateLimitDefinitions } from './policies/rate-limit.ts'
 import { retryDefinitions } from './policies/retry.ts'
 import { timeoutsDefinitions } from './policies/timeouts.ts'
@@ -47,6 +48,7 @@ export const definitions: Definitions = {
   ...extProcDefinitions,
   ...extAuthDefinitions,
   ...pluginDefinitions,
+  ...budgetDefinitions,
   ...rateLimitDefinitions,
   ...corsDefinitions,
   ...csrfDefinitions,

@@ -23,6 +23,24 @@ const sections: Readonly<Record<string, Section>> = {
     schema: keyedList('name', ref('Plugin'), 'Plugins, which run in this order within a phase.', 1, 16),
     phases: 'PostRouting',
   },
+  budgets: {
+    schema: {
+      ...keyedList(
+        'name',
+        ref('Budget'),
+        'Budgets of money, LLM tokens and requests. Those of all policies that apply to a request hold: no policy replaces the budgets of another one.',
+        1,
+        16,
+      ),
+      'x-kubernetes-validations': [
+        {
+          rule: 'self.all(b, !has(b.parent) || (b.parent != b.name && self.exists(p, p.name == b.parent)))',
+          message: 'parent must be the name of another budget of the list',
+        },
+      ],
+    },
+    phases: 'PostRouting',
+  },
   csrf: section('CSRF', 'PostRouting'),
   headerModifiers: section('HeaderModifiers', 'PostRouting'),
   hostRewrite: section('HostnameRewrite', 'PostRouting'),

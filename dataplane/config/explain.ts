@@ -1,5 +1,5 @@
 import type { Listener, Policy, Route, Traffic } from '#gen/config/types.ts'
-import { levelsOf, servicesWithTraffic, splitSections, type PolicyIndex } from './merge.ts'
+import { levelsOf, servicesWithTraffic, splitSections, unitedSections, type PolicyIndex } from './merge.ts'
 import type { ConfigSnapshot } from './store.ts'
 
 /** A policy, or the route itself, that sets a field. */
@@ -13,7 +13,7 @@ interface Source {
 interface ExplainedField {
   /** The value in force. */
   readonly value: unknown
-  /** The source of the value; all sources for fields that accumulate (authorization), weakest first. */
+  /** The source of the value; all sources for fields that accumulate (authorization, budgets), weakest first. */
   readonly sources: readonly Source[]
   /** Sources that were overridden, strongest first. */
   readonly overrides: readonly Source[]
@@ -85,7 +85,7 @@ export function explainRoute({ routes, listeners }: ConfigSnapshot, index: Polic
 /** Sets a field from a source that is stronger than all before. */
 function setField(fields: Map<string, ExplainedField>, field: string, value: unknown, source: Source): void {
   const { sources = [], overrides = [], value: before } = fields.get(field) ?? {}
-  if (field === 'authorization') fields.set(field, { value: [...((before ?? []) as unknown[]), value], sources: [...sources, source], overrides })
+  if (unitedSections.includes(field)) fields.set(field, { value: [...((before ?? []) as unknown[]), value], sources: [...sources, source], overrides })
   else fields.set(field, { value, sources: [source], overrides: [...sources, ...overrides] })
 }
 

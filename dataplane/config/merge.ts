@@ -1,11 +1,23 @@
-import type { BackendFull, Authorization, Listener, Policy, Route, RouteRef, Traffic } from '#gen/config/types.ts'
+import type { BackendFull, Authorization, Budget, Listener, Policy, Route, RouteRef, Traffic } from '#gen/config/types.ts'
 import type { ConfigSnapshot } from './store.ts'
 
-/** A traffic section without its phase, and with the authorization rule sets of all levels. */
-export type EffectiveTraffic = Omit<Traffic, 'phase' | 'authorization'> & { readonly authorization?: readonly Authorization[] }
+/** The budgets of one policy; `policy` is `<namespace>/<name>`. */
+interface PolicyBudgets {
+  readonly policy: string
+  readonly budgets: readonly Budget[]
+}
+
+/** A traffic section without its phase, and with the authorization rule sets and the budgets of all levels. */
+export type EffectiveTraffic = Omit<Traffic, 'phase' | 'authorization' | 'budgets'> & {
+  readonly authorization?: readonly Authorization[]
+  readonly budgets?: readonly PolicyBudgets[]
+}
 
 /** Sections whose parts merge separately. Every other field of a stronger policy replaces the entire field of a weaker one. */
 export const splitSections = { rateLimit: ['local', 'global'], headerModifiers: ['request', 'response'] } as const
+
+/** Sections of which those of all policies hold. */
+export const unitedSections: readonly string[] = ['authorization', 'budgets']
 
 /** Policies by target; see `targetKey`. Built once per config version. */
 export type PolicyIndex = ReadonlyMap<string, readonly Policy[]>
@@ -48,9 +60,7 @@ export function effectiveTraffic(
 ): EffectiveTraffic | undefined {
   let effective: Record<string, unknown> | undefined
   for (const key of levelsOf(listener, route, service)) {
-    const atLevel = mergeLevel(
-      (index.get(key) ?? []).flatMap(({ traffic }) => (traffic !== undefined && (traffic.phase ?? 'PostRouting') === phase ? traffic : [])),
-    )
+    const atLevel = mergeLevel((index.get(key) ?? []).filter(({ traffic }) => traffic !== undefined && (traffic.phase ?? 'PostRouting') === phase))
     if (atLevel !== undefined) effective = effective === undefined ? atLevel : override(effective, atLevel)
   }
   return effective
@@ -96,10 +106,15 @@ export function levelsOf({ gateway, listenerSet, name }: Listener, route: RouteR
 }
 
 /** Merges the policies of one level: the first, which is the oldest, wins. */
-function mergeLevel(sections: readonly Traffic[]): Record<string, unknown> | undefined {
+function mergeLevel(policies: readonly Policy[]): Record<string, unknown> | undefined {
   let merged: Record<string, unknown> | undefined
-  for (const { phase: _, authorization, ...rest } of sections) {
-    const fields = authorization === undefined ? rest : { ...rest, authorization: [authorization] }
+  for (const { policy, traffic } of policies) {
+    const { phase: _, authorization, budgets, ...rest } = traffic ?? {}
+    const fields = {
+      ...rest,
+      ...(authorization !== undefined && { authorization: [authorization] }),
+      ...(budgets !== undefined && { budgets: [{ policy: `${policy.namespace}/${policy.name}`, budgets }] }),
+    }
     merged = merged === undefined ? fields : override(fields, merged)
   }
   return merged
@@ -108,9 +123,9 @@ function mergeLevel(sections: readonly Traffic[]): Record<string, unknown> | und
 /** Merges a section into a stronger one. Associative: levels may be grouped in any way, but not reordered. */
 export function override(weak: Record<string, unknown>, strong: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...weak, ...strong }
-  // No level can allow what another one denies (traffic.md §4 item 5).
-  if (weak['authorization'] !== undefined && strong['authorization'] !== undefined)
-    merged['authorization'] = [...(weak['authorization'] as Authorization[]), ...(strong['authorization'] as Authorization[])]
+  // No level can allow what another one denies (traffic.md §4 item 5), or spend what another one limits (traffic.md §8.14).
+  for (const field of unitedSections)
+    if (weak[field] !== undefined && strong[field] !== undefined) merged[field] = [...(weak[field] as unknown[]), ...(strong[field] as unknown[])]
   for (const field of Object.keys(splitSections))
     if (weak[field] !== undefined && strong[field] !== undefined) merged[field] = { ...weak[field], ...strong[field] }
   return merged

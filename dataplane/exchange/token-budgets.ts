@@ -1,48 +1,83 @@
+/** The facts about an LLM request that its price and its limits depend on. */
+export interface LlmDemand {
+  /** Name of the model at the provider, if it is known. */
+  readonly model: string | undefined
+  /** Tokens of the prompt, estimated by its length. */
+  readonly promptTokens: number
+  /** Most output tokens that the client permits. */
+  readonly maxTokens: number | undefined
+  /** Price of tokens in US dollars; undefined: the model has no price. */
+  readonly priceOf: ((inputTokens: number, outputTokens: number) => number) | undefined
+}
+
 /**
- * Counts the LLM tokens of one request for one limiter. Created per request by a local or global rate limit policy; holds the
- * amount that the request was admitted with.
+ * Counts the LLM tokens of one request for one limiter. Created per request by a local or global rate limit policy, or by a budget; holds
+ * the amount that the request was admitted with.
  */
 export interface TokenBudget {
   /**
    * Called once, after the prompt guards and before the request goes to a provider. Charges `estimate`, the counted tokens of the
    * prompt, or 0 if they were not counted. Throws a ProxyError to reject: RATE_LIMIT with the x-ratelimit headers, or another one
-   * if the limiter cannot be reached.
+   * if the limiter cannot be reached. Without `demand`, the gateway does not interpret the request.
    */
-  check(estimate: number): void | Promise<void>
-  /** Called at most once after a successful `check`: corrects the charge to the actual number of tokens. Never throws. */
-  settle(tokens: number): void
+  check(estimate: number, demand?: LlmDemand): void | Promise<void>
+  /**
+   * Called at most once after a successful `check`: corrects the charge to the actual number of tokens, and to their price in US dollars
+   * if it is known. Never throws.
+   */
+  settle(tokens: number, usd?: number): void
+  /** A model that replaces the one of the request because a limit is exceeded. Called before `check`, once per attempt. */
+  replacement?(): string | undefined
 }
 
 /**
- * The token limits of a request (traffic.md §8.9, llm.md §11). Rate limit policies set them in `exchange.tokenBudgets`;
- * undefined there: no limits. Only LLM requests use them:
+ * The token limits of a request (traffic.md §8.9 and §8.14, llm.md §11). Rate limit policies and budgets set them in
+ * `exchange.tokenBudgets`; undefined there: no limits. Only LLM requests use them:
  *
- *     await exchange.tokenBudgets?.check(estimate)      // throws the 429; after the guards, before the upstream call
- *     exchange.tokenBudgets?.settle(input + output)     // when the usage is known, or 0 when the response ended without
+ *     await exchange.tokenBudgets?.check(estimate, demand)   // throws the 429; after the guards, before the upstream call
+ *     exchange.tokenBudgets?.settle(input + output, usd)     // when the usage is known, or 0 when the response ended without
  *
- * Retries and failovers check again without being charged again. Without `settle` the estimate is charged. The rate limit policies
- * set the x-ratelimit headers themselves, on rejections and on all other responses.
+ * Retries and failovers check again without being charged again. Without `settle` the estimate is charged. The policies set the
+ * x-ratelimit headers themselves, on rejections and on all other responses.
  */
 export class TokenBudgets {
   readonly #budgets: TokenBudget[] = []
   #state: 'new' | 'admitted' | 'settled' = 'new'
+  /** Number of budgets with a successful check. */
+  #checked = 0
+  #readsDemand = false
 
   /** Adds the limit of another policy; checked after the existing ones. */
   add(budget: TokenBudget): void {
     this.#budgets.push(budget)
+    this.#readsDemand ||= budget.replacement !== undefined
+  }
+
+  /** Whether `check` needs the second argument. */
+  get readsDemand(): boolean {
+    return this.#readsDemand
   }
 
   /** Rejects with a ProxyError if a limit is exhausted; the limits before it have been charged the estimate. */
-  async check(estimate = 0): Promise<void> {
+  async check(estimate = 0, demand?: LlmDemand): Promise<void> {
     if (this.#state !== 'new') return
-    for (const budget of this.#budgets) await budget.check(estimate)
+    for (; this.#checked < this.#budgets.length; this.#checked++) await this.#budgets[this.#checked]?.check(estimate, demand)
     this.#state = 'admitted'
   }
 
+  /** The first model that replaces the one of the request; undefined: the request keeps its model. */
+  replacement(): string | undefined {
+    for (const budget of this.#budgets) {
+      const model = budget.replacement?.()
+      if (model !== undefined) return model
+    }
+    return undefined
+  }
+
   /** Charges the tokens of the exchange, input and output. Ignored after the first call and without a successful `check`. */
-  settle(tokens: number): void {
+  settle(tokens: number, usd?: number): void {
     if (this.#state !== 'admitted') return
     this.#state = 'settled'
-    for (const budget of this.#budgets) budget.settle(tokens)
+    for (const budget of this.#budgets) budget.settle(tokens, usd)
   }
 }

@@ -59,7 +59,7 @@ const object = (members: number): string => JSON.stringify(Object.fromEntries(Ar
 
 test('integers of 64 bits keep their digits through edits and expressions', async () => {
   const transformations = [{ field: 'user', expression: 'llmRequest.id' }]
-  const { post, mock } = await start({ ai: { transformations, defaults: [{ field: 'seed', value: 1 as never }] } })
+  const { post, mock } = await start({ ai: { transformations, defaults: [{ field: 'seed', value: 1 }] } })
   const id = '9007199254740993'
   expect((await post({ body: `{"model":"gpt-4o","messages":[{"role":"user","content":"hi","id":${id}}],"id":${id}}` })).status).toBe(200)
   expect(mock.requests[0]?.raw.toString()).toBe(`{"model":"gpt-4o","messages":[{"role":"user","content":"hi","id":${id}}],"id":${id},"user":${id},"seed":1}`)
@@ -68,7 +68,7 @@ test('integers of 64 bits keep their digits through edits and expressions', asyn
 describe('JSON beyond the limits', () => {
   test.each<[string, TestBedOptions, string?]>([
     ['without policies', {}],
-    ['with a default for another field', { ai: { defaults: [{ field: 'seed', value: 1 as never }] } }],
+    ['with a default for another field', { ai: { defaults: [{ field: 'seed', value: 1 }] } }],
     ['with an expression that reads it', { ai: { transformations: [{ field: 'seed', expression: 'llmRequest.n' }] } }],
     ['with a guard', { ai: { promptGuard: { request: [{ regex: { builtins: ['Ssn'] } }] } } }],
     ['with a number that a double cannot represent', {}, deep.replace('1', '12345678901234567890')],

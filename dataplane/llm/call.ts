@@ -125,7 +125,7 @@ export class LlmCall {
     if ('response' in prepared) return this.#respond(prepared.response)
     const endpoint = target.destination.pick(exchange)
     if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: target.destination.explainNoEndpoint(exchange.request.authority) })
-    if (prepared.isCharged && exchange.tokenBudgets !== undefined) await exchange.tokenBudgets.check(prepared.estimate)
+    if (prepared.isCharged && exchange.tokenBudgets !== undefined) await exchange.tokenBudgets.check(prepared.estimate, prepared.demand)
     const request = await buildUpstreamRequest(exchange, target, endpoint.label, prepared.draft, this.#context.limitBytes)
     const startedAtMs = performance.now()
     const firstContentMs = prepared.isStreaming

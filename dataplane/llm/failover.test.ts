@@ -164,7 +164,7 @@ describe('failover', () => {
     const { post, first, requestCounts, gateway } = await startTwo({ eviction: {} })
     first.behave({ status: 500 })
     await post({ body: chat() })
-    gateway.update({ policies: { health: { eviction: {} }, ai: { overrides: [{ field: 'seed', value: 1 as never }] } } })
+    gateway.update({ policies: { health: { eviction: {} }, ai: { overrides: [{ field: 'seed', value: 1 }] } } })
     await post({ body: chat() })
     expect(requestCounts()).toEqual([1, 1])
   })

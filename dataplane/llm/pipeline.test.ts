@@ -16,7 +16,7 @@ const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
 }
 
 /** The generated types declare any JSON value as an object. */
-const field = (name: string, value: unknown): FieldDefault => ({ field: name, value: value as FieldDefault['value'] })
+const field = (name: string, value: unknown): FieldDefault => ({ field: name, value: value })
 
 describe('the Host header for a provider (llm.md §4.1, traffic.md §8.11)', () => {
   test.each<[string, TestBedOptions, string | undefined]>([

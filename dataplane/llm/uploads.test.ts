@@ -88,7 +88,7 @@ describe('an upload', () => {
   test('of JSON that a policy reads is 413 over the limit', async () => {
     const { gateway } = await startCounter({
       onGateway: [{ frontend: { http: { maxBufferSize: 1000 } } }],
-      policies: { ai: { defaults: [{ field: 'seed', value: 1 as never }] } },
+      policies: { ai: { defaults: [{ field: 'seed', value: 1 }] } },
     })
     const { status, text } = await send(gateway.port, { path: '/detect', body: chat('x'.repeat(2000)) })
     expect([status, text]).toEqual([413, 'failed to process LLM request: request was too large: the limit is 1000 bytes (frontend.http.maxBufferSize)'])

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
-import type { Backend, BackendFull, JWTProvider, Route, Secret, Traffic } from '#gen/config/types.ts'
+import type { Backend, BackendFull, Budget, JWTProvider, Route, Secret, Traffic } from '#gen/config/types.ts'
 import { createConfigStore, type ConfigMessage } from '../config/store.ts'
 import { Exchange } from '../exchange/exchange.ts'
 import { Gateway } from '../gateway/gateway.ts'
@@ -13,6 +13,9 @@ import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { UpstreamError } from '../upstream/types.ts'
 import { testGateway, testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
+import { compose } from '../exchange/compose.ts'
+import { compileBudgets } from './budgets/index.ts'
+import { createPolicyState } from './state.ts'
 import { variables } from '../exchange/variables.ts'
 
 const nowSeconds = 1_700_000_000
@@ -228,6 +231,47 @@ row('rateLimit.local', 'the expression of `key` does not compile or fails', 'all
     const send = start({ traffic: { rateLimit: { local: [{ requests: 1, unit: 'Hours', key: expression }] } } })
     expect([(await send()).status, (await send()).status]).toEqual([200, 429])
   }
+})
+
+const budgetOf = (more: Partial<Budget>): Traffic => ({ budgets: [{ name: 'b', limits: [{ requests: 1, window: 'Day' }], ...more }] })
+row('budgets', 'the expression of `key` does not compile, fails or is null', '403; with `onMissingKey: Ignore` the request is not charged', async () => {
+  for (const expression of ['(((', 'jwt.sub', 'null']) {
+    expect((await start({ traffic: budgetOf({ key: expression }) })()).status).toBe(403)
+    const send = start({ traffic: budgetOf({ key: expression, onMissingKey: 'Ignore' }) })
+    expect([(await send()).status, (await send()).status]).toEqual([200, 200])
+  }
+})
+/** Sends an LLM request of a model without a price through a budget. */
+async function sendUnpriced(budget: Partial<Budget>, seconds = nowSeconds): Promise<number | undefined> {
+  const exchange = new Exchange(testConnection, testRequest(), performance.now())
+  const llm = async (): Promise<void> => {
+    await exchange.tokenBudgets?.check(0, { model: 'm', promptTokens: 1, maxTokens: 1, priceOf: undefined })
+    exchange.response = { status: 200, headers: new HeaderList(), body: undefined, upgraded: undefined }
+  }
+  const section = { policy: 'ns/p', budgets: [{ name: 'b', limits: [{ usd: '1', window: 'Day' }], ...budget }] }
+  await compose([compileBudgets([section], createPolicyState({ epochMs: () => seconds * 1000 }))], llm)(exchange)
+  return exchange.response?.status
+}
+row('budgets', 'the expression of `models` does not compile or fails', 'the budget applies', async () => {
+  for (const models of ['(((', 'jwt.sub == "a"']) expect(await sendUnpriced({ models })).toBe(403)
+  expect(await sendUnpriced({ models: 'false' })).toBe(200)
+})
+row('budgets', 'a model has no price, under a limit of dollars', '403; with `unpriced: Allow` it costs nothing', async () => {
+  expect([await sendUnpriced({}), await sendUnpriced({ unpriced: 'Allow' })]).toEqual([403, 200])
+})
+row('budgets', '`onExceeded` is none of its values', 'the budget rejects; the status says so', async () => {
+  const send = start({ traffic: budgetOf({ onExceeded: 'Stop' }) })
+  expect([(await send()).status, (await send()).status]).toEqual([200, 429])
+})
+row('budgets', 'the replica restarts', 'what was spent is forgotten', async () => {
+  for (let replica = 0; replica < 2; replica++) expect((await start({ traffic: budgetOf({}) })()).status).toBe(200)
+})
+row('budgets', 'the system clock is set back', 'a window that ended does not begin again', async () => {
+  let seconds = nowSeconds + 86_400
+  const send = start({ traffic: budgetOf({}), seconds: () => seconds })
+  expect((await send()).status).toBe(200)
+  seconds -= 86_400
+  expect((await send()).status).toBe(429)
 })
 
 const withHeader = { request: { set: [{ name: 'x-user', value: 'jwt.sub' }] } }

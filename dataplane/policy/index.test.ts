@@ -110,6 +110,7 @@ describe('every traffic section of the schema', () => {
     authorization: { policy: { matchExpressions: ['true'] } },
     rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
     csrf: {},
+    budgets: [{ name: 'b', limits: [{ requests: 1, window: 'Day' }] }],
     plugins: [{ name: 'p', source: { configMapRef: { code: 'export default { setup: () => ({ request: (c, next) => next() }) }' } } }],
     ipAllowList: { deny: ['10.0.0.0/8'] },
     extProc: { backendRef },
@@ -120,8 +121,12 @@ describe('every traffic section of the schema', () => {
   const sections = Object.keys(samples) as (keyof Traffic)[]
   test.each(sections)('%s is implemented by the policy of its name or elsewhere', (section) => {
     const state = createPolicyState({ destinations: { forPolicy: () => destinationTo(1) } })
-    // Authorization is a list, because rules of several policies are combined.
-    const traffic = (section === 'authorization' ? { authorization: [samples.authorization] } : { [section]: samples[section] }) as EffectiveTraffic
+    // Authorization and budgets are lists, because those of several policies are combined.
+    const combined = { authorization: [samples.authorization], budgets: [{ policy: 'ns/p', budgets: samples.budgets }] }
+    const traffic = {
+      [section]: samples[section],
+      ...(Object.hasOwn(combined, section) && { [section]: combined[section as keyof typeof combined] }),
+    } as EffectiveTraffic
     const policies = compilePolicies({ traffic, state })
     expect(policies.map((policy) => policy.name)).toEqual(Object.hasOwn(implementedElsewhere, section) ? [] : [section])
   })

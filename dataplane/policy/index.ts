@@ -4,6 +4,7 @@ import type { Policy } from '../exchange/context.ts'
 import { compileAuthorization } from './authorization/index.ts'
 import { compileApiKeyAuthentication } from './api-key-authentication/index.ts'
 import { compileBasicAuthentication } from './basic-authentication/index.ts'
+import { compileBudgets } from './budgets/index.ts'
 import { compileCors } from './cors/index.ts'
 import { compileCsrf } from './csrf/index.ts'
 import { compileDirectResponse } from './direct-response/index.ts'
@@ -92,6 +93,11 @@ const order = [
   {
     name: 'globalRateLimit',
     compile: (_, { rateLimit }, { state, maxBufferBytes }) => optional(rateLimit?.global, (section) => compileGlobalRateLimit(section, state, maxBufferBytes)),
+  },
+  // After the rate limits, so that requests that they reject are not charged to budgets.
+  {
+    name: 'budgets',
+    compile: (_, { budgets }, { state, maxBufferBytes }) => (budgets === undefined ? undefined : compileBudgets(budgets, state, maxBufferBytes)),
   },
   // After the limits, so that rejected requests cost nothing; before the transformation, which sees the processor's changes.
   { name: 'extProc', compile: (_, { extProc }, { state, maxBufferBytes }) => optional(extProc, (section) => compileExtProc(section, state, maxBufferBytes)) },

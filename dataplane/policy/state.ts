@@ -29,6 +29,8 @@ export interface SharedState {
   readonly cells: SharedCells
   /** Budgets of rate limits by key; the least recently used one is evicted if there are too many. */
   readonly keyedCells: SharedCells
+  /** Counters of budgets; the least recently used one is evicted if there are too many. */
+  readonly budgetCells: SharedCells
   readonly health: SharedHealthTable
   /** Name of a section of a config message, the same in all workers. A new version of the message has new names. Undefined for sections without state. */
   nameOf(section: object): string | undefined

@@ -34,6 +34,7 @@ numberConnections(number * 2 ** 40 + 1)
 bodyBudget.share(new SharedHeldBytes(memory.held, index + 1))
 const cells = new SharedCells(memory.cells)
 const keyedCells = new SharedCells(memory.keyedCells, { evicts: true })
+const budgetCells = new SharedCells(memory.budgetCells, { evicts: true })
 const health = new SharedHealthTable(cells, memory.epoch)
 const names: SectionNames = new WeakMap()
 const endpoint = new WorkerEndpoint(send)
@@ -50,7 +51,7 @@ const parts = createParts({
   loopSecret: Buffer.from(data.loopSecret),
   worker: {
     count,
-    shared: { cells, keyedCells, health, nameOf: (section) => names.get(section) },
+    shared: { cells, keyedCells, budgetCells, health, nameOf: (section) => names.get(section) },
     ports: endpoint.ports(index === 0),
     sharing: sessions,
     relay,

@@ -9,6 +9,8 @@ export interface SharedMemory {
   readonly cells: SharedArrayBuffer
   /** SharedCells: budgets of rate limits by key. Separate, because clients may choose keys. */
   readonly keyedCells: SharedArrayBuffer
+  /** SharedCells: counters of budgets. Separate, so that keys of rate limits cannot displace them. */
+  readonly budgetCells: SharedArrayBuffer
   /** Counts evictions; see SharedHealthTable. */
   readonly epoch: SharedArrayBuffer
   /** SharedHeldBytes: the main thread, then the workers. */
@@ -21,12 +23,13 @@ export interface SharedMemory {
 
 /** Cells of shared memory: 2 MiB if all are in use. */
 const CELLS = 32_768
-/** Keys of rate limits that are counted at once: 4 MiB if all are in use. */
+/** Keys of rate limits, and of budgets, that are counted at once: 4 MiB if all are in use. */
 const KEYED_CELLS = 65_536
 
 export const allocateMemory = (workers: number): SharedMemory => ({
   cells: allocateCells(CELLS),
   keyedCells: allocateCells(KEYED_CELLS),
+  budgetCells: allocateCells(KEYED_CELLS),
   sessions: allocateSessions(),
   epoch: SharedHealthTable.allocateEpoch(),
   held: SharedHeldBytes.allocate(workers + 1),

@@ -6,6 +6,7 @@ import type {
   AgentExtAuthHTTP,
   ExtAuthBody,
   PluginLimits,
+  Budget,
   LocalRateLimit,
   RateLimitDescriptor,
   CSRF,
@@ -63,6 +64,8 @@ export type {
   AgentExtAuthHTTP,
   ExtAuthBody,
   PluginLimits,
+  Budget,
+  BudgetLimit,
   LocalRateLimit,
   RateLimitDescriptor,
   RateLimitDescriptorEntry,
@@ -156,6 +159,13 @@ export interface Traffic {
    * @maxItems 16
    */
   plugins?: Plugin[]
+  /**
+   * Budgets of money, LLM tokens and requests. Those of all policies that apply to a request hold: no policy replaces the budgets of another one.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  budgets?: Budget[]
   csrf?: CSRF
   headerModifiers?: HeaderModifiers
   hostRewrite?: HostnameRewrite
@@ -849,9 +859,7 @@ export interface MCPAuthentication {
     /**
      * Any JSON value.
      */
-    [k: string]: {
-      [k: string]: unknown
-    }
+    [k: string]: unknown
   }
   /**
    * Kind of identity provider whose metadata needs adapting. auth0 (IdpKind1), or keycloak (IdpKind2). Not set: one that follows the standards.

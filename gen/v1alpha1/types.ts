@@ -402,6 +402,13 @@ export interface Traffic {
    * @maxItems 16
    */
   plugins?: Plugin[]
+  /**
+   * Budgets of money, LLM tokens and requests. Those of all policies that apply to a request hold: no policy replaces the budgets of another one.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  budgets?: Budget[]
   csrf?: CSRF
   headerModifiers?: HeaderModifiers
   hostRewrite?: HostnameRewrite
@@ -670,6 +677,84 @@ export interface ConfigMapKeyReference {
    * Key.
    */
   key: string
+}
+/**
+ * A budget of money, LLM tokens or requests for each value of a key. It is counted in this replica only: with several replicas each has the full budget. What was spent is kept over changes of the policy, and lost when the replica restarts.
+ */
+export interface Budget {
+  /**
+   * Name, unique in the list; shown to clients that exceed the budget, in logs and metrics.
+   */
+  name: string
+  /**
+   * Name of another budget of the list. A request that is charged to this budget is charged to the parent too.
+   */
+  parent?: string
+  /**
+   * One budget for each value of this expression, as a string; for example `apiKey.metadata.team`. Use a value that clients cannot choose. Default: one budget for all requests. At most 10,000 keys are counted at once; beyond it the key that was unused for the longest time gets a new budget.
+   */
+  key?: CELExpression
+  /**
+   * Handling of requests for which `key` fails or is null. Reject: 403. Ignore: the request is not charged. Default: "Reject".
+   */
+  onMissingKey?: 'Reject' | 'Ignore'
+  /**
+   * Limits. All must admit the request.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  limits: BudgetLimit[]
+  /**
+   * Restricts the budget to LLM requests for which this expression is true; for example `llm.requestModel.startsWith("gpt")`. One that fails is true. Default: all requests.
+   */
+  models?: CELExpression
+  /**
+   * Handling of requests that exceed the budget. `Reject` (default): 429. `Audit`: the request is admitted; metrics and logs report it. `{model: small}`: LLM requests use this model instead, others are admitted.
+   */
+  onExceeded?: unknown
+  /**
+   * Percentages of a limit at which a warning is logged and counted, once per window.
+   *
+   * @minItems 1
+   * @maxItems 8
+   *
+   * Items: Percentage.
+   */
+  alertAt?: number[]
+  /**
+   * Handling of LLM requests under a usd limit whose model has no price in `ai.prices`. Reject: 403. Allow: the request costs nothing. Default: "Reject".
+   */
+  unpriced?: 'Reject' | 'Allow'
+  /**
+   * Time zone of calendar windows, by its IANA name; for example `Europe/Berlin`. Default: "UTC".
+   */
+  timeZone?: string
+  /**
+   * Whether responses have the header x-budget-remaining-usd. Default: false.
+   */
+  exposeRemaining?: boolean
+}
+/**
+ * One limit: exactly one of usd, tokens, requests, for each window.
+ */
+export interface BudgetLimit {
+  /**
+   * US dollars, as a decimal number; for example `500` or `0.25`. The price is that of `ai.prices`.
+   */
+  usd?: string
+  /**
+   * LLM tokens, input and output.
+   */
+  tokens?: number
+  /**
+   * Requests.
+   */
+  requests?: number
+  /**
+   * Hour, Day, Week or Month: a calendar window; weeks begin on Monday. Or a duration from 1s, such as `1m` or `24h`: a rolling window, in which the part of the previous window that is still within reach counts proportionally.
+   */
+  window: string
 }
 /**
  * Rate limits. A request over a limit is rejected with 429. `local` and `global` merge separately with those of other policies.
@@ -1631,9 +1716,7 @@ export interface FieldDefault {
   /**
    * Value: any JSON but null.
    */
-  value: {
-    [k: string]: unknown
-  }
+  value: unknown
 }
 /**
  * A field of the request body and how to compute it.
@@ -1915,9 +1998,7 @@ export interface MCPAuthentication {
     /**
      * Any JSON value.
      */
-    [k: string]: {
-      [k: string]: unknown
-    }
+    [k: string]: unknown
   }
   /**
    * Kind of identity provider whose metadata needs adapting. auth0 (IdpKind1), or keycloak (IdpKind2). Not set: one that follows the standards.
@@ -2352,9 +2433,7 @@ export interface McpToolOverride {
     /**
      * Any JSON but null.
      */
-    [k: string]: {
-      [k: string]: unknown
-    }
+    [k: string]: unknown
   }
   /**
    * As arguments, with values computed from the request, for example `jwt.sub`; stronger than arguments. If an expression fails, so does the call.

@@ -4,8 +4,9 @@ import { setLogField, type ContributedField } from '../../telemetry/access-log/a
 import type { Registry } from '../../telemetry/metrics/registry.ts'
 import { estimateTokens } from './estimate.ts'
 import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from '../common/types.ts'
-import { costOf, type PriceTable, type Rates } from '../settings/price.ts'
+import { costOf, priceOf, type PriceTable, type Rates } from '../settings/price.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
+import type { TokenBudgets } from '../../exchange/token-budgets.ts'
 import { variables } from '../../exchange/variables.ts'
 
 /** The facts about a request when it is sent to a provider. */
@@ -103,14 +104,23 @@ export class LlmRecord extends HostMap {
     this.#response = facts
     const exchange = this.#exchange
     const usage = facts?.usage ?? {}
-    exchange.tokenBudgets?.settle(end === 'error' ? 0 : this.#tokensOf(facts, end))
     if (facts !== undefined && end !== 'error') this.#price(facts)
+    if (exchange.tokenBudgets !== undefined) this.#settle(exchange.tokenBudgets, facts, end)
     if (facts?.responseModel !== undefined) setLogField(exchange, 'gen_ai.response.model', facts.responseModel)
     for (const [key, field] of usageEntries) {
       const value = usage[key]
       if (value !== undefined) setLogField(exchange, field, value)
     }
     this.#measure(facts, end)
+  }
+
+  #settle(budgets: TokenBudgets, facts: ResponseFacts | undefined, end: ResponseEnd): void {
+    if (end === 'error') return budgets.settle(0, 0)
+    const { input, output } = this.#tokensOf(facts, end)
+    const { prices, requestModel } = this.#request ?? {}
+    const rates = this.#costRates ?? prices?.(requestModel ?? '')
+    const isCounted = end === 'complete' && facts?.usage.inputTokens !== undefined
+    budgets.settle(input + output, isCounted && this.#cost !== undefined ? this.#cost : rates && priceOf(input, output, rates))
   }
 
   /** Prices by the model of the response, else by the requested one (llm.md §18). */
@@ -152,13 +162,13 @@ export class LlmRecord extends HostMap {
    * Tokens to charge. A stream may lack usage: it was cut off, or the client asked for none (`stream_options`). Its text is estimated
    * instead (llm.md §11.2).
    */
-  #tokensOf(facts: ResponseFacts | undefined, end: ResponseEnd): number {
+  #tokensOf(facts: ResponseFacts | undefined, end: ResponseEnd): { readonly input: number; readonly output: number } {
     const { inputTokens, outputTokens } = facts?.usage ?? {}
     const hasUsage = inputTokens !== undefined || outputTokens !== undefined
-    if (end === 'complete' && (hasUsage || this.#request?.isStreaming !== true)) return (inputTokens ?? 0) + (outputTokens ?? 0)
+    if (end === 'complete' && (hasUsage || this.#request?.isStreaming !== true)) return { input: inputTokens ?? 0, output: outputTokens ?? 0 }
     const forwarded = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])
     const input = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
-    return input + Math.max(outputTokens ?? 0, forwarded)
+    return { input, output: Math.max(outputTokens ?? 0, forwarded) }
   }
 
   #firstTokenSeconds(): number | undefined {

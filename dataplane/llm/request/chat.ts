@@ -16,6 +16,9 @@ import { shapeRequest } from './shape.ts'
 import type { RequestSource } from './source.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import type { Draft } from './upstream-request.ts'
+import type { LlmDemand } from '../../exchange/token-budgets.ts'
+import { estimateTokens } from '../accounting/estimate.ts'
+import { priceOf, type PriceTable } from '../settings/price.ts'
 
 /** The inputs for preparing one attempt. */
 export interface PrepareContext {
@@ -27,6 +30,8 @@ export interface PrepareContext {
   readonly limitBytes: number
   /** No entry of `ai.routes` matches. */
   readonly isDefault: boolean
+  /** The model of a budget that the request exceeds; it replaces that of the request. */
+  readonly replacement?: string
 }
 
 /** A request ready to be sent to one provider, and the data needed to read the response. */
@@ -40,6 +45,8 @@ export interface Prepared {
   readonly isCharged: boolean
   /** Tokens of the prompt to reserve from token budgets; 0 if nothing is reserved. */
   readonly estimate: number
+  /** Read by budgets. */
+  readonly demand?: LlmDemand | undefined
   /** The response is searched for usage in any known format. */
   readonly isDetected?: boolean
 }
@@ -54,7 +61,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const { bytes: original, text, json, members } = await source.parse()
   const isCount = entry.format === 'tokenCount'
   const isChat = !isCount && entry.format !== 'embeddings'
-  const { body: shaped, model } = shapeRequest(json, target, exchange, keys.check)
+  const { body: shaped, model } = shapeRequest(context.replacement === undefined ? json : { ...json, model: context.replacement }, target, exchange, keys.check)
   if (context.isDefault) checkCompletionsBody(exchange, shaped)
   checkShape(entry.format, shaped)
   const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
@@ -70,6 +77,9 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
       prompt: () => entry.flattenRequest(body),
     })
   begin(enriched)
+  // The model is known now, so a budget may replace it.
+  const replacement = context.replacement === undefined && !isCount ? exchange.tokenBudgets?.replacement() : undefined
+  if (replacement !== undefined) return prepareChat({ ...context, replacement }, entry)
   let body = enriched
   if (guards !== undefined && isChat) {
     const verdict = await guards.request(enriched, { exchange, entry, isStreaming })
@@ -95,6 +105,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     model,
     isStreaming,
     isCharged: !isCount,
+    demand: exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(entry, body, model, settings.prices) : undefined,
     estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }
 }
@@ -102,6 +113,17 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
 /** Whether the prompt's tokens are reserved from token budgets before the request is sent. */
 function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
+}
+
+function demandOf(entry: ClientFormatEntry, body: JsonObject, model: string, prices: PriceTable | undefined): LlmDemand {
+  const { max_tokens: maxTokens } = entry.params(body)
+  const rates = prices?.(model)
+  return {
+    model,
+    promptTokens: estimateTokens(entry.flattenRequest(body).map(({ content }) => content)),
+    maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : undefined,
+    priceOf: rates && ((input, output) => priceOf(input, output, rates)),
+  }
 }
 
 function requestContext({ exchange, target }: PrepareContext, model: string): RequestContext {

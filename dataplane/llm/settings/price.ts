@@ -47,3 +47,8 @@ export function costOf({ usage }: ResponseFacts, rates: Rates): number | undefin
     reasoningTokens * rates.reasoning
   return Math.round((sum / MILLION) * 1e12) / 1e12
 }
+
+/** The price of tokens of which none are cached. */
+export function priceOf(inputTokens: number, outputTokens: number, { input, output }: Rates): number {
+  return (inputTokens * input + outputTokens * output) / MILLION
+}

@@ -169,7 +169,7 @@ describe('a token at the MCP endpoint', () => {
   })
 
   test('a challenge names the origin of a configured resource and the scheme of X-Forwarded-Proto', async () => {
-    const configured = await send(compile({ resourceMetadata: { resource: 'https://public.example/any?x' as never } }), '/mcp')
+    const configured = await send(compile({ resourceMetadata: { resource: 'https://public.example/any?x' } }), '/mcp')
     expect(configured.header('www-authenticate')).toBe('Bearer resource_metadata="https://public.example/.well-known/oauth-protected-resource/mcp"')
     const forwarded = await send(compile(), '/mcp', { isTls: false, headers: { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' } })
     expect(forwarded.header('www-authenticate')).toContain('"https://mcp.example/')
@@ -181,7 +181,7 @@ describe('a token at the MCP endpoint', () => {
 describe('protected resource metadata', () => {
   test('has computed members, overridden by configured ones in snake case', async () => {
     const { status, json, header } = await send(
-      compile({ resourceMetadata: { scopesSupported: ['read'] as never, resourceDocumentation: 'https://docs' as never, resource_type: 'other' as never } }),
+      compile({ resourceMetadata: { scopesSupported: ['read'] as never, resourceDocumentation: 'https://docs', resource_type: 'other' } }),
       '/.well-known/oauth-protected-resource/mcp?x=1',
     )
     expect(status).toBe(200)

@@ -78,7 +78,7 @@ function anyOf(patterns: readonly string[]): (name: string) => boolean {
 function compileOverride({ name, rename, description, arguments: constants = {}, computedArguments = {} }: McpToolOverride): Override {
   // Computed values come last, because they are stronger.
   const fixed: FixedArgument[] = [
-    ...Object.entries(constants).map(([argument, value]) => ({ name: argument, folded: fold(argument), value: value as unknown, program: undefined })),
+    ...Object.entries(constants).map(([argument, value]) => ({ name: argument, folded: fold(argument), value, program: undefined })),
     ...Object.entries(computedArguments).map(([argument, expression]) => ({
       name: argument,
       folded: fold(argument),

@@ -35,7 +35,7 @@ export function compileApiKeyAuthentication(config: APIKeyAuthentication, state:
         throw new ProxyError('API_KEY', { detail: key === undefined ? 'no API Key found' : 'invalid credentials' })
       }
       removeCredentials(headers, 'bearer', isConcerned)
-      variables.apiKey.set(exchange, { ...metadata, key: new Secret(key ?? '') })
+      variables.apiKey.set(exchange, { metadata, ...metadata, key: new Secret(key ?? '') })
     },
   })
 }

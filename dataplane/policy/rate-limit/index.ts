@@ -65,7 +65,7 @@ export function compileLocalRateLimit(entries: readonly LocalRateLimit[], state:
 }
 
 /** Reads the request body before the request side and keeps it until the response. */
-function withBody<T>({ request, response }: Required<Sides<T>>, maxBufferBytes: number, parses: boolean): Policy {
+export function withBody<T>({ request, response }: Required<Sides<T>>, maxBufferBytes: number, parses: boolean): Policy {
   return async (c, next) => {
     const { exchange } = c.var
     try {

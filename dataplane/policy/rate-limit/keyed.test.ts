@@ -147,7 +147,13 @@ describe('the budgets of an entry by key', () => {
     const registries = [createRegistry(), createRegistry()]
     const workers = registries.map((registry) => {
       const cells = new SharedCells(allocateCells(8))
-      const shared = { cells, keyedCells: new SharedCells(memory, { evicts: true }), health: new SharedHealthTable(cells, epoch), nameOf: () => 'section' }
+      const shared = {
+        cells,
+        budgetCells: cells,
+        keyedCells: new SharedCells(memory, { evicts: true }),
+        health: new SharedHealthTable(cells, epoch),
+        nameOf: () => 'section',
+      }
       return compileLocalRateLimit(byUser, createPolicyState({ monotonicMs: () => nowMs, shared, registry }))
     })
     const statuses = []

@@ -47,6 +47,8 @@ describe('where expressions are evaluated', () => {
       'AgentExtAuthHTTP.responseMetadata',
       'AttributeAdd.expression',
       'AuthorizationPolicy.matchExpressions',
+      'Budget.key',
+      'Budget.models',
       'FieldTransformation.expression',
       'HeaderTransformation.value',
       'Health.unhealthyCondition',

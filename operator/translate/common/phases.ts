@@ -7,6 +7,7 @@ const phases: Readonly<Record<string, Phase>> = {
   'AgentExtAuthHTTP.redirect': 'response',
   // Descriptors that count tokens are made where the LLM is known.
   'RateLimitDescriptorEntry.expression': 'backend',
+  'Budget.models': 'backend',
   'AccessLog.filter': 'log',
   'AttributeAdd.expression': 'log',
   'ResourceAdd.expression': 'resource',

@@ -6,7 +6,7 @@ import type { ResolvedTarget } from './policy-targets.ts'
 /** Fields that merge by part: each part is won or lost alone (traffic.md §4). */
 const partwise = new Set(['traffic.rateLimit', 'traffic.headerModifiers', 'backend.ai', 'backend.mcp'])
 /** Fields whose rules are taken together: none is ever lost. */
-const united = new Set(['traffic.authorization', 'frontend.networkAuthorization', 'backend.mcp.authorization'])
+const united = new Set(['traffic.authorization', 'traffic.budgets', 'frontend.networkAuthorization', 'backend.mcp.authorization'])
 
 /** Fields of a policy that merge as a whole. PreRouting and PostRouting never meet. */
 function fieldsOf({ sections }: PolicyState): string[] {

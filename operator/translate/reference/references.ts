@@ -4,6 +4,7 @@ import { readApiKeyEntry } from '#api/credentials/api-key.ts'
 import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import { findKeySetProblem } from '#api/credentials/key-set.ts'
 import { parseDuration } from '#api/duration.ts'
+import { findBudgetProblems } from '#api/budget.ts'
 import { GROUP } from '#api/names.ts'
 import { refName, type Schema } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
@@ -92,7 +93,7 @@ const leaves = new Set([
   'McpOpenApi',
 ])
 /** Definitions with a check of their own besides the references in them. */
-const checked = new Set(['JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
+const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
 
 /** The API server does not check their `policies` where they are written under their real names (api/codegen/crd.ts). */
 const guardServices = new Set(['ModerationAPI', 'CloudGuardrails', 'ModelArmor'])
@@ -364,6 +365,7 @@ class Resolver {
       const runtime = readRuntimeArn(String(value['agentRuntimeRef']))
       if (typeof runtime === 'string') this.#fail([...path, 'agentRuntimeRef'], runtime, 'PX1311')
     }
+    if (name === 'Budget') for (const { field, problem } of findBudgetProblems(value)) this.#fail([...path, field], problem, 'PX1327')
     if (name === 'BackendTLS') this.#addServerAuthority(value, resolved)
   }
 

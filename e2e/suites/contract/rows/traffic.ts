@@ -31,6 +31,8 @@ const limit = (...local: object[]) => traffic({ rateLimit: { local } })
 const descriptor = { entries: [{ name: 'n', expression: 'source.address' }] }
 const global = (more: object) => traffic({ rateLimit: { global: { backendRef: service, domain: 'd', descriptors: [descriptor], ...more } } })
 const plugin = { name: 'p', source: { configMapRef: { name: 'm', key: 'k' } } }
+const budgets = (...all: object[]) => traffic({ budgets: all })
+const budget = { name: 'b', limits: [{ usd: '1.5', window: 'Month' }] }
 const plugins = (...all: object[]) => traffic({ plugins: all })
 const cors = (section: object) => traffic({ cors: section })
 const expressions = { policy: { matchExpressions: ['true'] } }
@@ -55,6 +57,7 @@ const preRoutingForbidden = {
   timeouts: { request: '1s' },
   retry: {},
   directResponse: { status: 200 },
+  budgets: [{ name: 'b', limits: [{ usd: '1', window: 'Day' }] }],
   plugins: [{ name: 'p', source: { configMapRef: { name: 'm', key: 'k' } } }],
 }
 /** Every field that holds a backendRef. */
@@ -265,6 +268,51 @@ export const trafficRows: Row[] = [
     'a plugin with all fields',
     plugins({ ...plugin, config: { a: 1 }, phase: 'BeforeBackend', body: 'Buffered', limits: { timeout: '50ms', memory: '64Mi' }, failureMode: 'FailOpen' }),
   ],
+  [
+    'a budget with all fields',
+    budgets(
+      {
+        name: 'all',
+        limits: [
+          { requests: 1, window: '1m30s' },
+          { tokens: 1, window: 'Week' },
+        ],
+      },
+      {
+        ...budget,
+        parent: 'all',
+        key: 'jwt.sub',
+        onMissingKey: 'Ignore',
+        models: 'true',
+        onExceeded: { model: 'small' },
+        alertAt: [50, 100],
+        unpriced: 'Allow',
+        timeZone: 'Europe/Berlin',
+        exposeRemaining: true,
+      },
+    ),
+  ],
+  ['a budget that audits', budgets({ ...budget, onExceeded: 'Audit' })],
+  ['no budgets', budgets(), `${at}.budgets`, FEW],
+  ['two budgets of one name', budgets(budget, budget), `${at}.budgets[1]`, DUPLICATE],
+  ['a budget without limits', budgets({ name: 'b' }), `${at}.budgets[0].limits`, REQUIRED],
+  ['a budget whose parent is missing', budgets({ ...budget, parent: 'x' }), `${at}.budgets`, 'parent must be the name of another budget of the list'],
+  ['a budget that is its own parent', budgets({ ...budget, parent: 'b' }), `${at}.budgets`, 'parent must be the name of another budget of the list'],
+  [
+    'a limit of dollars and tokens',
+    budgets({ name: 'b', limits: [{ usd: '1', tokens: 1, window: 'Day' }] }),
+    `${at}.budgets[0].limits[0]`,
+    one('usd', 'tokens', 'requests'),
+  ],
+  ['a limit of dollars with a comma', budgets({ name: 'b', limits: [{ usd: '1,5', window: 'Day' }] }), `${at}.budgets[0].limits[0].usd`, PATTERN],
+  ['a budget window of a year', budgets({ name: 'b', limits: [{ usd: '1', window: 'Year' }] }), `${at}.budgets[0].limits[0].window`, PATTERN],
+  [
+    'a budget window of half a second',
+    budgets({ name: 'b', limits: [{ usd: '1', window: '500ms' }] }),
+    `${at}.budgets[0].limits[0]`,
+    'window must be Hour, Day, Week, Month or a duration of at least 1s',
+  ],
+  ['an alert at 101 percent', budgets({ ...budget, alertAt: [101] }), `${at}.budgets[0].alertAt[0]`, BIG],
   ['no plugins', plugins(), `${at}.plugins`, FEW],
   ['17 plugins', plugins(...repeat(17, (i) => ({ ...plugin, name: `p${i}` }))), `${at}.plugins`, MANY],
   ['two plugins of one name', plugins(plugin, plugin), `${at}.plugins[1]`, DUPLICATE],

@@ -1,0 +1,66 @@
+import { DURATION_PATTERN } from '../duration.ts'
+import { anyJson, boolean, choice, exactlyOneOf, integer, list, object, ref, string, type Definitions } from '../schema.ts'
+
+const NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'
+
+export const budgetDefinitions: Definitions = {
+  Budget: object(
+    'A budget of money, LLM tokens or requests for each value of a key. It is counted in this replica only: with several replicas each has the full budget. What was spent is kept over changes of the policy, and lost when the replica restarts.',
+    {
+      name: string('Name, unique in the list; shown to clients that exceed the budget, in logs and metrics.', { minLength: 1, maxLength: 63, pattern: NAME }),
+      parent: string('Name of another budget of the list. A request that is charged to this budget is charged to the parent too.', {
+        minLength: 1,
+        maxLength: 63,
+        pattern: NAME,
+      }),
+      key: ref(
+        'CELExpression',
+        'One budget for each value of this expression, as a string; for example `apiKey.metadata.team`. Use a value that clients cannot choose. Default: one budget for all requests. At most 10,000 keys are counted at once; beyond it the key that was unused for the longest time gets a new budget.',
+      ),
+      onMissingKey: choice(['Reject', 'Ignore'], 'Handling of requests for which `key` fails or is null. Reject: 403. Ignore: the request is not charged.', {
+        default: 'Reject',
+      }),
+      limits: list(ref('BudgetLimit'), 'Limits. All must admit the request.', 1, 8),
+      models: ref(
+        'CELExpression',
+        'Restricts the budget to LLM requests for which this expression is true; for example `llm.requestModel.startsWith("gpt")`. One that fails is true. Default: all requests.',
+      ),
+      onExceeded: anyJson(
+        'Handling of requests that exceed the budget. `Reject` (default): 429. `Audit`: the request is admitted; metrics and logs report it. `{model: small}`: LLM requests use this model instead, others are admitted.',
+      ),
+      alertAt: list(integer('Percentage.', 1, 100), 'Percentages of a limit at which a warning is logged and counted, once per window.', 1, 8),
+      unpriced: choice(
+        ['Reject', 'Allow'],
+        'Handling of LLM requests under a usd limit whose model has no price in `ai.prices`. Reject: 403. Allow: the request costs nothing.',
+        { default: 'Reject' },
+      ),
+      timeZone: string('Time zone of calendar windows, by its IANA name; for example `Europe/Berlin`.', { minLength: 1, maxLength: 64, default: 'UTC' }),
+      exposeRemaining: boolean('Whether responses have the header x-budget-remaining-usd. Default: false.'),
+    },
+    ['name', 'limits'],
+  ),
+  BudgetLimit: object(
+    'One limit: exactly one of usd, tokens, requests, for each window.',
+    {
+      usd: string('US dollars, as a decimal number; for example `500` or `0.25`. The price is that of `ai.prices`.', {
+        pattern: '^(0|[1-9][0-9]{0,5}|1000000)(\\.[0-9]{1,6})?$',
+        maxLength: 14,
+      }),
+      tokens: integer('LLM tokens, input and output.', 1, 1_000_000_000_000),
+      requests: integer('Requests.', 1, 1_000_000_000),
+      window: string(
+        'Hour, Day, Week or Month: a calendar window; weeks begin on Monday. Or a duration from 1s, such as `1m` or `24h`: a rolling window, in which the part of the previous window that is still within reach counts proportionally.',
+        { minLength: 2, maxLength: 32, pattern: `^(Hour|Day|Week|Month)$|${DURATION_PATTERN}` },
+      ),
+    },
+    ['window'],
+    [
+      exactlyOneOf('usd', 'tokens', 'requests'),
+      {
+        rule: "self.window in ['Hour','Day','Week','Month'] || duration(self.window) >= duration('1s')",
+        message: 'window must be Hour, Day, Week, Month or a duration of at least 1s',
+        reason: 'FieldValueInvalid',
+      },
+    ],
+  ),
+}

@@ -1,0 +1,212 @@
+import { evalCondition, evalKey } from '#api/cel/index.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import type { LlmDemand, TokenBudget } from '../../exchange/token-budgets.ts'
+import { ExchangeView } from '../../expression/view.ts'
+import { setLogField } from '../../telemetry/access-log/access-log.ts'
+import type { Allowance } from '../rate-limit/bucket.ts'
+import { headersOf } from '../rate-limit/headers.ts'
+import { tighter } from '../rate-limit/local.ts'
+import type { PolicyState } from '../state.ts'
+import { USD_UNITS, type CompiledBudget, type CompiledLimit } from './compile.ts'
+import type { Counter, Reservation } from './counter.ts'
+import type { Ledger } from './ledger.ts'
+import { budgetMetrics } from './metrics.ts'
+
+/** Output tokens that are reserved for a request without a limit of its own. */
+const DEFAULT_OUTPUT_TOKENS = 4096
+
+export interface ChargeContext {
+  readonly budgets: readonly CompiledBudget[]
+  readonly ledger: Ledger
+  readonly state: Pick<PolicyState, 'epochMs' | 'registry' | 'log'>
+}
+
+/** A reservation that is to be settled. */
+interface Held {
+  readonly budget: CompiledBudget
+  readonly limit: CompiledLimit
+  readonly counter: Counter
+  readonly reservation: Reservation
+}
+
+/**
+ * What one request is charged to (traffic.md §8.14). Requests are charged when the policy runs; tokens and dollars are reserved when the
+ * LLM request is known, and corrected at its end.
+ */
+export class BudgetCharge implements TokenBudget {
+  readonly #context: ChargeContext
+  readonly #view: ExchangeView
+  readonly #exchange: Exchange
+  readonly #held: Held[] = []
+  /** Budgets that apply, with the key of the request. */
+  readonly #applied = new Map<CompiledBudget, string | undefined>()
+  /** The model that replaces the one of the request, once a budget was exceeded. */
+  #replacement: string | undefined
+  /** The tightest limit of requests or tokens. */
+  allowance: Allowance | undefined
+  /** The least that is left of the budgets in dollars whose rest is exposed, in units of a counter. */
+  #remainingUsd: number | undefined
+
+  constructor(context: ChargeContext, exchange: Exchange) {
+    this.#context = context
+    this.#exchange = exchange
+    this.#view = new ExchangeView(exchange)
+  }
+
+  /** Charges the budgets that do not depend on the model. Throws a ProxyError to reject. */
+  begin(): void {
+    for (const budget of this.#context.budgets) if (budget.models === undefined) this.#apply(budget)
+    this.#reserve((limit) => (limit.unit === 'requests' ? 1 : undefined))
+  }
+
+  check(estimate: number, demand?: LlmDemand): void {
+    const before = new Set(this.#applied.keys())
+    for (const budget of this.#context.budgets) if (this.#matchesModel(budget)) this.#apply(budget)
+    const input = Math.max(estimate, demand?.promptTokens ?? 0)
+    const output = demand?.maxTokens ?? DEFAULT_OUTPUT_TOKENS
+    this.#reserve((limit, budget) => {
+      if (limit.unit === 'requests') return before.has(budget) ? undefined : 1
+      if (limit.unit === 'tokens') return input + output
+      if (demand?.priceOf !== undefined) return Math.ceil(demand.priceOf(input, output) * USD_UNITS)
+      if (budget.allowsUnpriced) return undefined
+      this.#release()
+      throw new ProxyError('BUDGET_PRICE', { detail: `budget "${budget.name}" needs a price of ${demand?.model ?? 'the model'} (ai.prices)` })
+    })
+  }
+
+  settle(tokens: number, usd?: number): void {
+    for (const { budget, limit, counter, reservation } of this.#held.splice(0)) {
+      const { unit } = limit
+      if (unit === 'requests') continue
+      // Without a known price the estimate stays charged.
+      const spent = unit === 'tokens' ? tokens : usd === undefined ? reservation.taken : Math.round(usd * USD_UNITS)
+      const used = counter.settle(reservation.index, spent - reservation.taken)
+      this.#count(budget, limit, spent)
+      if (used !== undefined) this.#alert(budget, limit, counter, reservation.index, used)
+    }
+  }
+
+  replacement(): string | undefined {
+    if (this.#replacement !== undefined) return this.#replacement
+    for (const budget of this.#context.budgets) {
+      const { onExceeded } = budget
+      if (typeof onExceeded === 'string' || (budget.models !== undefined && !this.#matchesModel(budget))) continue
+      const key = this.#keyOf(budget)
+      const isExceeded = budget.limits.some(
+        (limit) =>
+          // A request without `models` was charged to limits of requests before.
+          (limit.unit !== 'requests' || budget.models !== undefined) &&
+          !this.#counter(limit, key).reserve(this.#context.state.epochMs(), limit.amount, 0, 1).isAdmitted,
+      )
+      if (isExceeded) return (this.#replacement = onExceeded.model)
+    }
+    return undefined
+  }
+
+  /** Dollars that are left, for a header; undefined: none is exposed. */
+  get remainingUsd(): string | undefined {
+    return this.#remainingUsd === undefined ? undefined : String(Math.max(0, Math.floor(this.#remainingUsd)) / USD_UNITS)
+  }
+
+  #apply(budget: CompiledBudget): void {
+    if (this.#applied.has(budget)) return
+    const key = this.#keyOf(budget)
+    if (key === undefined && budget.key !== undefined) {
+      if (budget.ignoresMissingKey) return
+      throw new ProxyError('BUDGET_KEY', { detail: `the request has no key for budget "${budget.name}"` })
+    }
+    this.#applied.set(budget, key)
+    for (const ancestor of budget.ancestors) this.#apply(ancestor)
+  }
+
+  #keyOf({ key }: CompiledBudget): string | undefined {
+    return key === undefined ? undefined : evalKey(key, this.#view)
+  }
+
+  /** An expression that fails counts as true, so that nobody evades a budget by it. */
+  #matchesModel({ models }: CompiledBudget): boolean {
+    return models !== undefined && evalCondition(models, this.#view) !== false
+  }
+
+  #counter(limit: CompiledLimit, key: string | undefined): Counter {
+    return this.#context.ledger.find(limit.name, key, limit.windows)
+  }
+
+  /** Reserves from all limits that apply. If one rejects, everything that this request holds is returned. */
+  #reserve(amountOf: (limit: CompiledLimit, budget: CompiledBudget) => number | undefined): void {
+    const nowMs = this.#context.state.epochMs()
+    for (const [budget, key] of this.#applied) {
+      for (const limit of budget.limits) {
+        const amount = amountOf(limit, budget)
+        if (amount === undefined) continue
+        const counter = this.#counter(limit, key)
+        const reservation = counter.reserve(nowMs, limit.amount, amount, 1, budget.onExceeded !== 'Reject')
+        this.#note(limit, reservation, budget)
+        if (!reservation.isAdmitted) this.#exceed(budget, limit, reservation, nowMs)
+        this.#held.push({ budget, limit, counter, reservation })
+      }
+    }
+    for (const { budget, limit, counter, reservation } of this.#held) {
+      if (limit.unit !== 'requests' || amountOf(limit, budget) === undefined) continue
+      this.#count(budget, limit, 1)
+      this.#alert(budget, limit, counter, reservation.index, reservation.used + 1)
+    }
+  }
+
+  #exceed(budget: CompiledBudget, limit: CompiledLimit, reservation: Reservation, nowMs: number): void {
+    const { policy, name, onExceeded } = budget
+    const { registry } = this.#context.state
+    const count = (outcome: 'rejected' | 'audited' | 'replaced'): void => void budgetMetrics(registry).exceeded(outcome, policy, name, limit.unit).value++
+    setLogField(this.#exchange, 'proxy.budget.exceeded', name)
+    if (onExceeded === 'Audit') return count('audited')
+    if (onExceeded !== 'Reject') {
+      this.#replacement = onExceeded.model
+      return count('replaced')
+    }
+    count('rejected')
+    this.#release()
+    const opensAt = new Date(nowMs + reservation.resetMs).toISOString().replace(/\.\d+Z$/, 'Z')
+    throw new ProxyError('BUDGET', {
+      detail: `budget "${name}" of ${limit.text} is used up until ${opensAt}`,
+      headers: { ...headersOf(toAllowance(limit, reservation)), 'retry-after': String(Math.ceil(reservation.resetMs / 1000)), ...this.#usdHeader() },
+    })
+  }
+
+  #usdHeader(): Record<string, string> {
+    const { remainingUsd } = this
+    return remainingUsd === undefined ? {} : { [REMAINING_USD]: remainingUsd }
+  }
+
+  /** Returns everything that is reserved. */
+  #release(): void {
+    for (const { counter, reservation } of this.#held.splice(0)) counter.settle(reservation.index, -reservation.taken)
+  }
+
+  #note(limit: CompiledLimit, reservation: Reservation, { exposesRemaining }: CompiledBudget): void {
+    if (limit.unit !== 'usd') this.allowance = tighter(this.allowance, toAllowance(limit, reservation))
+    else if (exposesRemaining) this.#remainingUsd = Math.min(this.#remainingUsd ?? Infinity, limit.amount - reservation.used - reservation.taken)
+  }
+
+  #count({ policy, name }: CompiledBudget, { unit }: CompiledLimit, spent: number): void {
+    budgetMetrics(this.#context.state.registry).spent(policy, name, unit).value += unit === 'usd' ? spent / USD_UNITS : spent
+  }
+
+  /** Reports the highest percentage that was reached, once per window. */
+  #alert({ policy, name, alertAt }: CompiledBudget, limit: CompiledLimit, counter: Counter, index: number, used: number): void {
+    const percent = alertAt.find((each) => used * 100 >= limit.amount * each)
+    if (percent === undefined || !counter.claimAlert(index, percent)) return
+    const { registry, log } = this.#context.state
+    budgetMetrics(registry).alerts(percent, policy, name, limit.unit).value++
+    log?.warn('budget reached a percentage of a limit', { code: 'PX4021', policy, budget: name, limit: limit.text, percent })
+  }
+}
+
+/** Header with the dollars that are left. */
+export const REMAINING_USD = 'x-budget-remaining-usd'
+
+/** Dollars are stated as dollars. */
+function toAllowance({ unit, amount }: CompiledLimit, { isAdmitted, used, taken, resetMs }: Reservation): Allowance {
+  const scale = unit === 'usd' ? USD_UNITS : 1
+  return { isAdmitted, limit: amount / scale, remaining: Math.floor(Math.max(0, amount - used - taken) / scale), resetMs }
+}

@@ -1,0 +1,126 @@
+import type { Windows } from './window.ts'
+
+/** Memory of a counter: 64-bit words, which other threads may use too. */
+export interface CounterMemory {
+  readonly words: BigInt64Array
+}
+
+/** The words of the even and the odd window, and of the highest alert. */
+export const COUNTER_WORDS = 3
+const ALERT = 2
+
+/** Low bits of a word: the amount. The bits above are the number of its window. */
+const AMOUNT_BITS = 44n
+const AMOUNT_MASK = (1n << AMOUNT_BITS) - 1n
+const MAX_AMOUNT = Number(AMOUNT_MASK)
+const INDEX_COUNT = 2 ** 18
+
+/** Result of a reservation. Amounts are in the unit of the counter. */
+export interface Reservation {
+  readonly isAdmitted: boolean
+  /** Reserved amount: at most what was left. */
+  readonly taken: number
+  /** Number of the window to settle in. */
+  readonly index: number
+  /** What counts against the limit before the reservation. */
+  readonly used: number
+  /** Milliseconds until the window ends or, if the limit is reached, until there is something left. */
+  readonly resetMs: number
+}
+
+/**
+ * Adds up spending in windows, exactly also when several threads do it at once: number of the window and amount are one word. A word of
+ * another window is as good as empty, so nothing has to be cleared when a window ends.
+ */
+export class Counter {
+  readonly #memory: () => CounterMemory
+  readonly #windows: Windows
+
+  /** @param memory called before each use, because shared memory may be given to another counter */
+  constructor(memory: () => CounterMemory, windows: Windows) {
+    this.#memory = memory
+    this.#windows = windows
+  }
+
+  /**
+   * Reserves `amount`, or what is left.
+   * @param needed what must be left to be admitted
+   * @param isForced the reservation is made even if the limit is reached
+   */
+  reserve(epochMs: number, limit: number, amount: number, needed: number, isForced = false): Reservation {
+    const { words } = this.#memory()
+    const window = this.#currentWindow(words, epochMs)
+    const { index, startMs, endMs } = window
+    const slot = index & 1
+    for (;;) {
+      const word = Atomics.load(words, slot)
+      const current = amountOf(word, index)
+      const previous = this.#windows.isRolling ? amountOf(Atomics.load(words, slot ^ 1), index - 1) : 0
+      const lengthMs = endMs - startMs
+      const elapsed = Math.min(1, Math.max(0, (epochMs - startMs) / lengthMs))
+      const used = current + previous * (1 - elapsed)
+      const left = Math.max(0, limit - used)
+      // Rounding of the previous window's share must not deny a whole unit.
+      const isAdmitted = left + 1e-6 >= needed && left > 0
+      const resetMs = isAdmitted ? endMs - epochMs : this.#opensAfterMs({ current, previous, limit, needed, elapsed, lengthMs })
+      if (!isAdmitted && !isForced) return { isAdmitted, taken: 0, index, used, resetMs }
+      const taken = isForced ? amount : Math.min(amount, Math.ceil(left))
+      if (Atomics.compareExchange(words, slot, word, toWord(index, current + taken)) === word) return { isAdmitted, taken, index, used, resetMs }
+    }
+  }
+
+  /** Corrects a reservation. Spending of a window that is over is dropped. Returns what the window has then; undefined if it is over. */
+  settle(index: number, change: number): number | undefined {
+    const { words } = this.#memory()
+    const slot = index & 1
+    for (;;) {
+      const word = Atomics.load(words, slot)
+      if (indexOf(word) !== index % INDEX_COUNT) return undefined
+      const amount = Math.max(0, amountOf(word, index) + change)
+      if (Atomics.compareExchange(words, slot, word, toWord(index, amount)) === word) return amount
+    }
+  }
+
+  /** Records that an alert was reported in a window. Returns false if it, or a higher one, was reported before. */
+  claimAlert(index: number, percent: number): boolean {
+    const { words } = this.#memory()
+    for (;;) {
+      const word = Atomics.load(words, ALERT)
+      if (amountOf(word, index) >= percent) return false
+      if (Atomics.compareExchange(words, ALERT, word, toWord(index, percent)) === word) return true
+    }
+  }
+
+  /** The window of a time. After a clock was set back by less than a window, the later window stays the current one, so that nobody gets it twice. */
+  #currentWindow(words: BigInt64Array, epochMs: number): ReturnType<Windows['at']> {
+    const window = this.#windows.at(epochMs)
+    const next = window.index + 1
+    return indexOf(Atomics.load(words, next & 1)) === next % INDEX_COUNT ? this.#windows.at(window.endMs) : window
+  }
+
+  /** Milliseconds until `needed` is left. */
+  #opensAfterMs({ current, previous, limit, needed, elapsed, lengthMs }: State): number {
+    const untilEnd = (1 - elapsed) * lengthMs
+    if (!this.#windows.isRolling) return Math.max(1, Math.ceil(untilEnd))
+    const free = limit - Math.max(needed, 1)
+    // Within this window the share of the previous one shrinks; in the next one, that of this one does.
+    const wait = current <= free ? (1 - (free - current) / previous - elapsed) * lengthMs : untilEnd + (1 - Math.max(0, free) / current) * lengthMs
+    return Math.max(1, Math.ceil(wait))
+  }
+}
+
+interface State {
+  readonly current: number
+  readonly previous: number
+  readonly limit: number
+  readonly needed: number
+  /** Part of the window that is over. */
+  readonly elapsed: number
+  readonly lengthMs: number
+}
+
+const indexOf = (word: bigint): number => Number(word >> AMOUNT_BITS) - 1
+const amountOf = (word: bigint, index: number): number => (indexOf(word) === index % INDEX_COUNT ? Number(word & AMOUNT_MASK) : 0)
+/** Number 0 in the upper bits is an empty word. */
+const toWord = (index: number, amount: number): bigint =>
+  (BigInt((index % INDEX_COUNT) + 1) << AMOUNT_BITS) | BigInt(Math.min(MAX_AMOUNT, Math.max(0, Math.round(amount))))

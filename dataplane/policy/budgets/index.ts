@@ -1,0 +1,44 @@
+import type { Program } from '#api/cel/index.ts'
+import { withSides, type Policy } from '../../exchange/context.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
+import { TokenBudgets } from '../../exchange/token-budgets.ts'
+import { MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
+import { parsesJson, readsRequestBody } from '../../expression/program.ts'
+import { addHeaders } from '../rate-limit/headers.ts'
+import { withBody } from '../rate-limit/index.ts'
+import type { PolicyState } from '../state.ts'
+import { BudgetCharge, REMAINING_USD } from './charge.ts'
+import { compileSections, type BudgetSection } from './compile.ts'
+import { Ledger } from './ledger.ts'
+
+/**
+ * Budgets of money, LLM tokens and requests, by key (traffic.md §8.14). Requests are charged here, in order; tokens and dollars by LLM
+ * backends through `exchange.tokenBudgets`. The budgets of all policies that apply to a request hold.
+ *
+ * @throws ProxyError BUDGET (429) for a used-up budget, BUDGET_KEY (403) for a request without key, BUDGET_PRICE (403) for a model without price.
+ * @example
+ * traffic:
+ *   budgets:
+ *     - name: team
+ *       key: apiKey.metadata.team
+ *       limits:
+ *         - { usd: '500', window: Month }
+ *         - { requests: 100, window: 1m }
+ */
+export function compileBudgets(sections: readonly BudgetSection[], state: PolicyState, maxBufferBytes = MAX_BUFFER_BYTES): Policy {
+  const budgets = compileSections(sections)
+  const context = { budgets, ledger: Ledger.of(state), state }
+  const request = (exchange: Exchange): BudgetCharge => {
+    const charge = new BudgetCharge(context, exchange)
+    charge.begin()
+    ;(exchange.tokenBudgets ??= new TokenBudgets()).add(charge)
+    return charge
+  }
+  const response = ({ response: head }: Exchange, { allowance, remainingUsd }: BudgetCharge): void => {
+    if (head === undefined) return
+    if (allowance !== undefined) addHeaders(head.headers, allowance)
+    if (remainingUsd !== undefined && !head.headers.has(REMAINING_USD)) head.headers.append(REMAINING_USD, remainingUsd)
+  }
+  const programs: Program[] = budgets.flatMap(({ key, models }) => [key, models]).filter((program) => program !== undefined)
+  return readsRequestBody(programs) ? withBody({ request, response }, maxBufferBytes, parsesJson(programs)) : withSides({ request, response })
+}

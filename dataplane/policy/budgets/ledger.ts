@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import type { SharedCell } from '../../runtime/shared-cells.ts'
+import type { PolicyState } from '../state.ts'
+import { Counter, COUNTER_WORDS, type CounterMemory } from './counter.ts'
+import { budgetMetrics } from './metrics.ts'
+import type { Windows } from './window.ts'
+
+/** Keys of one limit whose counters a thread keeps. */
+const MAX_KEYS = 10_000
+/** Longer keys are replaced by a digest. */
+const MAX_KEY_LENGTH = 256
+
+type State = Pick<PolicyState, 'kept' | 'registry' | 'shared'>
+
+/**
+ * The counters of all budgets, by names that do not change when a policy is edited, so that what was spent is kept. With several workers
+ * the counters are cells of shared memory.
+ */
+export class Ledger {
+  /** Counters of a limit by key, in order of use. */
+  readonly #limits = new Map<string, Map<string, Counter>>()
+  readonly #state: State
+  #countedInCells = 0
+
+  private constructor(state: State) {
+    this.#state = state
+  }
+
+  /** The ledger of a data plane. */
+  static of(state: State): Ledger {
+    // The registry lives as long as the thread.
+    return state.kept.get(state.registry, [], () => new Ledger(state))
+  }
+
+  /**
+   * The counter of a limit for a key.
+   * @param limit name of the limit; the same in all workers
+   * @param key undefined: the limit has one counter
+   */
+  find(limit: string, key: string | undefined, windows: Windows): Counter {
+    let counters = this.#limits.get(limit)
+    if (counters === undefined) this.#limits.set(limit, (counters = new Map()))
+    const id = toId(key)
+    let counter = counters.get(id)
+    if (counter === undefined) counter = this.#create(counters, `${limit} ${id}`, windows)
+    // A Map is in order of insertion.
+    else if (key !== undefined) counters.delete(id)
+    counters.set(id, counter)
+    return counter
+  }
+
+  #create(counters: Map<string, Counter>, name: string, windows: Windows): Counter {
+    const { registry, shared } = this.#state
+    const { evicted } = budgetMetrics(registry)
+    if (counters.size >= MAX_KEYS) {
+      counters.delete(counters.keys().next().value ?? '')
+      // A shared counter stays in its cell.
+      if (shared === undefined) evicted.value++
+    }
+    const cell = shared?.budgetCells.open(`spent ${name}`, () => undefined)
+    if (shared !== undefined) {
+      evicted.value += shared.budgetCells.evictions - this.#countedInCells
+      this.#countedInCells = shared.budgetCells.evictions
+    }
+    return new Counter(cell === undefined ? ownMemory() : sharedMemory(cell), windows)
+  }
+}
+
+function ownMemory(): () => CounterMemory {
+  const memory = { words: new BigInt64Array(COUNTER_WORDS) }
+  return () => memory
+}
+
+function sharedMemory(cell: SharedCell): () => CounterMemory {
+  let current = cell
+  let memory = { words: cell.content }
+  return () => {
+    const touched = current.touch() ?? current
+    if (touched !== current) memory = { words: (current = touched).content }
+    return memory
+  }
+}
+
+/** The first letter separates texts, digests and the absent key. */
+function toId(key: string | undefined): string {
+  if (key === undefined) return 'all'
+  return key.length <= MAX_KEY_LENGTH ? `k${key}` : `d${createHash('sha256').update(key).digest('base64')}`
+}

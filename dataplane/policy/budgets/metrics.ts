@@ -1,0 +1,22 @@
+import { defineMetrics } from '../../telemetry/metrics/area.ts'
+import type { Series } from '../../telemetry/metrics/registry.ts'
+
+const LABELS = ['policy', 'budget', 'unit'] as const
+
+/** Metrics of budgets (traffic.md §8.14). Keys are not labels, because there may be any number. */
+export const budgetMetrics = defineMetrics((registry) => {
+  const spent = registry.counter('proxy_budget_spent_total', 'US dollars, LLM tokens and requests charged to budgets.', LABELS)
+  const exceeded = registry.counter('proxy_budget_exceeded_total', 'Requests that exceeded a budget, by outcome.', [...LABELS, 'outcome'])
+  const alerts = registry.counter('proxy_budget_alerts_total', 'Percentages of budgets that were reached, counted once per key and window.', [
+    ...LABELS,
+    'percent',
+  ])
+  return {
+    evicted: registry.counter('proxy_budget_evicted_keys_total', 'Keys of budgets that were dropped for other keys.').series(),
+    spent: (...values: Values): Series => spent.series(...values),
+    exceeded: (outcome: 'rejected' | 'audited' | 'replaced', ...values: Values): Series => exceeded.series(...values, outcome),
+    alerts: (percent: number, ...values: Values): Series => alerts.series(...values, String(percent)),
+  }
+})
+
+type Values = readonly [policy: string, budget: string, unit: string]
