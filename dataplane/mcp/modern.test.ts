@@ -124,7 +124,7 @@ describe('a client without sessions and servers with sessions (mcp.md §13.2)', 
       result: {
         resultType: 'complete',
         supportedVersions: VERSIONS,
-        capabilities: { logging: {}, tools: {}, prompts: {}, resources: {}, completions: {} },
+        capabilities: { logging: {}, tools: {}, prompts: {}, resources: { subscribe: true }, completions: {} },
         ttlMs: 0,
         cacheScope: 'private',
         _meta: { [SERVER]: { name: 'test', version: '1' } },

@@ -189,12 +189,14 @@ class McpService implements BackendService {
     const { message: request, text } = withTrace(message, headers) ?? { message, text: bytes.toString() }
     const principal = principalOf(exchange)
     const sharers = { principal, address: exchange.connection.remoteAddress, headers, client: { info: client.info, capabilities: client.capabilities } }
-    const session = config.isStateful ? this.#shared.bridged.open(sharers, names) : newBridgedSession(names, principal)
+    // Servers have one stream of notifications for each session.
+    const isShared = config.isStateful && message.method !== 'subscriptions/listen'
+    const session = isShared ? this.#shared.bridged.open(sharers, names) : newBridgedSession(names, principal)
     session.owners.clear()
     const bridge = new Bridge(session, client, gateway)
     const run: Run = { ...statelessRun(session), linkOf: bridge.linkOf, idPrefix: nextIdPrefix() }
     const replied = dispatchModern(run, request as RpcRequest, text, { client, bridge, gateway })
-    const response = await this.#respond(run, replied, message, !config.isStateful)
+    const response = await this.#respond(run, replied, message, !isShared)
     if (response.headers.get('content-type') === 'text/event-stream') response.headers.append('x-accel-buffering', 'no')
     return response
   }

@@ -26,6 +26,7 @@ const META_CLIENT = `${PREFIX}clientInfo`
 const META_CAPABILITIES = `${PREFIX}clientCapabilities`
 const META_LOG_LEVEL = `${PREFIX}logLevel`
 const META_SERVER = `${PREFIX}serverInfo`
+const META_SUBSCRIPTION = `${PREFIX}subscriptionId`
 
 /** The levels of log messages, the most verbose first (RFC 5424 §6.2.1). */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
@@ -105,6 +106,12 @@ export function toModernText(text: string, { meta }: Pick<ModernClient, 'meta'>)
   const message = parseJson(text) as RpcMessage
   const known = message.params?.['_meta']
   return JSON.stringify({ ...message, params: { ...message.params, _meta: { ...(isObject(known) ? known : {}), ...meta } } })
+}
+
+/** Params or a result with the id of the subscription that it belongs to. */
+export function withSubscription(content: JsonObject, id: RpcId): JsonObject {
+  const meta = content['_meta']
+  return { ...content, _meta: { ...(isObject(meta) ? meta : {}), [META_SUBSCRIPTION]: id } }
 }
 
 /** What a client with a session said about itself at `initialize`. */

@@ -83,7 +83,8 @@ async function resolveShown(run: Run, kind: NamedKind, name: string): Promise<Ad
   return sole && { target: sole.name, name }
 }
 
-function resolveUri({ config }: Run, uri: string): Addressed | undefined {
+/** The target of a resource, and its URI there. */
+export function resolveUri({ config }: Run, uri: string): Addressed | undefined {
   if (config.naming.prefixesUris) return splitUri(uri)
   const [sole] = config.targets
   return sole && { target: sole.name, name: uri }

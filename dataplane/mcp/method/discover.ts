@@ -36,7 +36,12 @@ export async function discover(run: Run, bridge: Bridge): Promise<JsonObject> {
   if (!config.isMultiplexing) return { ...describeOne(all[0] ?? {}), ...fresh }
   return {
     ...fresh,
-    capabilities: { tools: {}, prompts: {}, resources: {}, ...optionalCapabilities(all) },
+    capabilities: {
+      tools: { listChanged: true },
+      prompts: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      ...optionalCapabilities(all),
+    },
     instructions: mergeInstructions(run, targets, all),
   }
 }
@@ -44,8 +49,6 @@ export async function discover(run: Run, bridge: Bridge): Promise<JsonObject> {
 function describeOne(result: JsonObject): JsonObject {
   const announced = capabilitiesOf(result)
   const capabilities: JsonObject = {}
-  // Changes of lists and resources are announced on a stream that older revisions do not have.
-  for (const name of KNOWN)
-    if (announced[name] !== undefined) capabilities[name] = name === 'tools' || name === 'prompts' || name === 'resources' ? {} : announced[name]
+  for (const name of KNOWN) if (announced[name] !== undefined) capabilities[name] = announced[name]
   return { capabilities, ...(typeof result['instructions'] === 'string' && { instructions: result['instructions'] }) }
 }

@@ -23,11 +23,12 @@ import type { Target } from '../target/target.ts'
 import { discover } from './discover.ts'
 import { dispatch } from './dispatch.ts'
 import { listShape } from './lists.ts'
+import { subscribe } from './subscribe.ts'
 
 /** Methods of older revisions that this one does not have. */
 const REMOVED: ReadonlySet<string> = new Set(['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'])
 /** Methods that only a single server of the revision is sent. */
-const isUnbridged = (method: string): boolean => method === 'subscriptions/listen' || method.startsWith('tasks/')
+const isUnbridged = (method: string): boolean => method.startsWith('tasks/')
 
 /** What a request of a client without sessions is handled with. */
 export interface ModernContext {
@@ -47,6 +48,7 @@ export async function dispatchModern(run: Run, request: RpcRequest, text: string
       return await dispatch(run, request, text, { admit: undefined, version: '' })
     }
     if (isUnbridged(request.method)) throw notFound(request.method)
+    if (request.method === 'subscriptions/listen') return await subscribe({ ...run, meta: context.client.meta }, request, context.bridge)
     return await dispatchConverted(run, request, context)
   } catch (error) {
     throw toModernFailure(error)

@@ -26,6 +26,7 @@ import type { Target } from '../target/target.ts'
 import { EndpointGoneError, type CallContext, type MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
 import { streamableLink } from '../upstream/streamable.ts'
+import { LISTEN_ID, listenText, notificationsOf } from '../upstream/upgraded.ts'
 import { badAnswer, discard, plainLink, readAnswer, RefusedError, stateOf, type Run } from './run.ts'
 
 /** Limit of the start of a session, in milliseconds. It is not bound to the request that needs it first, because others wait for it too. */
@@ -51,6 +52,7 @@ export class Bridge {
   readonly #gateway: JsonObject
   readonly #sent: Sent[] = []
   readonly #servers = new Map<Target, JsonObject>()
+  readonly #subscriptions = new Map<Target, Set<string>>()
   #isUnchanged = false
 
   /** `gateway` is the identity for clients that do not name themselves. */
@@ -65,7 +67,7 @@ export class Bridge {
     const link = plainLink(run, target)
     return {
       post: (context, text, label) => this.#post(run, target, context, text, label),
-      listen: (context, lastEventId) => link.listen(context, lastEventId),
+      listen: (context) => this.#listen(run, target, context),
       end: (context) => link.end(context),
     }
   }
@@ -86,6 +88,13 @@ export class Bridge {
     return found ?? (await this.#start(run, target)).result
   }
 
+  /** Adds a resource to those whose updates `listen` of the target's link returns. */
+  subscribeTo(target: Target, uri: string): void {
+    const uris = this.#subscriptions.get(target)
+    if (uris === undefined) this.#subscriptions.set(target, new Set([uri]))
+    else uris.add(uri)
+  }
+
   /** The identity of the target, if it is known. */
   serverOf(target: Target): JsonObject | undefined {
     return this.#servers.get(target)
@@ -101,6 +110,25 @@ export class Bridge {
         .post(detached, text, { method })
         .then(discard, () => undefined)
     }
+  }
+
+  async #listen(run: Run, target: Target, context: CallContext): Promise<LinkAnswer> {
+    const subscriptions = this.#subscriptions.get(target)
+    if (await this.isModern(run, target)) {
+      const label = { method: 'subscriptions/listen', id: LISTEN_ID }
+      const answer = await streamableLink(target, MODERN_STATE).post(context, toModernText(listenText({ subscriptions }), this.#client), label)
+      return answer.kind === 'events' ? { kind: 'events', events: notificationsOf(answer.events) } : answer
+    }
+    await this.#start(run, target)
+    const method = 'resources/subscribe'
+    let count = 0
+    for (const uri of subscriptions ?? []) {
+      const id = `${run.idPrefix}_subscribe_${count++}`
+      const answer = await plainLink(run, target).post(context, toText({ jsonrpc: '2.0', id, method, params: { uri } }), { method, id, name: uri })
+      // An update of a resource that the target rejects never comes.
+      await readAnswer(run, target, answer, id, new Flow(), ignore).catch(() => undefined)
+    }
+    return plainLink(run, target).listen(context, undefined)
   }
 
   async #post(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> {

@@ -15,7 +15,8 @@ import { streamableLink } from './streamable.ts'
 /** Rejections of a server of the revision; those of older servers have these statuses too. */
 const REJECTIONS: ReadonlySet<number> = new Set([400, 404, 405])
 const MAX_REFUSAL_BYTES = 64 * 1024
-const LISTEN_ID = 'proxy_listen'
+/** Id of the request of `listenText`. */
+export const LISTEN_ID = 'proxy_listen'
 
 /** Link of a client with sessions to a target without (mcp.md §13.4). `client` is what the client said at `initialize`. */
 export function upgradedLink(target: Target, state: LinkState, client: SessionClient): Link {
@@ -97,6 +98,9 @@ async function readable(target: Target, method: string, context: CallContext, an
   }
 }
 
+/** The notifications of a stream of `subscriptions/listen`. */
+export const notificationsOf = (source: EventSource): EventSource => mapped(source, toNotification)
+
 /** Events changed on their way; those without a result are dropped. */
 function mapped(source: EventSource, map: (event: SseEvent) => SseEvent | undefined): EventSource {
   return {
@@ -171,8 +175,8 @@ function cancelCall(state: LinkState, text: string): void {
   state.calls?.get(idKey(params?.['requestId']))?.()
 }
 
-/** The filter of all notifications that the client can receive. The target acknowledges those that it has. */
-function listenText({ subscriptions }: LinkState): string {
+/** The request for all notifications. The target acknowledges those that it has. */
+export function listenText({ subscriptions }: Pick<LinkState, 'subscriptions'>): string {
   const notifications = {
     toolsListChanged: true,
     promptsListChanged: true,
@@ -211,7 +215,7 @@ function subscribed(state: LinkState, first: EventSource, open: () => Promise<Ev
   let isStale = false
   const attach = (source: EventSource): void => {
     current = source
-    mapped(source, toNotification).start({
+    notificationsOf(source).start({
       onEvent: (event) => sink?.onEvent(event),
       onEnd: () => finish(source, () => sink?.onEnd()),
       onError: (error) => finish(source, () => sink?.onError(error)),
