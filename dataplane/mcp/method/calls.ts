@@ -1,3 +1,4 @@
+import { chargeMcpLimits } from '../../exchange/mcp-limits.ts'
 import type { Item, ItemKind } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
@@ -20,6 +21,8 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   if (kind === 'tool' && run.config.hasRules) rejectVariants(request.params ?? {}, 'arguments')
   const args = kind === 'tool' ? argumentsOf(run, found, request) : undefined
   const target = admit(run, kind, found, name, args)
+  const charged = chargeMcpLimits(run.exchange, kind)
+  if (charged !== undefined) await charged
   const change: ChangeAnswer | undefined = run.config.naming.prefixesUris
     ? (message) => prefixResult(target, message, kind === 'tool' ? 'content' : 'messages')
     : undefined
@@ -39,6 +42,8 @@ export async function callResource(run: Run, request: RpcRequest, text: string):
   const uri = textParam(request, 'uri')
   const found = resolveUri(run, uri)
   const target = admit(run, 'resource', found, uri)
+  const charged = chargeMcpLimits(run.exchange, 'resource')
+  if (charged !== undefined) await charged
   const change: ChangeAnswer | undefined =
     run.config.naming.prefixesUris && request.method === 'resources/read' ? (message) => prefixResult(target, message, 'contents') : undefined
   return callOne(run, target, request, rewritten(run, request, text, { uri: found?.name ?? uri }), { name: found?.name ?? uri, change })

@@ -1,3 +1,4 @@
+import { chargeMcpLimits } from '../../exchange/mcp-limits.ts'
 import { callNamed, callResource, complete } from './calls.ts'
 import { McpFailure, noTargets, UpstreamRpcError } from '../message/failure.ts'
 import { callAll, gather } from '../run/gather.ts'
@@ -14,6 +15,8 @@ import { callOne } from '../run/single.ts'
 /** Handles one message of a client (mcp.md §4.2). `text` is the message as received. Rejects with the error for the client. */
 export async function dispatch(run: Run, message: RpcMessage, text: string, options: InitializeOptions): Promise<Reply> {
   if (isResponse(message)) return answerServer(run, message, text)
+  const charged = chargeMcpLimits(run.exchange, 'message')
+  if (charged !== undefined) await charged
   if (isNotification(message)) return notifyAll(run, message.method, text)
   const request = message as RpcRequest
   if (request.method === 'tools/list' && run.config.toolIndexes !== undefined) return listSearchTools(request)

@@ -1,3 +1,4 @@
+import { chargeMcpLimits } from '../../exchange/mcp-limits.ts'
 import { BufferBody } from '../../http/body.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
 import { McpFailure } from '../message/failure.ts'
@@ -28,6 +29,7 @@ export async function callWithSearch(run: Run, request: RpcRequest, text: string
     case SEARCH_TOOLS:
     case DESCRIBE_TOOL: {
       recordOwnTool(run, name, given)
+      await chargeMcpLimits(run.exchange, 'tool')
       const result = await resultOf(() => (name === SEARCH_TOOLS ? search(run, argumentsIn(given)) : describe(run, argumentsIn(given))))
       run.onAnswer?.({ jsonrpc: '2.0', id: request.id, result })
       return messageOf(resultText(request.id, result))

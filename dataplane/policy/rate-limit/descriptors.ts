@@ -4,7 +4,9 @@ import type { GlobalRateLimit } from '#gen/config/types.ts'
 import type { RateLimitDescriptorSchema } from '#gen/proto/envoy/extensions/common/ratelimit/v3/ratelimit_pb.js'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { compileExpression, parsesJson, readsRequestBody } from '../../expression/program.ts'
+import type { McpStage } from '../../exchange/mcp-limits.ts'
 import { ExchangeView } from '../../expression/view.ts'
+import { stagesOf } from './mcp.ts'
 
 /** Identifies a counter of the service. */
 export type Descriptor = MessageInitShape<typeof RateLimitDescriptorSchema>
@@ -14,8 +16,16 @@ export interface CompiledDescriptors {
   /** Descriptors that count requests and descriptors that count tokens. */
   readonly requests: readonly Entries[]
   readonly tokens: readonly Entries[]
+  /** Descriptors that count requests to MCP backends. */
+  readonly mcp: readonly McpDescriptor[]
   readonly readsBody: boolean
   readonly parses: boolean
+}
+
+/** A descriptor with an entry that reads `mcp`. */
+export interface McpDescriptor {
+  readonly stages: readonly McpStage[]
+  readonly entries: Entries
 }
 
 type Entries = readonly { readonly name: string; readonly program: Program }[]
@@ -27,9 +37,11 @@ export function compileDescriptors({ descriptors }: GlobalRateLimit): CompiledDe
     entries: entries.map(({ name, expression }) => ({ name, program: compileExpression(expression, 'request') })),
   }))
   const withUnit = (wanted: string): Entries[] => compiled.filter(({ unit }) => unit === wanted).map(({ entries }) => entries)
+  const requests = withUnit('Requests').map((entries) => ({ entries, stages: stagesOf(entries.map(({ program }) => program)) }))
   const programs = compiled.flatMap(({ entries }) => entries.map(({ program }) => program))
   return {
-    requests: withUnit('Requests'),
+    requests: requests.filter(({ stages }) => stages.length === 0).map(({ entries }) => entries),
+    mcp: requests.filter(({ stages }) => stages.length > 0),
     tokens: withUnit('Tokens'),
     readsBody: readsRequestBody(programs),
     parses: parsesJson(programs),

@@ -8,6 +8,8 @@ import {
   type RateLimitRequest,
 } from '#gen/proto/envoy/service/ratelimit/v3/rls_pb.js'
 import { destinationTo, startGrpcService, unary } from '../../callout/testing.ts'
+import { chargeMcpLimits, type McpStage } from '../../exchange/mcp-limits.ts'
+import { variables } from '../../exchange/variables.ts'
 import { compose } from '../../exchange/compose.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { readBody } from '../../http/body.ts'
@@ -48,6 +50,8 @@ interface Options {
   readonly port?: number
   readonly prepare?: (exchange: Exchange) => void
   /** Estimate and usage of an LLM request. */
+  /** Stages of an MCP request, with the tool that it calls. */
+  readonly mcp?: readonly (readonly [stage: McpStage, tool?: string])[]
   readonly llm?: { readonly estimate: number; readonly tokens: number }
 }
 
@@ -70,6 +74,10 @@ async function send(answer: Answer | ((request: RateLimitRequest) => Answer), op
   let isForwarded = false
   const upstream = async (): Promise<void> => {
     if (options.llm !== undefined) await exchange.tokenBudgets?.check(options.llm.estimate)
+    for (const [stage, tool] of options.mcp ?? []) {
+      variables.mcp.set(exchange, { methodName: 'tools/call', ...(tool !== undefined && { tool: { name: tool } }) })
+      await chargeMcpLimits(exchange, stage)
+    }
     isForwarded = true
     exchange.response = { status: 200, headers: HeaderList.from(Object.entries(options.upstreamHeaders ?? {})), body: undefined, upgraded: undefined }
     if (options.llm !== undefined) exchange.tokenBudgets?.settle(options.llm.tokens)
@@ -105,6 +113,31 @@ describe('the request to the service', () => {
   test('is not sent without a descriptor', async () => {
     const { received, answer } = await send(over, { policy: { descriptors: [perTenant] } })
     expect([received.length, answer]).toEqual([0, '200 '])
+  })
+})
+
+describe('descriptors that read mcp', () => {
+  const perTool = { entries: [{ name: 'tool', expression: 'mcp.tool.name' }] }
+  const perMethod = { entries: [{ name: 'method', expression: 'mcp.methodName' }] }
+
+  test('are sent by an MCP backend when their item is known', async () => {
+    const { received, numbers } = await send(
+      { ...ok, statuses: [status(10, 3, 60)] },
+      { policy: { descriptors: [perPath, perTool, perMethod] }, mcp: [['message'], ['tool', 'echo'], ['prompt']] },
+    )
+    expect(received.map(descriptorsOf)).toEqual([[['path=/p', undefined]], [['method=tools/call', undefined]], [['tool=echo', undefined]]])
+    expect(numbers).toEqual(['10', '3', '60'])
+  })
+
+  test('reject the request over the limit, with the headers of the service', async () => {
+    const answer = { ...over, responseHeadersToAdd: [{ key: 'retry-after', value: '7' }] }
+    const { answer: response, headers, isForwarded } = await send(answer, { policy: { descriptors: [perTool] }, mcp: [['tool', 'echo']] })
+    expect([response.slice(0, 3), headers?.get('retry-after'), isForwarded]).toEqual(['429', '7', false])
+  })
+
+  test('are not sent by other backends, or for requests without a tool', async () => {
+    expect((await send(over, { policy: { descriptors: [perTool] } })).received).toEqual([])
+    expect((await send(over, { policy: { descriptors: [perTool] }, mcp: [['message'], ['resource']] })).received).toEqual([])
   })
 })
 

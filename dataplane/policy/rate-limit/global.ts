@@ -5,10 +5,12 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { PolicyState } from '../state.ts'
-import { compileDescriptors, describeRequest, type Descriptor } from './descriptors.ts'
+import type { Allowance } from './bucket.ts'
+import { compileDescriptors, describeRequest, type Descriptor, type McpDescriptor } from './descriptors.ts'
 import { addHeaders, headersOf } from './headers.ts'
 import { tighter } from './local.ts'
 import { LimitService, withHits, type Verdict } from './service.ts'
+import { addMcpLimit, type McpLimit, type McpStage } from '../../exchange/mcp-limits.ts'
 import { TokenBudgets, type TokenBudget } from '../../exchange/token-budgets.ts'
 
 /**
@@ -35,7 +37,7 @@ export function compileGlobalRateLimit(
   { kept, destinations, registry }: Pick<PolicyState, 'kept' | 'destinations' | 'registry'>,
   maxBufferBytes = MAX_BUFFER_BYTES,
 ): Policy {
-  const { requests, tokens, readsBody, parses } = kept.get(section, [], () => compileDescriptors(section))
+  const { requests, tokens, mcp, readsBody, parses } = kept.get(section, [], () => compileDescriptors(section))
   const service = new LimitService(destinations.forPolicy(section.backendRef), section, registry)
   return async (c, next) => {
     const { exchange } = c.var
@@ -46,8 +48,10 @@ export function compileGlobalRateLimit(
       if (verdict?.isAdmitted === false) return reject(c, verdict)
       for (const [name, value] of verdict?.requestHeaders ?? []) exchange.request.headers.set(name, value)
       const budget = budgetOf(exchange, service, describeRequest(exchange, tokens))
+      const limit = mcp.length === 0 ? undefined : new GlobalMcpLimit(exchange, service, mcp)
+      if (limit !== undefined) addMcpLimit(exchange, limit)
       await next()
-      if (exchange.response !== undefined) addAll(exchange.response.headers, verdict, budget)
+      if (exchange.response !== undefined) addAll(exchange.response.headers, [verdict, budget?.verdict, limit?.verdict])
       return undefined
     } finally {
       if (readsBody) releaseRequest(exchange)
@@ -62,9 +66,12 @@ function budgetOf(exchange: Exchange, service: LimitService, descriptors: readon
   return budget
 }
 
-function addAll(headers: HeaderList, requests: Verdict | undefined, budget: GlobalTokenBudget | undefined): void {
-  for (const verdict of [requests, budget?.verdict]) for (const [name, value] of verdict?.responseHeaders ?? []) headers.set(name, value)
-  const tightest = tighter(requests?.allowance, budget?.verdict?.allowance)
+function addAll(headers: HeaderList, verdicts: readonly (Verdict | undefined)[]): void {
+  let tightest: Allowance | undefined
+  for (const verdict of verdicts) {
+    for (const [name, value] of verdict?.responseHeaders ?? []) headers.set(name, value)
+    tightest = tighter(tightest, verdict?.allowance)
+  }
   if (tightest !== undefined) addHeaders(headers, tightest)
 }
 
@@ -80,6 +87,32 @@ function rejectionHeaders({ responseHeaders, allowance }: Verdict): Record<strin
   const theirs = Object.fromEntries(responseHeaders)
   const ours = allowance === undefined ? {} : headersOf(allowance)
   return Object.keys(ours).some((name) => name in theirs) ? theirs : { ...theirs, ...ours }
+}
+
+/** The counters of one request to an MCP backend. */
+class GlobalMcpLimit implements McpLimit {
+  readonly #exchange: Exchange
+  readonly #service: LimitService
+  readonly #descriptors: readonly McpDescriptor[]
+  /** The last verdict; undefined if the service was not called or the call failed. */
+  verdict: Verdict | undefined = undefined
+
+  constructor(exchange: Exchange, service: LimitService, descriptors: readonly McpDescriptor[]) {
+    this.#exchange = exchange
+    this.#service = service
+    this.#descriptors = descriptors
+  }
+
+  async charge(stage: McpStage): Promise<void> {
+    const counted = describeRequest(
+      this.#exchange,
+      this.#descriptors.filter(({ stages }) => stages.includes(stage)).map(({ entries }) => entries),
+    )
+    if (counted.length === 0) return
+    this.verdict = await this.#service.check(this.#exchange, counted)
+    if (this.verdict?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: rejectionHeaders(this.verdict) })
+    for (const [name, value] of this.verdict?.requestHeaders ?? []) this.#exchange.request.headers.set(name, value)
+  }
 }
 
 /** The token counters of one request. */

@@ -12,12 +12,14 @@ import { createBudget } from './create.ts'
 import { addHeaders, headersOf } from './headers.ts'
 import { KeyedBudgets } from './keyed.ts'
 import { LocalTokenBudget, chargeAll, tighter } from './local.ts'
+import { LocalMcpLimit, stagesOf, type McpEntry } from './mcp.ts'
+import { addMcpLimit } from '../../exchange/mcp-limits.ts'
 import { TokenBudgets } from '../../exchange/token-budgets.ts'
 
 const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
 
 /**
- * Rate limits of one data plane (traffic.md §8.9). The budgets of a policy are kept over config versions and shared by all routes of its
+ * Rate limits of one data plane (traffic.md §8.9). Keys that read `mcp` are charged by MCP backends. The budgets of a policy are kept over config versions and shared by all routes of its
  * target. An entry with a `key` has a budget for each value. Budgets of requests are charged here, in order; those before the exhausted one stay charged. Budgets of tokens are added to
  * `exchange.tokenBudgets` and charged by LLM backends. Responses have x-ratelimit headers of the tightest budget.
  *
@@ -35,7 +37,7 @@ const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
  */
 export function compileLocalRateLimit(entries: readonly LocalRateLimit[], state: PolicyState, maxBufferBytes = MAX_BUFFER_BYTES): Policy {
   const { kept, monotonicMs } = state
-  const { requests, tokens, keys } = kept.get(entries, [], () => createLimits(entries, state))
+  const { requests, tokens, keys, mcp } = kept.get(entries, [], () => createLimits(entries, state))
   const charge = (budgets: readonly Budget[]): Allowance | undefined => {
     const allowance = chargeAll(budgets, monotonicMs())
     if (allowance?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(allowance) })
@@ -49,12 +51,23 @@ export function compileLocalRateLimit(entries: readonly LocalRateLimit[], state:
   const addLimitHeaders = ({ response }: Exchange, tightest: Allowance | undefined): void => {
     if (tightest !== undefined && response !== undefined) addHeaders(response.headers, tightest)
   }
-  const response = (exchange: Exchange, { allowance, budget }: Charged): void => addLimitHeaders(exchange, tighter(allowance, budget?.allowance))
+  const response = (exchange: Exchange, { allowance, budget, mcpLimit }: Charged): void =>
+    addLimitHeaders(exchange, tighter(tighter(allowance, budget?.allowance), mcpLimit?.allowance))
+  const addMcp = (exchange: Exchange): LocalMcpLimit | undefined => {
+    if (mcp.length === 0) return undefined
+    const limit = new LocalMcpLimit(exchange, mcp, charge)
+    addMcpLimit(exchange, limit)
+    return limit
+  }
   if (keys.length > 0) {
     const request = (exchange: Exchange): Charged => {
       const view = new ExchangeView(exchange)
       const find = ({ budgetOf }: Limit): Budget => budgetOf(view)
-      return { allowance: charge(requests.map(find)), budget: tokens.length === 0 ? undefined : addTokens(exchange, tokens.map(find)) }
+      return {
+        allowance: charge(requests.map(find)),
+        budget: tokens.length === 0 ? undefined : addTokens(exchange, tokens.map(find)),
+        mcpLimit: addMcp(exchange),
+      }
     }
     return readsRequestBody(keys) ? withBody({ request, response }, maxBufferBytes, parsesJson(keys)) : withSides({ request, response })
   }
@@ -83,6 +96,7 @@ export function withBody<T>({ request, response }: Required<Sides<T>>, maxBuffer
 interface Charged {
   readonly allowance: Allowance | undefined
   readonly budget: LocalTokenBudget | undefined
+  readonly mcpLimit?: LocalMcpLimit | undefined
 }
 
 interface Limit {
@@ -93,6 +107,8 @@ interface Limit {
 interface Limits {
   readonly requests: readonly Limit[]
   readonly tokens: readonly Limit[]
+  /** Limits of requests that MCP backends charge. */
+  readonly mcp: readonly McpEntry[]
   /** Expressions of all entries with a key. */
   readonly keys: readonly Program[]
 }
@@ -102,6 +118,7 @@ function createLimits(entries: readonly LocalRateLimit[], { monotonicMs, shared,
   const state = { monotonicMs, registry, shared: section === undefined ? undefined : shared }
   const nowMs = monotonicMs()
   const keys: Program[] = []
+  const mcp: McpEntry[] = []
   const limitsOf = (kind: 'requests' | 'tokens'): Limit[] =>
     entries.flatMap(({ [kind]: amount, unit, burst = 0, key }, index) => {
       if (amount === undefined) return []
@@ -114,7 +131,11 @@ function createLimits(entries: readonly LocalRateLimit[], { monotonicMs, shared,
       const program = compileExpression(key, 'request')
       keys.push(program)
       const budgets = new KeyedBudgets(terms, state, name)
-      return [{ budgetOf: (view) => budgets.find(view && evalKey(program, view)) }]
+      const budgetOf: Limit['budgetOf'] = (view) => budgets.find(view && evalKey(program, view))
+      const stages = kind === 'requests' ? stagesOf([program]) : []
+      if (stages.length === 0) return [{ budgetOf }]
+      mcp.push({ stages, budgetOf })
+      return []
     })
-  return { requests: limitsOf('requests'), tokens: limitsOf('tokens'), keys }
+  return { requests: limitsOf('requests'), tokens: limitsOf('tokens'), keys, mcp }
 }
