@@ -1,5 +1,9 @@
 /** An API key of a Secret: the key itself or its digest, and its metadata. */
-export type ApiKeyEntry = { readonly metadata: Readonly<Record<string, unknown>> } & (
+export type ApiKeyEntry = {
+  readonly metadata: Readonly<Record<string, unknown>>
+  /** Milliseconds since 1970 from which the key is rejected. */
+  readonly expiresMs?: number
+} & (
   | { readonly key: string; readonly keyHash?: undefined }
   /** SHA-256 in lower-case hex. */
   | { readonly keyHash: string; readonly key?: undefined }
@@ -14,7 +18,8 @@ export interface ApiKeyProblem {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Parses the value of an entry: a raw key, or a JSON object with `key` or `keyHash` (`sha256:` and hex) and optionally `metadata` (traffic.md §8.5).
+ * Parses the value of an entry: a raw key, or a JSON object with `key` or `keyHash` (`sha256:` and hex), and optionally `metadata` and
+ * `expires` (RFC 3339), see traffic.md §8.5.
  * `parse` parses JSON and throws if it cannot. */
 export function readApiKeyEntry(value: string, parse: (text: string) => unknown = JSON.parse): ApiKeyEntry | ApiKeyProblem {
   if (value.trim() === '') return { problem: 'is empty' }
@@ -25,10 +30,22 @@ export function readApiKeyEntry(value: string, parse: (text: string) => unknown 
   } catch {
     return { problem: 'starts with { but is not JSON' }
   }
-  const { key, keyHash, metadata = {} } = isObject(parsed) ? parsed : {}
-  if (!isObject(metadata)) return { problem: 'has metadata that is not an object' }
+  const { key, keyHash, metadata: data = {}, expires } = isObject(parsed) ? parsed : {}
+  if (!isObject(data)) return { problem: 'has metadata that is not an object' }
+  const expiresMs = expires === undefined ? undefined : parseTime(expires)
+  if (Number.isNaN(expiresMs)) return { problem: 'has an expires that is not a time such as 2027-01-31T00:00:00Z' }
+  const metadata = { metadata: data, ...(expiresMs !== undefined && { expiresMs }) }
   if ((key === undefined) === (keyHash === undefined)) return { problem: 'needs exactly one of key and keyHash' }
-  if (keyHash === undefined) return typeof key === 'string' && key !== '' ? { key, metadata } : { problem: 'has a key that is not a string, or an empty one' }
+  if (keyHash === undefined)
+    return typeof key === 'string' && key !== '' ? { key, ...metadata } : { problem: 'has a key that is not a string, or an empty one' }
   const [, digest] = typeof keyHash === 'string' ? (/^sha256:([0-9a-f]{64})$/i.exec(keyHash) ?? []) : []
-  return digest === undefined ? { problem: 'has a keyHash that is not sha256: and 64 hex digits' } : { keyHash: digest.toLowerCase(), metadata }
+  return digest === undefined ? { problem: 'has a keyHash that is not sha256: and 64 hex digits' } : { keyHash: digest.toLowerCase(), ...metadata }
+}
+
+/** Milliseconds since 1970 of a time by RFC 3339; NaN for all other values, days that do not exist included. */
+function parseTime(value: unknown): number {
+  const [text, day] = typeof value === 'string' ? (/^(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/.exec(value) ?? []) : []
+  const dayMs = Date.parse(`${day}T00:00:00Z`)
+  const exists = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().slice(0, 10) === day
+  return text !== undefined && exists ? Date.parse(text) : Number.NaN
 }

@@ -9,6 +9,13 @@ describe('readApiKeyEntry', () => {
     ['a raw key with white space', ' k ', { key: ' k ', metadata: {} }],
     ['a JSON object', '{"key":"k","metadata":{"group":"a"}}', { key: 'k', metadata: { group: 'a' } }],
     ['a hash', `{"keyHash":"sha256:${hex}"}`, { keyHash: hex.toLowerCase(), metadata: {} }],
+    ['a time of expiry', '{"key":"k","expires":"2027-01-31T01:00:00.5+01:00"}', { key: 'k', metadata: {}, expiresMs: Date.UTC(2027, 0, 31, 0, 0, 0, 500) }],
+    ...['tomorrow', '2027-01-31', '2027-02-30T00:00:00Z', '2027-01-31T00:00:00', '2027-01-31T25:00:00Z', ''].map((expires): [string, string, object] => [
+      `the expires "${expires}"`,
+      JSON.stringify({ key: 'k', expires }),
+      { problem: 'has an expires that is not a time such as 2027-01-31T00:00:00Z' },
+    ]),
+    ['an expires that is a number', '{"key":"k","expires":1}', { problem: 'has an expires that is not a time such as 2027-01-31T00:00:00Z' }],
     ['an empty value', '  ', { problem: 'is empty' }],
     ['broken JSON', '{"key":', { problem: 'starts with { but is not JSON' }],
     ['neither key nor hash', '{}', { problem: 'needs exactly one of key and keyHash' }],

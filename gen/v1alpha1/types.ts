@@ -1129,7 +1129,7 @@ export interface BasicAuthentication {
   secretRef?: SecretReference
 }
 /**
- * API keys sent as `Authorization: Bearer`: exactly one of secretRef, secretSelector. Each Secret entry is one key; the name of the entry is arbitrary, its value is the key, or a JSON object with `key` and `metadata`. On success the header is removed and the metadata is usable as `apiKey.<field>`.
+ * API keys sent as `Authorization: Bearer`: exactly one of secretRef, secretSelector. Each Secret entry is one key; the name of the entry is arbitrary, its value is the key, or a JSON object with `key` or `keyHash` (`sha256:` and hex), and optionally `metadata` and `expires` (RFC 3339). On success the header is removed and the metadata is usable as `apiKey.<field>`.
  */
 export interface APIKeyAuthentication {
   /**

@@ -41,7 +41,7 @@ describe('an API key', () => {
 
   test('has metadata with integers of 64 bits', () => {
     const keys = readKeys([secretOf('big', { a: '{"key":"k","metadata":{"id":9007199254740993}}' })])
-    expect(keys.get(digestKey('k'))).toEqual({ id: 9007199254740993n })
+    expect(keys.get(digestKey('k'))).toMatchObject({ metadata: { id: 9007199254740993n } })
   })
 
   test('has metadata that cannot replace the key', async () => {
@@ -67,6 +67,26 @@ describe('an API key', () => {
     const result = await send(config, authorization)
     expect(result).toMatchObject({ status: 401, text: `api key authentication failure: ${text}`, isForwarded: false, apiKey: undefined })
     expect(result.response.headers.get('www-authenticate')).toBeNull()
+  })
+
+  test('is rejected from the time of its expires on, while the Secret stays as it is', async () => {
+    const expiring = secretOf('expiring', {
+      a: '{"key":"k-short","expires":"2026-11-23T12:00:00+01:00"}',
+      b: `{"keyHash":"sha256:${digestKey('k-hash')}","expires":"2026-11-23T11:00:00Z"}`,
+      c: '{"key":"k-bad","expires":"tomorrow"}',
+      d: '{"key":"k-long"}',
+    })
+    let nowMs = Date.parse('2026-11-23T10:59:59.999Z')
+    const state = createPolicyState({ epochMs: () => nowMs })
+    const statuses = async () => {
+      const results = []
+      for (const key of ['k-short', 'k-hash', 'k-bad', 'k-long'])
+        results.push((await send({ secretRef: { secret: expiring.key } }, `Bearer ${key}`, [expiring], state)).status)
+      return results
+    }
+    expect(await statuses()).toEqual([200, 200, 401, 200])
+    nowMs += 1
+    expect(await statuses()).toEqual([401, 401, 401, 200])
   })
 
   test('can be in several Secrets of a selector', async () => {

@@ -8,8 +8,8 @@ import { digestKey, readKeys, type KeyTable } from './keys.ts'
 import { variables } from '../../exchange/variables.ts'
 
 /**
- * Authenticates clients by API keys in `Authorization: Bearer` (traffic.md §8.5). Keys are entries of the referenced Secrets. Later
- * policies see the metadata of the key, and the key as a secret, as `apiKey`; the header is removed. `mode` is Strict (default), Optional
+ * Authenticates clients by API keys in `Authorization: Bearer` (traffic.md §8.5). Keys are entries of the referenced Secrets. A key
+ * whose `expires` has passed is invalid. Later policies see the metadata of the key, and the key as a secret, as `apiKey`; the header is removed. `mode` is Strict (default), Optional
  * or Permissive. Without any keys, all requests are rejected, unless the mode is Permissive.
  *
  * @param isBesideTokens the route has `jwtAuthentication` too: credentials that have the form of a JSON Web Token are ignored.
@@ -24,18 +24,19 @@ import { variables } from '../../exchange/variables.ts'
 export function compileApiKeyAuthentication(config: APIKeyAuthentication, state: PolicyState, isBesideTokens = false): Policy {
   const mode = config.mode ?? 'Strict'
   const table = compileKeys(config, state)
+  const { epochMs } = state
   const isConcerned = isBesideTokens ? isKeyShaped : undefined
   return withSides({
     request(exchange) {
       const { headers } = exchange.request
       const key = findCredentials(headers, 'bearer', isConcerned)
-      const metadata = typeof key === 'string' ? table.get(digestKey(key)) : undefined
-      if (metadata === undefined) {
+      const known = typeof key === 'string' ? table.get(digestKey(key)) : undefined
+      if (known === undefined || (known.expiresMs !== Infinity && known.expiresMs <= epochMs())) {
         if (mode === 'Permissive' || (mode === 'Optional' && key === undefined && table.size > 0)) return
         throw new ProxyError('API_KEY', { detail: key === undefined ? 'no API Key found' : 'invalid credentials' })
       }
       removeCredentials(headers, 'bearer', isConcerned)
-      variables.apiKey.set(exchange, { metadata, ...metadata, key: new Secret(key ?? '') })
+      variables.apiKey.set(exchange, { metadata: known.metadata, ...known.metadata, key: new Secret(key ?? '') })
     },
   })
 }

@@ -6,8 +6,15 @@ import type { Secret } from '#gen/config/types.ts'
 /** Metadata of a key, available to expressions as `apiKey.<field>`. */
 type KeyMetadata = Readonly<Record<string, unknown>>
 
-/** Metadata by digest of the key. The time of a lookup depends neither on matching prefixes nor on the number of keys. */
-export type KeyTable = ReadonlyMap<string, KeyMetadata>
+/** An accepted key. */
+interface KnownKey {
+  readonly metadata: KeyMetadata
+  /** Milliseconds since 1970 from which the key is rejected; Infinity: never. */
+  readonly expiresMs: number
+}
+
+/** Keys by digest. The time of a lookup depends neither on matching prefixes nor on the number of keys. */
+export type KeyTable = ReadonlyMap<string, KnownKey>
 
 /** Digest of a key: SHA-256 in hex. */
 export function digestKey(key: string): string {
@@ -16,19 +23,19 @@ export function digestKey(key: string): string {
 
 /** Reads the keys of all entries. Invalid entries are skipped (traffic.md §8.5). */
 export function readKeys(secrets: readonly Secret[]): KeyTable {
-  const table = new Map<string, KeyMetadata>()
+  const table = new Map<string, KnownKey>()
   for (const { data = {} } of secrets)
     for (const value of Object.values(data)) {
       const entry = readEntry(value)
-      if (entry !== undefined) table.set(entry.digest, entry.metadata)
+      if (entry !== undefined) table.set(entry.digest, entry)
     }
   return table
 }
 
-function readEntry(value: string): { digest: string; metadata: KeyMetadata } | undefined {
+function readEntry(value: string): (KnownKey & { readonly digest: string }) | undefined {
   const entry = readApiKeyEntry(value, parseMetadata)
   if ('problem' in entry) return undefined
-  return { digest: entry.keyHash ?? digestKey(entry.key), metadata: entry.metadata }
+  return { digest: entry.keyHash ?? digestKey(entry.key), metadata: entry.metadata, expiresMs: entry.expiresMs ?? Infinity }
 }
 
 /** Metadata is a variable of expressions, so integers keep 64 bits. */
