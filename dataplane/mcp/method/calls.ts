@@ -19,7 +19,7 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   const name = textParam(request, 'name')
   const found = await resolveName(run, kind, name)
   if (kind === 'tool' && run.config.hasRules) rejectVariants(request.params ?? {}, 'arguments')
-  const args = kind === 'tool' ? argumentsOf(run, found, request) : undefined
+  const args = kind === 'tool' ? argumentsOf(run, found, request, name) : undefined
   const target = admit(run, kind, found, name, args)
   const charged = chargeMcpLimits(run.exchange, kind)
   if (charged !== undefined) await charged
@@ -30,11 +30,18 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   return callOne(run, target, request, rewritten(run, request, text, params), { name: found?.name ?? name, change })
 }
 
-/** The arguments of a tool call as the target receives them. */
-function argumentsOf({ config, exchange }: Run, found: Addressed | undefined, { params }: RpcRequest): unknown {
-  const tools = found && config.targetOf.get(found.target)?.tools
+/** The arguments of a tool call as the target receives them. `shown` is the name that the client sent. */
+function argumentsOf(run: Run, found: Addressed | undefined, { params }: RpcRequest, shown: string): unknown {
+  const tools = found && run.config.targetOf.get(found.target)?.tools
   const given = params?.['arguments']
-  return tools === undefined || found === undefined ? given : tools.argumentsOf(found.name, given, exchange)
+  if (tools === undefined || found === undefined) return given
+  try {
+    return tools.argumentsOf(found.name, given, run.exchange)
+  } catch (error) {
+    // The error must not reveal that a denied tool exists.
+    admit(run, 'tool', found, shown)
+    throw error
+  }
 }
 
 /** Handles resources/read, subscribe and unsubscribe. */

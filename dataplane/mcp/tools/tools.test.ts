@@ -147,6 +147,14 @@ describe('tools of a target', () => {
     expect([...gateway.registry.expose('text')].join('')).toMatch(/proxy_mcp_requests_total\{method="tools\/call",resource_type="tool",server="a",resource="x"/)
   })
 
+  test('that rules deny are unknown although an argument cannot be computed', async () => {
+    const overrides = [{ name: 'x', computedArguments: { owner: 'jwt.sub' } }]
+    const policies = { mcp: { authorization: { action: 'Deny' as const, policy: { matchExpressions: ['mcp.tool.name == "x"'] } } } }
+    const { callTool } = await start([['a', ['x'], { overrides }]], {}, { policies })
+    expect(await callTool('x')).toBe('Unknown tool: x')
+    expect(await callTool('x', 'text')).toBe('Unknown tool: x')
+  })
+
   test('cannot be reached by unknown methods', async () => {
     const { post } = await start([['a', ['x'], { include: ['y'] }]])
     expect((await post(call('tools/run', { name: 'x' }))).json.error).toMatchObject({ code: -32601 })
@@ -179,6 +187,13 @@ describe('toolNames Portable', () => {
     for (const [index, name] of ['get', 'a.b', long].entries()) expect(await callTool(shown[index] ?? '')).toEqual({ name })
     expect(await callTool('b_y_11111111')).toEqual({ name: 'y_11111111' })
     expect([...gateway.registry.expose('text')].join('')).toContain('resource="a.b"')
+  })
+
+  test('names stay known after a change of the config', async () => {
+    const { gateway, callTool, list, servers } = await start([['a', ['a.b']]], { toolNames: 'Portable' })
+    const [name = ''] = await list()
+    gateway.configure({ mcp: { targets: [staticTarget('a', servers[0]?.port ?? 0)], toolNames: 'Portable', failureMode: 'FailOpen' } })
+    expect(await callTool(String(name))).toEqual({ name: 'a.b' })
   })
 
   test('denied tools are unknown under their new names too', async () => {
