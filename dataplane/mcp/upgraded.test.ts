@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { ResourceUpdatedNotificationSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import {
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+  McpError,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
 import { staticTarget } from './testing/gateway.ts'
 import { MODERN } from './testing/modern.ts'
 import { notify, type ModernServerOptions } from './testing/modern-server.ts'
@@ -49,7 +55,7 @@ describe('a client with a session and a server without (mcp.md §13.4)', () => {
       {
         _meta: {
           [`${PREFIX}protocolVersion`]: MODERN,
-          [`${PREFIX}clientCapabilities`]: { experimental: { x: {} } },
+          [`${PREFIX}clientCapabilities`]: { sampling: {}, experimental: { x: {} } },
           [`${PREFIX}clientInfo`]: { name: 'raw', version: '1' },
         },
       },
@@ -155,6 +161,89 @@ describe('a client with a session and a server without (mcp.md §13.4)', () => {
     const { port } = await bed.scripted((_, response) => void response.writeHead(400).end('no such page'))
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', port)] } })
     expect(gist(await send(url, 'POST', MCP_HEADERS, initialize()))).toEqual([400, 'no such page'])
+  })
+})
+
+describe('input of a client with a session (mcp.md §13.4)', () => {
+  const requestedSchema = { type: 'object', properties: { who: { type: 'string' } } }
+  const elicitation = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema } }
+  const roots = { method: 'roots/list', params: {} }
+  /** A handler whose tool requires these inputs, one round after the other, and returns what it received in the last. */
+  const asking = (...rounds: Record<string, object>[]): NonNullable<ModernServerOptions['handle']> => {
+    return ({ method, params }) => {
+      if (method !== 'tools/call') return undefined
+      const round = Number(params?.['requestState'] ?? 0)
+      const inputRequests = rounds[round]
+      if (inputRequests === undefined) return { content: text(JSON.stringify(params?.['inputResponses'])) }
+      return { resultType: 'input_required', requestState: String(round + 1), inputRequests }
+    }
+  }
+
+  async function withClient(options: ModernServerOptions, isFederated: boolean) {
+    const server = await bed.modern('new', options)
+    const others = isFederated ? [staticTarget('b', (await bed.upstream('old')).port)] : []
+    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port), ...others] } })
+    const answers: unknown[] = []
+    const client = await bed.client(gateway, {
+      capabilities: { elicitation: {}, roots: {} },
+      prepare(it) {
+        it.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+          answers.push(params.message)
+          return params.message === 'No?' ? { action: 'decline' as const } : { action: 'accept' as const, content: { who: `me ${answers.length}` } }
+        })
+        it.setRequestHandler(ListRootsRequestSchema, () => {
+          throw new McpError(-32000, 'no roots')
+        })
+      },
+    })
+    return { client, server, call: (name = isFederated ? 'a_ask' : 'ask') => client.callTool({ name }) }
+  }
+
+  test.each<[string, boolean, boolean]>([
+    ['one server with event streams', false, false],
+    ['one server with JSON', true, false],
+    ['a federation', false, true],
+    ['a federation with JSON', true, true],
+  ])('what %s requires is requested on the stream of the call, and sent with a retry', async (_, isJson, isFederated) => {
+    const { call: ask, server } = await withClient({ isJson, handle: asking({ who: elicitation }, { again: elicitation }) }, isFederated)
+    expect((await ask()).content).toEqual(text('{"again":{"action":"accept","content":{"who":"me 2"}}}'))
+    const calls = server.received.filter(({ body }) => body?.method === 'tools/call').map(({ body }) => body)
+    expect(calls.map((body) => [body?.params?.['name'], body?.params?.['requestState'], body?.params?.['inputResponses']])).toEqual([
+      ['ask', undefined, undefined],
+      ['ask', '1', { who: { action: 'accept', content: { who: 'me 1' } } }],
+      ['ask', '2', { again: { action: 'accept', content: { who: 'me 2' } } }],
+    ])
+    expect(new Set(calls.map((body) => body?.id)).size).toBe(3)
+    expect(calls[0]?.params?.['_meta']).toMatchObject({ [`${PREFIX}clientCapabilities`]: { elicitation: {}, roots: {} } })
+  })
+
+  test('several inputs of one round are requested together, and a declined one is sent too', async () => {
+    const declined = { method: 'elicitation/create', params: { message: 'No?', requestedSchema } }
+    const { call: ask } = await withClient({ handle: asking({ no: declined, yes: elicitation }) }, false)
+    expect((await ask()).content).toEqual(text('{"no":{"action":"decline"},"yes":{"action":"accept","content":{"who":"me 2"}}}'))
+  })
+
+  test('a result that requires no input is retried at once', async () => {
+    const { call: ask } = await withClient({ handle: asking({}) }, false)
+    expect((await ask()).content).toEqual(text('{}'))
+  })
+
+  test('an error of the client is the error of the call', async () => {
+    const { call: ask } = await withClient({ handle: asking({ roots }) }, false)
+    await expect(ask()).rejects.toMatchObject({ code: -32000 })
+  })
+
+  test('the number of rounds is limited', async () => {
+    const { call: ask, server } = await withClient({ handle: asking(...Array.from({ length: 100 }, () => ({}))) }, false)
+    await expect(ask()).rejects.toMatchObject({ code: -32603 })
+    expect(server.received.filter(({ body }) => body?.method === 'tools/call')).toHaveLength(17)
+  })
+
+  test('a server without sessions learns with Stateless that its client has no input', async () => {
+    const { url, server } = await withNew({}, { sessionRouting: 'Stateless' })
+    await send(url, 'POST', MCP_HEADERS, initialize('2025-06-18', { elicitation: {}, roots: {}, sampling: {} }))
+    const meta = server.received.at(-1)?.body?.params?.['_meta'] as Record<string, unknown>
+    expect(meta[`${PREFIX}clientCapabilities`]).toEqual({})
   })
 })
 

@@ -38,7 +38,7 @@ export async function startTarget(run: Run, target: Target, request: RpcRequest,
 /** The answer from `server/discover`; undefined if the target does not speak the revision. */
 async function discover(run: Run, target: Target, request: RpcRequest): Promise<LinkAnswer | undefined> {
   const { session, revisions } = run
-  const client = clientOf(request)
+  const client = clientOf(request, run.config.isStateful)
   const method = 'server/discover'
   const state = { sessionId: undefined, endpoint: undefined, offers: undefined, version: MODERN_VERSION, isMissing: false }
   try {
@@ -63,7 +63,11 @@ async function discover(run: Run, target: Target, request: RpcRequest): Promise<
   }
 }
 
-function clientOf({ params }: RpcRequest): SessionClient {
+/** Without sessions, requests of the target could not be answered (decision D4). */
+function clientOf({ params }: RpcRequest, isStateful: boolean): SessionClient {
   const { capabilities, clientInfo } = params ?? {}
-  return { capabilities: isObject(capabilities) ? withoutReverse(capabilities) : {}, info: isObject(clientInfo) ? clientInfo : undefined }
+  return {
+    capabilities: isObject(capabilities) ? (isStateful ? capabilities : withoutReverse(capabilities)) : {},
+    info: isObject(clientInfo) ? clientInfo : undefined,
+  }
 }

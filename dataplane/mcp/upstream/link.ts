@@ -1,6 +1,7 @@
 import type { Body } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { EventSource } from '../sse/source.ts'
+import type { RpcMessage } from '../message/rpc.ts'
 import type { CallContext, MessageLabel } from './call.ts'
 
 /** Idempotent methods. Tools and unknown methods may have side effects. */
@@ -49,6 +50,8 @@ export interface LinkState {
   onSubscribe?: (() => void) | undefined
   /** Targets without sessions: cancels the call of a request, by the key of its id. */
   calls?: Map<string, () => void> | undefined
+  /** Targets without sessions: receive the client's responses to requests for input, by id. */
+  inputs?: Map<string, (response: RpcMessage) => void> | undefined
   /** The target was not available at `initialize` (failureMode FailOpen). */
   isMissing: boolean
 }

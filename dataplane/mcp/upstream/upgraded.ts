@@ -10,6 +10,7 @@ import type { EventSink, EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
 import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } from './call.ts'
 import type { Link, LinkAnswer, LinkState } from './link.ts'
+import { deliverInput, hasRounds, inputRequired, roundsOf, type RoundContext } from './rounds.ts'
 import { streamableLink } from './streamable.ts'
 
 /** Rejections of a server of the revision; those of older servers have these statuses too. */
@@ -27,14 +28,32 @@ export function upgradedLink(target: Target, state: LinkState, client: SessionCl
     async post(context, text, label) {
       const { method, id } = label
       if (method === 'notifications/cancelled') cancelCall(state, text)
+      if (method === undefined) deliverInput(state, text)
       // The target has no session that notifications or responses could refer to.
       if (method === undefined || id === undefined) return { kind: 'accepted' }
       const own = answerItself(state, method, text)
       if (own !== undefined) return jsonOf(own)
       const tracked = new TrackedCall(state, idKey(id))
+      const rounds: RoundContext = {
+        state,
+        id,
+        text,
+        send: (retry, retryId) => send(context, retry, { ...label, id: retryId }),
+        read: (refused) => textIn(target, context, refused),
+        convert: (message) => toLegacyMessage(method, message),
+      }
+      const withRounds = async (sent: LinkAnswer): Promise<LinkAnswer> => {
+        if (sent.kind === 'events') return { kind: 'events', events: roundsOf(rounds, sent.events) }
+        if (sent.kind !== 'json') return readable(target, method, context, sent)
+        const body = await textIn(target, context, sent)
+        const message = parseUpstreamMessage(body)
+        if (message === undefined) return jsonOf(body)
+        return inputRequired(message) === undefined ? jsonOf(toText(toLegacyMessage(method, message))) : { kind: 'events', events: roundsOf(rounds, message) }
+      }
       let answer: LinkAnswer | undefined
       try {
-        answer = await readable(target, method, context, await send(context, text, label))
+        const sent = await send(context, text, label)
+        answer = hasRounds(method) ? await withRounds(sent) : await readable(target, method, context, sent)
       } finally {
         if (answer?.kind !== 'events') tracked.end()
       }
@@ -81,21 +100,18 @@ async function readable(target: Target, method: string, context: CallContext, an
     const message = parseUpstreamMessage(text)
     return message === undefined || message.method !== undefined ? text : toText(toLegacyMessage(method, message))
   }
-  switch (answer.kind) {
-    case 'accepted':
-      return answer
-    case 'json':
-      return jsonOf(convert((await readHeldBody(context.exchange, answer.body, messageLimit(context))).bytes.toString()))
-    case 'events':
-      return { kind: 'events', events: mapped(answer.events, (event) => ({ ...event, data: convert(event.data) })) }
-    case 'refused': {
-      const { response } = answer
-      if (!REJECTIONS.has(response.status)) return answer
-      const text = (await readHeldBody(undefined, response.body, MAX_REFUSAL_BYTES)).bytes.toString()
-      if (modernErrorIn(text) !== undefined) return jsonOf(convert(text))
-      throw new EndpointGoneError(`${target.name} does not speak the revision that it spoke at the start of the session`)
-    }
-  }
+  if (answer.kind === 'accepted' || (answer.kind === 'refused' && !REJECTIONS.has(answer.response.status))) return answer
+  if (answer.kind === 'events') return { kind: 'events', events: mapped(answer.events, (event) => ({ ...event, data: convert(event.data) })) }
+  return jsonOf(convert(await textIn(target, context, answer)))
+}
+
+/** The text of the message in a body: that of a response, or of a rejection with an error of the revision. */
+async function textIn(target: Target, context: CallContext, answer: LinkAnswer): Promise<string> {
+  if (answer.kind === 'json') return (await readHeldBody(context.exchange, answer.body, messageLimit(context))).bytes.toString()
+  const body = answer.kind === 'refused' ? answer.response.body : undefined
+  const text = (await readHeldBody(undefined, body, MAX_REFUSAL_BYTES)).bytes.toString()
+  if (modernErrorIn(text) !== undefined) return text
+  throw new EndpointGoneError(`${target.name} does not speak the revision that it spoke at the start of the session`)
 }
 
 /** The notifications of a stream of `subscriptions/listen`. */
@@ -142,7 +158,8 @@ class TrackedCall {
   /** The stream of the response, which ends when the client cancels the call. */
   follow(source: EventSource): EventSource {
     return {
-      ...source,
+      pause: () => source.pause(),
+      resume: () => source.resume(),
       start: (sink) => {
         this.#cancel = () => {
           this.end()
