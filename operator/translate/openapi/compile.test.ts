@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { gzipSync } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { compileOpenApi, type CompiledOpenApi } from './compile.ts'
-import { DocumentError, parseDocument } from './document.ts'
+import { DocumentError, OpenApiDocument, parseDocument } from './document.ts'
 
 type Settings = Parameters<typeof compileOpenApi>[1]
 interface Definition {
@@ -247,6 +247,53 @@ describe('tools', () => {
   test('problems of many operations name the first ones', () => {
     const paths = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`/x${index}/{id}`, { get: {} }]))
     expect(compile(paths).problems).toEqual([expect.stringMatching(/^5 operations are no tool: GET \/x0\/\{id\} \(.*\), GET \/x1.*, GET \/x2.* and 2 more$/)])
+  })
+})
+
+describe('hostile documents', () => {
+  test('long names of parameters stay distinct', () => {
+    const name = 'n'.repeat(64)
+    const parameters = ['path', 'query', 'header'].map((place) => ({ name, in: place, schema: {} }))
+    const others = ['[', ']', '(', ')'].map((char) => ({ name: `${name}${char}`, in: 'query', schema: {} }))
+    const { message } = compile({ [`/{${name}}`]: { get: { parameters: [...parameters, ...others] } } })
+    const names = message.tools[0]?.parameters.map(({ argument }) => argument) ?? []
+    expect([names.length, new Set(names).size, names.every((one) => /^[a-zA-Z0-9_.-]{1,64}$/.test(one))]).toEqual([7, 7, true])
+  })
+
+  test('an operation with too many parameters is no tool', () => {
+    const parameters = Array.from({ length: 501 }, (_, index) => ({ name: `p${index}`, in: 'query', schema: {} }))
+    expect(compile({ '/x': { get: { parameters } } }).problems).toEqual([expect.stringContaining('it has 501 parameters, at most 500 are supported')])
+  })
+
+  test('a document with too many operations is unusable', () => {
+    const paths = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`/x${index}`, { get: {} }]))
+    expect(() => compile(paths, { include: [{ path: 'GET /x1' }] })).toThrow('it has 10001 operations, at most 10000 are supported')
+  })
+
+  test('a path that cannot be read leaves out its operations', () => {
+    const { message, problems } = compile({ '/a': null, '/b': { $ref: 'https://h/x.json' }, '/c': { get: {} } })
+    expect(message.tools.map(({ name }) => name)).toEqual(['get_c'])
+    expect(problems).toEqual([expect.stringContaining('2 operations are no tool: /a (an object is expected), /b ($ref https://h/x.json leads out')])
+  })
+
+  test('combinations of combinations are looked at once', () => {
+    const schemas = Object.fromEntries(
+      Array.from({ length: 30 }, (_, index) => [`S${index}`, { allOf: Array.from({ length: 30 }, () => ({ $ref: `#/components/schemas/S${index + 1}` })) }]),
+    )
+    const components = { schemas: { ...schemas, S30: { description: 'x' } } }
+    expect(output({ $ref: '#/components/schemas/S0' }, { components })).toBeUndefined()
+  })
+
+  test('a document in YAML has a lower limit', () => {
+    expect(() => parseDocument(Buffer.from(`# ${'x'.repeat(2 * 1024 * 1024)}\nopenapi: 3.1.0`))).toThrow('it is YAML of more than 2 MiB; convert it to JSON')
+  })
+
+  test('the work for all schemas is bounded', () => {
+    const properties = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`p${index}`, {}]))
+    const parameters = Array.from({ length: 500 }, (_, index) => query({ properties }, { name: `q${index}` }))
+    const paths = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`/x${index}`, { get: { parameters } }]))
+    const { problems } = compileOpenApi(new OpenApiDocument({ openapi: '3.1.0', paths }), {})
+    expect(problems).toEqual([expect.stringContaining('the schemas of all operations are too large; select fewer with include')])
   })
 })
 

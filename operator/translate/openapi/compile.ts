@@ -8,6 +8,8 @@ import { compileMatch, compileSelection, distinctName, toolName, type OperationN
 
 /** Most operations that become tools. Lists of clients are read at once, and models cannot use more. */
 const MAX_TOOLS = 2000
+/** Most operations of a document. */
+const MAX_OPERATIONS = 10_000
 const MAX_INPUT_CHARS = 64 * 1024
 const MAX_OUTPUT_CHARS = 16 * 1024
 const MAX_DESCRIPTION = 2000
@@ -35,13 +37,13 @@ interface Operation extends OperationName {
  */
 export function compileOpenApi(document: OpenApiDocument, settings: Omit<McpOpenApi, 'configMapRef' | 'backendRef'>): CompiledOpenApi {
   const info = isJsonObject(document.root['info']) ? document.root['info'] : {}
-  const all = readOperations(document)
+  const failed: string[] = []
+  const all = readOperations(document, failed)
   const isSelected = compileSelection(settings)
   const selected = all.filter(isSelected)
   if (selected.length > MAX_TOOLS)
     throw new DocumentError(`${selected.length} operations are selected, at most ${MAX_TOOLS} can be tools; select fewer with include`)
   const converter = new SchemaConverter(document)
-  const failed: string[] = []
   const tools = selected.flatMap((operation) => {
     try {
       return [{ operation, compiled: compileTool(document, converter, operation) }]
@@ -95,10 +97,11 @@ function findUnused(
   ]
 }
 
-function readOperations(document: OpenApiDocument): Operation[] {
-  return Object.entries(document.root['paths'] as JsonObject).flatMap(([path, given]) => {
+/** All operations. Paths that cannot be read are added to `failed`. */
+function readOperations(document: OpenApiDocument, failed: string[]): Operation[] {
+  const operations = Object.entries(document.root['paths'] as JsonObject).flatMap(([path, given]) => {
     if (!path.startsWith('/')) return []
-    const item = document.resolve(given)
+    const item = resolveItem(document, path, given, failed)
     return METHODS.flatMap((method) => {
       const definition = item[method]
       if (!isJsonObject(definition)) return []
@@ -116,6 +119,18 @@ function readOperations(document: OpenApiDocument): Operation[] {
       ]
     })
   })
+  if (operations.length > MAX_OPERATIONS) throw new DocumentError(`it has ${operations.length} operations, at most ${MAX_OPERATIONS} are supported`)
+  return operations
+}
+
+function resolveItem(document: OpenApiDocument, path: string, item: unknown, failed: string[]): JsonObject {
+  try {
+    return document.resolve(item)
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error
+    failed.push(`${short(path)} (${error.message})`)
+    return {}
+  }
 }
 
 /** The names of tools, by index. Operations that would have the same name all get a distinct one, so that names depend on no order. */

@@ -4,6 +4,8 @@ import { isJsonObject, type JsonObject } from '#api/json/index.ts'
 
 /** Largest document, in bytes after decompression. */
 const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
+/** Largest document in YAML, whose parser takes about a second per megabyte. */
+const MAX_YAML_CHARS = 2 * 1024 * 1024
 /** References that lead to references, before the chain counts as a circle. */
 const MAX_CHAIN = 32
 
@@ -67,9 +69,11 @@ export function short(value: unknown): string {
 /** Parses a document in JSON or YAML, compressed with gzip or not. Throws a DocumentError. */
 export function parseDocument(bytes: Buffer): OpenApiDocument {
   const text = unzip(bytes).toString()
+  const isJson = /^\s*\{/.test(text)
+  if (!isJson && text.length > MAX_YAML_CHARS) throw new DocumentError('it is YAML of more than 2 MiB; convert it to JSON')
   let root: unknown
   try {
-    root = /^\s*\{/.test(text) ? JSON.parse(text) : parse(text, { merge: true, logLevel: 'silent' })
+    root = isJson ? JSON.parse(text) : parse(text, { merge: true, logLevel: 'silent' })
   } catch (error) {
     // A JSON parser and a YAML parser that recurse too deeply throw a RangeError.
     throw new DocumentError(`it is neither JSON nor YAML: ${short(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))}`)

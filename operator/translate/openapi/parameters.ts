@@ -37,6 +37,11 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /** Names of arguments that LLM APIs accept. */
 const ARGUMENT = /^[a-zA-Z0-9_.-]{1,64}$/
 
+/** Most parameters of an operation. */
+const MAX_PARAMETERS = 500
+/** Longest name without the number that makes it distinct. */
+const MAX_BASE = 48
+
 /** Hands out names of arguments: those of parameters if they are valid and unused. */
 export class ArgumentNames {
   readonly #used = new Set<string>()
@@ -47,10 +52,11 @@ export class ArgumentNames {
       : name
           .replaceAll(/[^a-zA-Z0-9_.-]+/g, '_')
           .replaceAll(/^_+|_+$/g, '')
-          .slice(0, 48) || place
+          .slice(0, MAX_BASE) || place
     let argument = base
-    if (this.#used.has(argument)) argument = `${base}_${place}`.slice(0, 60)
-    for (let number = 2; this.#used.has(argument); number++) argument = `${base}_${number}`.slice(0, 64)
+    const stem = base.slice(0, MAX_BASE)
+    if (this.#used.has(argument)) argument = `${stem}_${place}`
+    for (let number = 2; this.#used.has(argument); number++) argument = `${stem}_${number}`
     this.#used.add(argument)
     return argument
   }
@@ -65,6 +71,7 @@ export function readParameters(document: OpenApiDocument, path: string, lists: r
       const parameter = document.resolve(entry)
       found.set(`${String(parameter['in'])} ${String(parameter['name'])}`, parameter)
     }
+  if (found.size > MAX_PARAMETERS) throw new DocumentError(`it has ${found.size} parameters, at most ${MAX_PARAMETERS} are supported`)
   const parameters = [...found.values()].flatMap((parameter) => readParameter(document, parameter, names) ?? [])
   const placeholders = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name)
   const missing = placeholders.find((name) => !parameters.some(({ message }) => message.in === 'path' && message.name === name))
@@ -132,6 +139,9 @@ function encodingOf(name: string, { style, explode }: JsonObject): NonNullable<O
   return { name, style: known, explode: typeof explode === 'boolean' ? explode : known === 'form' }
 }
 
+/** Schemas that decide whether a result is an object. */
+const MAX_PARTS = 64
+
 /** The schema of successful responses, if all of them are JSON objects or empty. */
 export function readResultSchema(document: OpenApiDocument, responses: unknown): unknown {
   if (!isJsonObject(responses)) return undefined
@@ -150,11 +160,15 @@ export function readResultSchema(document: OpenApiDocument, responses: unknown):
   return found
 }
 
-function isObjectSchema(document: OpenApiDocument, schema: unknown, depth = 0): boolean {
-  const { type, properties, allOf } = document.resolve(schema)
+/** `seen` are the schemas that were looked at, each once: combinations of combinations multiply. */
+function isObjectSchema(document: OpenApiDocument, schema: unknown, seen = new Set<object>()): boolean {
+  const resolved = document.resolve(schema)
+  const { type, properties, allOf } = resolved
   if (type !== undefined) return type === 'object'
   if (isJsonObject(properties)) return true
-  return depth < 8 && Array.isArray(allOf) && allOf.some((part) => isObjectSchema(document, part, depth + 1))
+  if (seen.has(resolved) || seen.size > MAX_PARTS) return false
+  seen.add(resolved)
+  return Array.isArray(allOf) && allOf.some((part) => isObjectSchema(document, part, seen))
 }
 
 /** Methods of operations that become tools. */

@@ -11,7 +11,11 @@ export type Direction = 'input' | 'output'
 const MAX_DEPTH = 64
 /** Schemas in one converted schema. With references in place: beyond it, they become `$defs`. */
 const MAX_INLINED = 500
-const MAX_NODES = 5000
+const MAX_NODES = { input: 3000, output: 1000 } as const
+/** Schemas of all tools of a document, counted where they are converted. */
+const MAX_TOTAL = 500_000
+/** Values that are visited to find recursive references. Beyond it, every reference becomes a definition. */
+const MAX_VISITED = 1_000_000
 const MAX_DESCRIPTION = 1000
 
 /** Keywords with a schema, a list of schemas, and a map of schemas. */
@@ -61,6 +65,10 @@ export class SchemaConverter {
   readonly #document: OpenApiDocument
   readonly #references = new Map<string, ReadonlySet<string>>()
   readonly #recursive = new Map<string, boolean>()
+  /** Results for references, many of which are used by several operations. */
+  readonly #converted: Readonly<Record<Direction, Map<string, { readonly result: Converted | undefined }>>> = { input: new Map(), output: new Map() }
+  #total = 0
+  #visited = 0
 
   constructor(document: OpenApiDocument) {
     this.#document = document
@@ -71,16 +79,28 @@ export class SchemaConverter {
    * definitions. Undefined if the schema is too large. Throws a DocumentError for references that do not resolve.
    */
   convert(schema: unknown, direction: Direction): Converted | undefined {
+    const pointer = isJsonObject(schema) && Object.keys(schema).length === 1 ? schema['$ref'] : undefined
+    if (typeof pointer !== 'string') return this.#convert(schema, direction)
+    const known = this.#converted[direction]
+    let converted = known.get(pointer)
+    if (converted === undefined) known.set(pointer, (converted = { result: this.#convert(schema, direction) }))
+    return converted.result
+  }
+
+  #convert(schema: unknown, direction: Direction): Converted | undefined {
     for (const mode of [
       { isInlining: true, limit: MAX_INLINED },
-      { isInlining: false, limit: MAX_NODES },
+      { isInlining: false, limit: MAX_NODES[direction] },
     ]) {
+      if (this.#total > MAX_TOTAL) throw new DocumentError('the schemas of all operations are too large; select fewer with include')
       const walk = new Walk(this.#document, direction, mode.limit, (pointer) => mode.isInlining && !this.#isRecursive(pointer))
       try {
         return walk.run(schema)
       } catch (error) {
         const isOverLimit = error instanceof BudgetError || (mode.isInlining && error instanceof DepthError)
         if (!isOverLimit) throw error
+      } finally {
+        this.#total += walk.count
       }
     }
     return undefined
@@ -90,12 +110,14 @@ export class SchemaConverter {
   #isRecursive(pointer: string): boolean {
     let known = this.#recursive.get(pointer)
     if (known === undefined) {
+      if (this.#visited > MAX_VISITED) return true
       const seen = new Set<string>()
       const open = [...this.#referencesIn(pointer)]
       for (let next = open.pop(); next !== undefined; next = open.pop()) {
         if (seen.has(next)) continue
         seen.add(next)
-        open.push(...this.#referencesIn(next))
+        for (const reference of this.#referencesIn(next)) open.push(reference)
+        if (++this.#visited > MAX_VISITED) return true
       }
       this.#recursive.set(pointer, (known = seen.has(pointer)))
     }
@@ -107,7 +129,7 @@ export class SchemaConverter {
     if (found === undefined) {
       const all = new Set<string>()
       const collect = (value: unknown, depth: number): void => {
-        if (typeof value !== 'object' || value === null || depth > MAX_DEPTH * 2) return
+        if (typeof value !== 'object' || value === null || depth > MAX_DEPTH * 2 || ++this.#visited > MAX_VISITED) return
         for (const [key, child] of Object.entries(value)) {
           if (key === '$ref' && typeof child === 'string') all.add(child)
           else if (!OPAQUE.has(key)) collect(child, depth + 1)
@@ -129,13 +151,20 @@ class Walk {
   readonly #direction: Direction
   readonly #isInlined: (pointer: string) => boolean
   readonly #names = new Map<string, string>()
+  readonly #limit: number
   #left: number
 
   constructor(document: OpenApiDocument, direction: Direction, limit: number, isInlined: (pointer: string) => boolean) {
     this.#document = document
     this.#direction = direction
+    this.#limit = limit
     this.#left = limit
     this.#isInlined = isInlined
+  }
+
+  /** Schemas that were converted. */
+  get count(): number {
+    return this.#limit - this.#left
   }
 
   run(root: unknown): Converted {
