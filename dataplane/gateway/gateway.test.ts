@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from '@jest/globals'
 import type { Listener, Policy, Route, Service } from '#gen/config/types.ts'
 import { createConfigStore, type ConfigMessage } from '../config/store.ts'
@@ -12,6 +13,8 @@ import { testConnection, testRequest } from '../testing/exchange.ts'
 import type { UpstreamPool } from '../upstream/types.ts'
 import { replaceMessages } from '../testing/store.ts'
 import { gatewayTelemetry } from '../telemetry/gateway.ts'
+import { createRegistry } from '../telemetry/metrics/registry.ts'
+import { pluginMetrics } from '../policy/plugins/metrics.ts'
 
 const bind = { kind: 'bind', message: { key: 'b', port: 80 } } as const
 
@@ -58,8 +61,10 @@ function policyMessage(section: Partial<Policy>, name = 'p'): Policy {
 function start(...messages: ConfigMessage[]) {
   const store = createConfigStore()
   const pools: string[] = []
+  const registry = createRegistry()
   const gateway = new Gateway({
     nodeName: 'n1',
+    registry,
     createPool: (kind, { host }): UpstreamPool => {
       pools.push(`${host} ${kind}`)
       return {
@@ -81,7 +86,7 @@ function start(...messages: ConfigMessage[]) {
     const { status, body, headers } = exchange.response ?? { status: 0, headers: new HeaderList(), body: undefined }
     return `${status} ${(await readBody(body, 10_000)).bytes.toString() || (headers.get('x-endpoint') ?? headers.get('grpc-message') ?? '')}`
   }
-  return { gateway, ask, replace, pools }
+  return { gateway, ask, replace, pools, registry }
 }
 
 describe('Gateway', () => {
@@ -95,6 +100,23 @@ describe('Gateway', () => {
     ['CONNECT is refused', { authority: 'a.example.com:443', method: 'CONNECT', target: '' }, {}, '405 method not allowed'],
     ['CONNECT to an unknown host, too', { authority: 'other.org:443', method: 'CONNECT', target: '' }, {}, '405 method not allowed'],
   ])('%s', async (_, request, connection, expected) => expect(await start(...basic).ask(request, connection)).toBe(expected))
+
+  test('tidy ends plugins that the config no longer has', async () => {
+    const code = `export default { setup: () => ({ request: (c) => c.text('plugin') }) }`
+    const source = { configMapRef: { code, file: 'index.ts', owner: 'ns/p' } }
+    const { gateway, ask, replace, registry } = start(...basic, policy({ plugins: [{ name: 'a', source, limits: { timeout: '20s' } }] }))
+    expect(await ask({ authority: 'a.example.com' })).toBe('200 plugin')
+    const threads = pluginMetrics(registry).threads.series('ns/p/a')
+    gateway.tidy()
+    await setImmediate()
+    await setImmediate()
+    expect(threads.value).toBe(1)
+    replace(...basic)
+    gateway.tidy()
+    await setImmediate()
+    await setImmediate()
+    expect(threads.value).toBe(0)
+  }, 60_000)
 
   test('a body beyond maxHeldBytes is rejected, in the format of gRPC for gRPC clients, until the policy changes', async () => {
     const before = bodyBudget.limitBytes

@@ -13,6 +13,7 @@ import { prepareTable, RunningListener, type PreparedTable } from './listener.ts
 import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
 import type { TcpRule } from './tcp-rule.ts'
 import { createPolicyState, selectSecrets, type SharedState } from '../policy/state.ts'
+import { retainPlugins } from '../policy/plugins/host.ts'
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from '../forward/services.ts'
 import type { GatewayTelemetry } from '../telemetry/gateway.ts'
@@ -140,6 +141,7 @@ export class Gateway {
     if (this.#snapshot === undefined) return
     this.#context.services.retain(refsOf(this.#snapshot))
     this.destinations.retain(refsOf(this.#snapshot))
+    retainPlugins(this.#context.state.registry, this.#snapshot.policies.values())
   }
 
   #updateListeners(snapshot: ConfigSnapshot, isRecomposed: boolean): Map<string, RunningListener> {

@@ -27,6 +27,8 @@ export class PluginCalls {
     this.#app.use('*', request)
     this.#app.all('*', (c) => this.#next(c))
     this.#app.onError((error) => {
+      // HTTPException of Hono; a bundled plugin has a class of its own.
+      if ('getResponse' in error && typeof error.getResponse === 'function') return error.getResponse() as Response
       throw error
     })
   }
@@ -60,8 +62,10 @@ export class PluginCalls {
       call.cancel = reject
       this.#send({ type: 'next', id: call.message.id, change })
     })
-    const received = toResponse(response)
-    call.received = { response, headers: toMap(received.headers), body: received.body }
+    const upstream = toResponse(response)
+    // Unlike a plain Response, it has the headers that the plugin set before next().
+    const received = c.newResponse(upstream.body, upstream)
+    call.received = { response, headers: toMap(upstream.headers), body: received.body }
     return received
   }
 

@@ -1,4 +1,4 @@
-import type { Plugin } from '#gen/config/types.ts'
+import type { Policy as ConfigPolicy, Plugin } from '#gen/config/types.ts'
 import { parseTimeout } from '#api/duration.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { PolicyState } from '../state.ts'
@@ -11,6 +11,8 @@ const DEFAULT_MEMORY_MB = 64
 const SWAP_MS = 1000
 /** A thread that has served nothing for this long ends; the next request starts it again. */
 const IDLE_MS = 300_000
+/** The same for a plugin that the config no longer has: requests that started before can still start it. */
+const REMOVED_IDLE_MS = 1000
 const MAX_DELAY_MS = 10_000
 const MAX_LINES_PER_SECOND = 20
 
@@ -39,7 +41,7 @@ class Version {
     if (this.#thread === undefined && nowMs() < this.#startableAtMs) throw new PluginError('failed', this.#invalid ?? 'the thread is about to be started again')
     const thread = (this.#thread ??= this.#start())
     await thread.ready
-    this.#idle ??= setInterval(() => this.#endIfIdle(), IDLE_MS).unref()
+    this.#idle ??= setInterval(() => this.#endIfIdle(), this.#slot.isRemoved ? REMOVED_IDLE_MS : IDLE_MS).unref()
     this.#isUsed = true
     this.#isLoaded = true
     return thread
@@ -58,14 +60,9 @@ class Version {
     this.#thread = undefined
     if (thread === undefined) return
     this.#retired.add(thread)
-    const endWhenIdle = (): void => {
-      if (thread.busy > 0) return void setTimeout(endWhenIdle, SWAP_MS).unref()
-      this.#retired.delete(thread)
-      thread.end('')
-    }
-    const endLater = (): void => void setTimeout(endWhenIdle, SWAP_MS).unref()
-    // Requests that wait until it is loaded are still served by it.
-    thread.ready.then(endLater, endLater)
+    // Requests that wait until it is loaded are still served by it: they start their calls before the next turn of the event loop.
+    const retireLater = (): void => void setImmediate(() => thread.retire())
+    thread.ready.then(retireLater, retireLater)
   }
 
   /** Ends all threads at once. */
@@ -86,11 +83,14 @@ class Version {
       onLog: (level, message) => this.#slot.log(level, message),
       onEnd: (reason) => this.#onEnd(thread, reason),
     })
+    pluginMetrics(this.#slot.registry).threads.series(this.#slot.name).value++
     return thread
   }
 
   /** The first new start is immediate; later ones wait, longer each time. */
   #onEnd(thread: PluginThread, reason: string): void {
+    pluginMetrics(this.#slot.registry).threads.series(this.#slot.name).value--
+    this.#retired.delete(thread)
     if (reason === '' || this.#thread !== thread) return
     this.#thread = undefined
     this.#invalid = this.#isLoaded ? undefined : reason
@@ -105,6 +105,7 @@ class Version {
 export class PluginSlot {
   readonly name: string
   readonly nowMs: () => number
+  #isRemoved = false
   readonly #state: PolicyState
   #fingerprint = ''
   #current: Version | undefined
@@ -116,6 +117,21 @@ export class PluginSlot {
     this.name = name
     this.#state = state
     this.nowMs = state.monotonicMs
+  }
+
+  get isRemoved(): boolean {
+    return this.#isRemoved
+  }
+
+  get registry(): PolicyState['registry'] {
+    return this.#state.registry
+  }
+
+  /** Ends the threads of a plugin that the config no longer has, each when its calls have ended. */
+  remove(): void {
+    this.#isRemoved = true
+    this.#current?.retire()
+    if (this.#lastGood !== this.#current) this.#lastGood?.retire()
   }
 
   /** Makes a version the current one. The one before stays until the new one is loaded. */
@@ -196,12 +212,29 @@ export function endPlugins(registry: PolicyState['registry']): void {
   slots.delete(registry)
 }
 
+/** Ends plugins that no policy has any more, each when its calls have ended. */
+export function retainPlugins(registry: PolicyState['registry'], policies: Iterable<ConfigPolicy>): void {
+  const known = slots.get(registry)
+  if (known === undefined || known.size === 0) return
+  const names = new Set([...policies].flatMap(({ traffic }) => traffic?.plugins ?? []).map(nameOf))
+  for (const [name, slot] of known) {
+    if (names.has(name)) continue
+    known.delete(name)
+    slot.remove()
+  }
+}
+
+/** Name in logs and metrics: `<namespace>/<policy>/<plugin>`. */
+function nameOf({ name, source }: Plugin): string {
+  const { owner = '' } = source.configMapRef
+  return owner === '' ? name : `${owner}/${name}`
+}
+
 /** The slot of a plugin, shared by all rules that the policy applies to. */
 export function pluginSlot(plugin: Plugin, state: PolicyState): PluginSlot {
   let known = slots.get(state.registry)
   if (known === undefined) slots.set(state.registry, (known = new Map()))
-  const { owner = '' } = plugin.source.configMapRef
-  const name = owner === '' ? plugin.name : `${owner}/${plugin.name}`
+  const name = nameOf(plugin)
   let slot = known.get(name)
   if (slot === undefined) known.set(name, (slot = new PluginSlot(name, state)))
   slot.update(plugin)

@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { Plugin } from '#gen/config/types.ts'
+import type { Plugin, Policy } from '#gen/config/types.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createRegistry } from '../../telemetry/metrics/registry.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'
-import { endPlugins } from './host.ts'
+import { endPlugins, retainPlugins } from './host.ts'
 import { compilePlugins } from './index.ts'
+import { pluginMetrics } from './metrics.ts'
 
 const states: PolicyState[] = []
 afterEach(() => {
@@ -30,9 +32,12 @@ const SLOW = 60_000
 const plugin = (code: string, more: Partial<Plugin> = {}): Plugin => ({
   name: 'p',
   source: { configMapRef: { code, file: 'ns/map/index.ts', owner: 'ns/policy' } },
-  limits: { timeout: '20s' },
+  limits: { timeout: '50s' },
   ...more,
 })
+
+/** Threads of `plugin` that run. */
+const threads = ({ registry }: PolicyState): number => pluginMetrics(registry).threads.series('ns/policy/p').value
 
 function mount(plugins: readonly Plugin[], state = newState(), upstream: Parameters<typeof mountPolicies>[1] = {}) {
   const policy = compilePlugins(plugins, 'AfterAuthorization', state)
@@ -234,8 +239,11 @@ describe('a new version of a plugin', () => {
       let text = ''
       for (let tries = 0; tries < 50 && text !== 'two'; tries++) text = await textOf(state, answering('two'))
       expect(text).toBe('two')
+      // Both threads run: the old one did not end while its call is open.
+      expect([await textOf(state, answering('two')), threads(state)]).toEqual(['two', 2])
       release()
       expect((await first).response.headers.get('x-version')).toBe('one')
+      expect(threads(state)).toBe(1)
     },
     SLOW,
   )
@@ -246,6 +254,65 @@ describe('a new version of a plugin', () => {
       const state = newState()
       const other: Plugin = { ...answering('other'), source: { configMapRef: { ...answering('other').source.configMapRef, owner: 'ns/other' } } }
       expect([await textOf(state, answering('one')), await textOf(state, other), await textOf(state, answering('one'))]).toEqual(['one', 'other', 'one'])
+    },
+    SLOW,
+  )
+})
+
+describe('a plugin that the config no longer has', () => {
+  const policyOf = (traffic: Policy['traffic']): Policy => ({
+    key: 'traffic/ns/policy:0',
+    policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'policy' },
+    target: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+    ...(traffic && { traffic }),
+  })
+  const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+
+  test(
+    'ends its thread when its last call has ended',
+    async () => {
+      const state = newState()
+      let release = (): void => undefined
+      const held = new Promise<void>((resolve) => (release = resolve))
+      let reach = (): void => undefined
+      const reached = new Promise<void>((resolve) => (reach = resolve))
+      const used = plugin(middleware(`await next(); c.header('x-served', 'yes')`))
+      const policy = compilePlugins([used], 'AfterAuthorization', state)
+      if (policy === undefined) throw new Error('there is no policy')
+      const wait: typeof policy = async (_, next) => {
+        reach()
+        await held
+        await next()
+      }
+      const first = mountPolicies([policy, wait]).request('http://host/')
+      await reached
+      retainPlugins(state.registry, [policyOf({ plugins: [used] })])
+      await nextTurn()
+      expect(threads(state)).toBe(1)
+      retainPlugins(state.registry, [policyOf(undefined)])
+      await nextTurn()
+      await nextTurn()
+      expect(threads(state)).toBe(1)
+      release()
+      expect((await first).response.headers.get('x-served')).toBe('yes')
+      expect(threads(state)).toBe(0)
+    },
+    SLOW,
+  )
+
+  test(
+    'ends its thread at once without calls, and serves requests that started before',
+    async () => {
+      const state = newState()
+      const app = mount([plugin(middleware(`return c.text('served')`))], state)
+      expect(await (await app.request('http://host/')).response.text()).toBe('served')
+      retainPlugins(state.registry, [])
+      await nextTurn()
+      await nextTurn()
+      expect(threads(state)).toBe(0)
+      expect(await (await app.request('http://host/')).response.text()).toBe('served')
+      // The thread that was started again ends, too.
+      while (threads(state) > 0) await sleep(20)
     },
     SLOW,
   )

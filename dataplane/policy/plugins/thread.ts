@@ -51,6 +51,7 @@ export class PluginThread {
   /** Calls that have started and not ended, those that wait for the response of `next()` included. */
   readonly #open = new Set<number>()
   #isOver = false
+  #isRetired = false
   #ping: NodeJS.Timeout | undefined
   #memory: NodeJS.Timeout | undefined
   #lastId = 0
@@ -84,6 +85,12 @@ export class PluginThread {
     return this.#open.size
   }
 
+  /** Ends the thread when the calls that run have ended, at once if there are none. */
+  retire(): void {
+    this.#isRetired = true
+    if (this.#open.size === 0) this.end('')
+  }
+
   nextId(): number {
     return ++this.#lastId
   }
@@ -101,8 +108,8 @@ export class PluginThread {
 
   /** Ends a call that will not be continued. */
   cancel(id: number): void {
-    this.#open.delete(id)
     if (!this.#isOver) this.#send({ type: 'cancel', id })
+    this.#close(id)
   }
 
   /** Ends the thread. Rejects all steps that run. */
@@ -144,16 +151,22 @@ export class PluginThread {
         this.#ping = undefined
         return
       case 'failed':
-        this.#open.delete(message.id)
-        return this.#take(message.id)?.reject(new PluginError('failed', message.message))
+        this.#take(message.id)?.reject(new PluginError('failed', message.message))
+        return this.#close(message.id)
       case 'next':
         return this.#take(message.id)?.resolve(message)
       case 'done':
       case 'answer':
-        this.#open.delete(message.id)
-        return this.#take(message.id)?.resolve(message)
+        this.#take(message.id)?.resolve(message)
+        return this.#close(message.id)
       default:
     }
+  }
+
+  /** Records the end of a call. */
+  #close(id: number): void {
+    this.#open.delete(id)
+    if (this.#isRetired && this.#open.size === 0) this.end('')
   }
 
   #take(id: number): Pending | undefined {
@@ -180,7 +193,7 @@ export class PluginThread {
     const statistics = await this.#worker.getHeapStatistics?.().catch(() => undefined)
     if (statistics === undefined) return
     const usedMb = (statistics.used_heap_size + statistics.external_memory) / MEBIBYTE
-    if (usedMb > memoryMb + BASE_MB) this.end(`uses ${Math.round(usedMb)} MiB, more than its limit of ${memoryMb} MiB`)
+    if (usedMb > memoryMb + BASE_MB) this.end(`exceeded its memory limit of ${memoryMb} MiB: uses ${Math.round(usedMb)} MiB`)
   }
 
   #send(message: ToPlugin): void {

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Plugin } from '#gen/config/types.ts'
+import { mountPolicies } from '../../testing/hono.ts'
+import { createRegistry } from '../../telemetry/metrics/registry.ts'
+import { createPolicyState } from '../state.ts'
+import { endPlugins } from './host.ts'
+import { compilePlugins } from './index.ts'
+
+/** More than a slow machine needs to start a thread. */
+const SLOW = 60_000
+const lines: string[] = []
+const line = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields)}`)
+const state = createPolicyState({
+  registry: createRegistry(),
+  log: { error: line, warn: line, info: line, debug: line, trace: line, isEnabled: () => true },
+})
+beforeAll(() => void (lines.length = 0))
+afterAll(() => endPlugins(state.registry))
+
+let plugins = 0
+
+/** Runs a middleware as a plugin of its own. */
+async function run(body: string, more: Partial<Plugin> = {}): Promise<{ status: number; text: string; headers: Headers }> {
+  const code = `export default { setup: ({ log }) => ({ async request(c, next) {\n${body}\n} }) }`
+  const plugin: Plugin = {
+    name: `p${++plugins}`,
+    source: { configMapRef: { code, file: 'ns/map/index.ts', owner: 'ns/policy' } },
+    limits: { timeout: '50s' },
+    ...more,
+  }
+  const policy = compilePlugins([plugin], 'AfterAuthorization', state)
+  if (policy === undefined) throw new Error('there is no policy')
+  const { response } = await mountPolicies([policy]).request('http://host/')
+  return { status: response.status, text: await response.text(), headers: response.headers }
+}
+
+describe('a plugin in a worker thread', () => {
+  // Each expression throws, or results in undefined.
+  test.each([
+    ['process by a function that is compiled at run time', `new Function('return process')()`],
+    ['process by a property of the global object', `globalThis.process`],
+    ['process by the constructor of an async function', `await (async () => {}).constructor('return process')()`],
+    ['built-in modules by require', `require('node:fs')`],
+    ['built-in modules by import.meta', `import.meta.require('node:fs')`],
+    ['/proc/self/environ by node:fs', `(await import('node:fs')).readFileSync('/proc/self/environ', 'utf8')`],
+    ['/proc/self/environ by node:fs/promises', `await (await import('node:fs/promises')).readFile('/proc/self/environ')`],
+    ['/proc/self/environ by an import of the file', `await import('file:///proc/self/environ')`],
+    ['a module in a data URL', `await import('data:text/javascript,import%20"node:fs"')`],
+    ['module loaders by node:module', `(await import('node:module')).createRequire('/')('fs')`],
+    ['child processes', `(await import('node:child_process')).execSync('id')`],
+    ['sockets by node:net', `(await import('node:net')).connect(80)`],
+    ['sockets by node:http', `(await import('node:http')).get('http://127.0.0.1/')`],
+    ['sockets by node:dns', `await (await import('node:dns/promises')).lookup('localhost')`],
+    ['sockets by fetch', `await fetch('http://127.0.0.1/')`],
+    ['sockets by WebSocket', `new WebSocket('ws://127.0.0.1/')`],
+    ['other threads by node:worker_threads', `(await import('node:worker_threads')).parentPort`],
+    ['other threads by BroadcastChannel', `new BroadcastChannel('a')`],
+    ['shared memory', `new SharedArrayBuffer(8)`],
+    ['code of V8 by node:vm', `(await import('node:vm')).runInThisContext('1')`],
+  ])(
+    'does not reach %s',
+    async (_, expression) => {
+      const { status, text } = await run(`let result; try { result = ${expression} } catch { result = undefined }\nreturn c.text(String(result))`)
+      expect([status, text]).toEqual([200, 'undefined'])
+    },
+    SLOW,
+  )
+
+  test(
+    'does not change the prototypes and globals of the gateway and of other plugins',
+    async () => {
+      const polluted = await run(`
+        Object.prototype.polluted = 'yes'
+        JSON.parse('{"__proto__": {"parsed": "yes"}}').constructor.prototype.merged = 'yes'
+        Array.prototype.map = () => ['broken']
+        globalThis.shared = 'yes'
+        return c.text({}.polluted + {}.merged)`)
+      expect([polluted.status, polluted.text]).toEqual([200, 'yesyes'])
+      expect(['polluted' in {}, 'merged' in {}, 'shared' in globalThis, [1].map(String)]).toEqual([false, false, false, ['1']])
+      const other = await run(`return c.text([typeof {}.polluted, typeof globalThis.shared, ...[1].map(String)].join())`)
+      expect(other.text).toBe('undefined,undefined,1')
+    },
+    SLOW,
+  )
+
+  test(
+    'that replaces functions of its own thread fails alone',
+    async () => {
+      await run(`Map.prototype.get = () => { throw new Error('mine') }; Promise.prototype.then = undefined; return c.text('x')`, { limits: { timeout: '1s' } })
+      expect((await run(`return c.text('still served')`)).text).toBe('still served')
+    },
+    SLOW,
+  )
+
+  test.each([
+    [
+      'buffers',
+      `const all = []; for (;;) { all.push(new Uint8Array(16 * 1024 * 1024).fill(1)); await 0; await new Promise((resolve) => setTimeout(resolve, 1)) }`,
+    ],
+    ['promises', `const all = []; for (;;) all.push(new Promise((resolve) => setTimeout(resolve, 1e9)))`],
+    ['strings', `let all = ['x'.repeat(1000)]; for (;;) all = all.concat(all.map((text, at) => text + at))`],
+  ])(
+    'that allocates %s without end is ended, and its request gets an error',
+    async (_, body) => {
+      const { status, text } = await run(body)
+      expect([status, text]).toEqual([500, 'plugin failed'])
+      expect(lines.join('\n')).toMatch(new RegExp(`"ns/policy/p${plugins}".*exceeded its memory limit of 64 MiB`))
+    },
+    SLOW,
+  )
+
+  test(
+    'that creates an array of 4 GiB gets an error',
+    async () => {
+      const { text } = await run(`try { return c.text(String(new Array(2 ** 32).length)) } catch (error) { return c.text(error.name) }`)
+      expect(text).toBe('RangeError')
+    },
+    SLOW,
+  )
+
+  test.each([
+    ['a line break in a response header', `return new Response('', { headers: { 'x-a': 'b\\r\\nx-injected: 1' } })`],
+    ['a line break in a request header', `c.req.raw.headers.set('x-a', 'b\\nx-injected: 1'); await next()`],
+    ['a header name with a space', `await next(); c.header('x injected', '1')`],
+  ])(
+    'that sets %s gets an error',
+    async (_, body) => {
+      const { status, headers } = await run(body)
+      expect([status, headers.has('x-injected')]).toEqual([500, false])
+    },
+    SLOW,
+  )
+})
