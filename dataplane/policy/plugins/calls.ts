@@ -28,7 +28,7 @@ export class PluginCalls {
     this.#app.all('*', (c) => this.#next(c))
     this.#app.onError((error) => {
       // HTTPException of Hono; a bundled plugin has a class of its own.
-      if ('getResponse' in error && typeof error.getResponse === 'function') return error.getResponse() as Response
+      if ('getResponse' in error && typeof error.getResponse === 'function') return error.getResponse()
       throw error
     })
   }
