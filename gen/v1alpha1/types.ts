@@ -790,7 +790,7 @@ export interface LocalRateLimit {
    */
   burst?: number
   /**
-   * One budget for each value of this expression, as a string; for example `jwt.sub`. Requests for which it fails or is null share one budget. At most 10,000 keys of an entry are counted at once; beyond it the key that was unused for the longest time gets a new budget.
+   * One budget for each value of this expression, as a string; for example `jwt.sub`. With `mcp.tool` in it, calls of MCP tools are counted and nothing else. Requests for which it fails or is null share one budget. At most 10,000 keys of an entry are counted at once; beyond it the key that was unused for the longest time gets a new budget.
    */
   key?: CELExpression
 }
@@ -843,7 +843,7 @@ export interface RateLimitDescriptorEntry {
    */
   name: TinyString
   /**
-   * Value, as a string; for example `source.address` for one counter per client address.
+   * Value, as a string; for example `source.address` for one counter per client address. With `mcp.tool` in it, calls of MCP tools are counted and nothing else.
    */
   expression: CELExpression
 }

@@ -28,7 +28,7 @@ export const rateLimitDefinitions: Definitions = {
       burst: integer('Allowance above the rate: the budget holds requests (or tokens) plus burst.', 0, 4294967295),
       key: ref(
         'CELExpression',
-        'One budget for each value of this expression, as a string; for example `jwt.sub`. Requests for which it fails or is null share one budget. At most 10,000 keys of an entry are counted at once; beyond it the key that was unused for the longest time gets a new budget.',
+        'One budget for each value of this expression, as a string; for example `jwt.sub`. With `mcp.tool` in it, calls of MCP tools are counted and nothing else. Requests for which it fails or is null share one budget. At most 10,000 keys of an entry are counted at once; beyond it the key that was unused for the longest time gets a new budget.',
       ),
     },
     ['unit'],
@@ -69,7 +69,10 @@ export const rateLimitDefinitions: Definitions = {
     'A key with a computed value.',
     {
       name: ref('TinyString', 'Key.'),
-      expression: ref('CELExpression', 'Value, as a string; for example `source.address` for one counter per client address.'),
+      expression: ref(
+        'CELExpression',
+        'Value, as a string; for example `source.address` for one counter per client address. With `mcp.tool` in it, calls of MCP tools are counted and nothing else.',
+      ),
     },
     ['name', 'expression'],
   ),
