@@ -93,6 +93,25 @@ describe('a client with a session and a server without (mcp.md §13.4)', () => {
     expect(server.received.at(-1)?.body?.params?.['_meta']).toMatchObject({ [`${PREFIX}logLevel`]: 'warning' })
   })
 
+  test('what a session keeps is bounded', async () => {
+    const { url, server } = await withNew()
+    const big = { protocolVersion: '2025-06-18', capabilities: { experimental: { x: 'x'.repeat(5000) } }, clientInfo: { name: 'raw', version: '1' } }
+    const { headers } = await send(url, 'POST', MCP_HEADERS, call('initialize', big))
+    const session = { ...MCP_HEADERS, 'mcp-session-id': String(headers['mcp-session-id']) }
+    for (const request of [call('logging/setLevel', { level: 'x'.repeat(5000) }), call('resources/subscribe', { uri: `memo:${'x'.repeat(5000)}` })])
+      expect(gist(await send(url, 'POST', session, request))).toEqual([200, -32602])
+    await send(url, 'POST', session, call('tools/list'))
+    const meta = server.received.at(-1)?.body?.params?.['_meta'] as Record<string, unknown>
+    expect(meta).toEqual({ [`${PREFIX}protocolVersion`]: MODERN, [`${PREFIX}clientCapabilities`]: {} })
+  })
+
+  test('a call whose arguments name a member of _meta is converted too', async () => {
+    const { url } = await withNew()
+    const { post } = await begin(url)
+    const { json } = await post(call('tools/call', { name: 'echo', arguments: { text: `${PREFIX}protocolVersion` } }))
+    expect(json.result?.['content']).toEqual(text(`new: ${PREFIX}protocolVersion`))
+  })
+
   test('progress has the token of the client', async () => {
     const { url } = await withNew()
     const { post } = await begin(url)

@@ -101,8 +101,10 @@ function toLegacyRequest<T extends RpcMessage>(request: T): T {
 export const toLegacyText = (text: string): string => (text.includes(META_VERSION) ? JSON.stringify(toLegacyRequest(parseJson(text) as RpcMessage)) : text)
 
 /** A message for a target without sessions. Messages of the gateway do not have the members of `_meta` that are required. */
-export function toModernText(text: string, { meta }: Pick<ModernClient, 'meta'>): string {
-  if (text.includes(META_VERSION)) return text
+export const toModernText = (text: string, { meta }: ModernClient): string => (text.includes(META_VERSION) ? text : withMeta(text, meta))
+
+/** A message with members added to `_meta`. */
+export function withMeta(text: string, meta: JsonObject): string {
   const message = parseJson(text) as RpcMessage
   const known = message.params?.['_meta']
   return JSON.stringify({ ...message, params: { ...message.params, _meta: { ...(isObject(known) ? known : {}), ...meta } } })
@@ -119,6 +121,12 @@ export interface SessionClient {
   readonly capabilities: JsonObject
   readonly info: JsonObject | undefined
 }
+
+/** Clients choose the size of what they say. Larger descriptions are not kept with the session. */
+export const MAX_CLIENT_CHARS = 4096
+
+/** Whether a name is that of a level of log messages. */
+export const isLevel = (level: unknown): level is string => levelOf(level) >= 0
 
 /** The members of `_meta` for a client with a session. */
 export const clientMeta = ({ capabilities, info }: SessionClient, logLevel?: string): JsonObject => ({

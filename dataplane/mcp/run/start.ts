@@ -3,7 +3,7 @@ import { BufferBody } from '../../http/body.ts'
 import { offersOf, withoutReverse } from '../message/capabilities.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject } from '../message/json.ts'
-import { clientMeta, isModernAnswer, MODERN_VERSION, modernErrorIn, toInitializeResult, type SessionClient } from '../message/modern.ts'
+import { clientMeta, isModernAnswer, MAX_CLIENT_CHARS, MODERN_VERSION, modernErrorIn, toInitializeResult, type SessionClient } from '../message/modern.ts'
 import { Flow } from '../message/reply.ts'
 import { isServed } from '../message/request.ts'
 import { resultText, toText, type RpcRequest } from '../message/rpc.ts'
@@ -48,7 +48,7 @@ async function discover(run: Run, target: Target, request: RpcRequest): Promise<
     const message = await readAnswer(run, target, answer, DISCOVER_ID, new Flow(), () => undefined)
     if (!isModernAnswer(message) || !isObject(message.result)) return undefined
     revisions.set(target, 'modern-only')
-    session.client = client
+    if (JSON.stringify(client).length <= MAX_CLIENT_CHARS) session.client = client
     Object.assign(stateOf(session, target), { version: MODERN_VERSION, offers: offersOf(message.result) })
     const requested = request.params?.['protocolVersion']
     const version = typeof requested === 'string' && isServed(requested) ? requested : DEFAULT_VERSION

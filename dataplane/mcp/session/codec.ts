@@ -86,14 +86,7 @@ interface StoredLink {
 /** A protocol revision, which becomes a header. */
 const VERSION = /^\d{4}-\d{2}-\d{2}$/
 
-/** Clients choose the size of what they say. Too large descriptions are not stored: they are known to this process only. */
-const MAX_CLIENT_CHARS = 4096
-
-function storable(client: SessionClient | undefined): object | undefined {
-  if (client === undefined) return undefined
-  const stored = { c: client.capabilities, i: client.info }
-  return JSON.stringify(stored).length > MAX_CLIENT_CHARS ? undefined : stored
-}
+const storable = (client: SessionClient | undefined): object | undefined => client && { c: client.capabilities, i: client.info }
 
 function readClient(stored: unknown): SessionClient | undefined {
   if (!isObject(stored) || !isObject(stored['c'])) return undefined

@@ -3,8 +3,8 @@ import { readHeldBody } from '../../exchange/held.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { isObject } from '../message/json.ts'
-import { clientMeta, modernErrorIn, toLegacyMessage, toModernText, type SessionClient } from '../message/modern.ts'
-import { errorText, idKey, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcMessage } from '../message/rpc.ts'
+import { clientMeta, isLevel, modernErrorIn, toLegacyMessage, withMeta, type SessionClient } from '../message/modern.ts'
+import { errorText, idKey, INVALID_PARAMS, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcMessage } from '../message/rpc.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import type { EventSink, EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
@@ -23,7 +23,7 @@ export const LISTEN_ID = 'proxy_listen'
 export function upgradedLink(target: Target, state: LinkState, client: SessionClient): Link {
   const plain = streamableLink(target, state)
   const send = (context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> =>
-    plain.post(context, toModernText(text, { meta: clientMeta(client, state.logLevel) }), label)
+    plain.post(context, withMeta(text, clientMeta(client, state.logLevel)), label)
   return {
     async post(context, text, label) {
       const { method, id } = label
@@ -79,18 +79,23 @@ function answerItself(state: LinkState, method: string, text: string): string | 
   if (method.startsWith('tasks/')) return errorText(parseUpstreamMessage(text)?.id, METHOD_NOT_FOUND, `Method not found: ${method}`)
   if (request?.id === undefined) return undefined
   const { level, uri } = request.params ?? {}
-  if (method === 'logging/setLevel' && typeof level === 'string') state.logLevel = level
+  if (method === 'logging/setLevel') {
+    if (!isLevel(level)) return errorText(request.id, INVALID_PARAMS, 'params.level is not a level of log messages')
+    state.logLevel = level
+  }
   if (method.startsWith('resources/') && typeof uri === 'string') {
     const uris = (state.subscriptions ??= new Set())
     if (method === 'resources/unsubscribe') uris.delete(uri)
-    else if (uris.size < MAX_SUBSCRIPTIONS) uris.add(uri)
-    else return errorText(request.id, -32603, `a session has at most ${MAX_SUBSCRIPTIONS} subscriptions`)
+    else if (uris.size < MAX_SUBSCRIPTIONS && uri.length <= MAX_URI_CHARS) uris.add(uri)
+    else
+      return errorText(request.id, INVALID_PARAMS, `a session has at most ${MAX_SUBSCRIPTIONS} subscriptions, with URIs of at most ${MAX_URI_CHARS} characters`)
     state.onSubscribe?.()
   }
   return resultText(request.id, {})
 }
 
 const MAX_SUBSCRIPTIONS = 1000
+const MAX_URI_CHARS = 4096
 
 const jsonOf = (text: string): LinkAnswer => ({ kind: 'json', body: new BufferBody(text) })
 
