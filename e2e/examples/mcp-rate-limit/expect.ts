@@ -12,7 +12,7 @@ export default expectations({
       expect((await client.listTools()).tools).toHaveLength(2)
       const called = client.callTool({ name: 'search' })
       if (isAdmitted) await called
-      else await expect(called).rejects.toThrow('429')
+      else await expect(called).rejects.toMatchObject({ code: 429, message: expect.stringContaining('rate limit exceeded') })
       await client.close()
     }
   },
