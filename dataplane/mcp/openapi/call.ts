@@ -22,7 +22,7 @@ export async function callTool(context: CallContext, target: Target, tool: ApiTo
   const problem = await runWhileConnected(tool.input.check(given, 'arguments'), exchange)
   if (problem !== undefined) return errorResult(`Invalid arguments: ${problem}`)
   try {
-    const request = buildRequest(tool.operation, target.path, given as JsonObject, exchange.request.headers)
+    const request = await runWhileConnected(buildRequest(tool.operation, target.path, given as JsonObject, exchange.request.headers), exchange)
     const { response } = await callTarget(context, target, {
       ...request,
       message: { method: 'tools/call', name: tool.operation.name },

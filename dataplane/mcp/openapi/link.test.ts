@@ -4,6 +4,7 @@ import { Client as ModernClient, StreamableHTTPClientTransport } from '@modelcon
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { BackendFull, MCPBackend, OpenApiTool, ResolvedMcpOpenApi } from '#gen/config/types.ts'
 import { staticTarget, type GatewayConfig, type McpGateway } from '../testing/gateway.ts'
+import { modernCall, modernHeaders } from '../testing/modern.ts'
 import { begin, call, initialize, MCP_HEADERS, send, sendModern, TestBed, until } from '../testing/test-bed.ts'
 
 let bed: TestBed
@@ -340,6 +341,24 @@ describe('clients of revision 2026-07-28', () => {
     expect((await client.listTools()).tools[0]?.name).toBe(name)
     expect(await client.callTool({ name, arguments: { id: '1' } })).toMatchObject({ structuredContent: { name: 'Rex' } })
     expect(await client.callTool({ name, arguments: {} })).toMatchObject({ isError: true })
+  })
+
+  test('receive changes of tools on their subscription', async () => {
+    const { port } = await petApi()
+    const gateway = await gatewayFor([target(port, api([tool('get')]))])
+    const controller = new AbortController()
+    const body = JSON.stringify(modernCall('subscriptions/listen', { notifications: { toolsListChanged: true } }))
+    const response = await fetch(gateway.url, { method: 'POST', headers: modernHeaders('subscriptions/listen'), body, signal: controller.signal })
+    let received = ''
+    const reading = (async () => {
+      for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) received += Buffer.from(chunk).toString()
+    })().catch(() => undefined)
+    await until('the acknowledgement', () => received.includes('notifications/subscriptions/acknowledged'))
+    gateway.configure({ mcp: { targets: [target(port, api([tool('find')]))] } })
+    await until('the change', () => received.includes('notifications/tools/list_changed'))
+    controller.abort()
+    await reading
+    expect(received).toContain('notifications/tools/list_changed')
   })
 })
 

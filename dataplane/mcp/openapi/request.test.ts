@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { OpenApiParameter, OpenApiTool } from '#gen/config/types.ts'
 import { HeaderList } from '../../http/headers.ts'
+import { runSync } from '../../runtime/cooperative.ts'
 import { ArgumentError, buildRequest } from './request.ts'
 
 type More = Partial<OpenApiParameter>
@@ -17,7 +18,8 @@ const tool = (path: string, parameters: OpenApiParameter[], more: Partial<OpenAp
   parameters,
   ...more,
 })
-const build = (operation: OpenApiTool, args: object, received = new HeaderList()) => buildRequest(operation, '/base', args as Record<string, unknown>, received)
+const build = (operation: OpenApiTool, args: object, received = new HeaderList()) =>
+  runSync(buildRequest(operation, '/base', args as Record<string, unknown>, received))
 const pathFor = (value: unknown, more: More = {}) => build(tool('/x/{v}/y', [parameter('path', more)]), { v: value }).path
 const queryFor = (value: unknown, more: More = {}) => build(tool('/x', [parameter('query', more)]), { v: value }).path
 const headerFor = (value: unknown, more: More = {}) => build(tool('/x', [parameter('header', more)]), { v: value }).headers.get('v')
@@ -159,6 +161,17 @@ describe('bodies and headers', () => {
     const { body, headers } = post({ argument: 'body', mediaType: 'application/x-www-form-urlencoded', kind: 'form', encoding }, value)
     expect(body?.toString()).toBe('name=a%26b%3Dc&meta%5Bk%5D=v%20w&ids=1,2&more=1&more=2&nested=%7B%22x%22%3A1%7D')
     expect(headers.get('content-type')).toBe('application/x-www-form-urlencoded')
+  })
+
+  test('large JSON is written in steps', () => {
+    const body = { argument: 'body', mediaType: 'application/json', kind: 'json' } as const
+    const value = Array.from({ length: 50_000 }, (_, index) => ({ index }))
+    const work = buildRequest(tool('/x', [], { method: 'POST', body }), '', { body: value }, new HeaderList())
+    let steps = 0
+    let step = work.next()
+    for (; step.done !== true; step = work.next()) steps++
+    expect(steps).toBeGreaterThan(5)
+    expect(step.value.body?.toString()).toBe(JSON.stringify(value))
   })
 
   test('text is sent as it is', () => {

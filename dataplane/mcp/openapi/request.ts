@@ -1,5 +1,7 @@
+import { printJsonInSteps } from '#api/json/index.ts'
 import type { OpenApiBody, OpenApiTool } from '#gen/config/types.ts'
 import type { HeaderList } from '../../http/headers.ts'
+import type { Cooperative } from '../../runtime/cooperative.ts'
 import { headersFor } from '../message/headers.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { headerValue, pathValue, queryFields, textOf } from './serialize.ts'
@@ -21,10 +23,10 @@ export interface ApiRequest {
 }
 
 /**
- * Builds the request of a tool. `args` are valid by its schema. `received` are the headers of the client, which the API receives as an MCP
+ * Builds the request of a tool, in steps. `args` are valid by its schema. `received` are the headers of the client, which the API receives as an MCP
  * server would (mcp.md §3.4). Throws an ArgumentError.
  */
-export function buildRequest(operation: OpenApiTool, basePath: string, args: JsonObject, received: HeaderList): ApiRequest {
+export function* buildRequest(operation: OpenApiTool, basePath: string, args: JsonObject, received: HeaderList): Cooperative<ApiRequest> {
   const query: string[] = []
   const headers = baseHeaders(received)
   let path = operation.path
@@ -41,7 +43,7 @@ export function buildRequest(operation: OpenApiTool, basePath: string, args: Jso
   const target = query.length === 0 ? path : `${path}?${query.join('&')}`
   if (target.length > MAX_TARGET) throw new ArgumentError(`the arguments make a URL of ${target.length} characters, at most ${MAX_TARGET} are allowed`)
   const { body } = operation
-  const content = body !== undefined && Object.hasOwn(args, body.argument) ? writeBody(body, args[body.argument]) : undefined
+  const content = body !== undefined && Object.hasOwn(args, body.argument) ? yield* writeBody(body, args[body.argument]) : undefined
   if (content !== undefined && body !== undefined) headers.set('content-type', body.mediaType)
   return { method: operation.method, path: target, headers, body: content }
 }
@@ -80,14 +82,15 @@ function checkedHeader(argument: string, value: string): string {
   return value
 }
 
-function writeBody({ kind, encoding = [] }: OpenApiBody, value: unknown): Buffer {
-  if (kind === 'json') return Buffer.from(JSON.stringify(value))
+function* writeBody({ kind, encoding = [] }: OpenApiBody, value: unknown): Cooperative<Buffer> {
+  if (kind === 'json') return Buffer.from((yield* printJsonInSteps(value)).join(''))
   if (kind === 'text' || !isObject(value)) return Buffer.from(textOf(value))
-  const fields = Object.entries(value).flatMap(([name, child]) => {
-    const own = encoding.find((one) => one.name === name)
-    if (own !== undefined) return queryFields(own, child)
-    // Without an encoding, fields of an object are JSON, as in the other forms of bodies.
-    return queryFields({ name, style: 'form', explode: true, isJson: isObject(child) }, child)
-  })
+  const fields: string[] = []
+  for (const [name, child] of Object.entries(value)) {
+    // Without an encoding, objects in a form are JSON.
+    const how = encoding.find((one) => one.name === name) ?? { name, style: 'form', explode: true, isJson: isObject(child) }
+    for (const field of queryFields(how, child)) fields.push(field)
+    yield
+  }
   return Buffer.from(fields.join('&'))
 }
