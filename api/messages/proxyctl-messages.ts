@@ -57,6 +57,11 @@ export const proxyctlMessages = {
     cause: 'The port that --port names is in use, or this user may not open it.',
     fix: 'Name another port, or leave out --port: any free one is used.',
   },
+  PX6012: {
+    title: 'API key exists already',
+    cause: 'The Secret has an entry of this name. `proxyctl keys create` replaces no key, because its clients would be rejected.',
+    fix: 'Use another name, or remove the old key with `proxyctl keys revoke`.',
+  },
 } as const satisfies MessageTable
 
 export type ProxyctlCode = keyof typeof proxyctlMessages

@@ -17,6 +17,10 @@ export interface Options {
   readonly from?: string | undefined
   readonly port?: string | undefined
   readonly 'no-open'?: boolean | undefined
+  readonly secret?: string | undefined
+  readonly metadata?: string[] | undefined
+  readonly expires?: string | undefined
+  readonly write?: boolean | undefined
   readonly expand?: boolean | undefined
 }
 
