@@ -8,11 +8,30 @@ export interface PluginLog {
   debug(...parts: unknown[]): void
 }
 
+/** Labels of a sample. */
+export interface PluginSample {
+  /** Value of the label `detail`, at most 64 characters; default: empty. Use few values: a plugin has at most 200 series, further ones are counted as `other`. */
+  readonly detail?: string
+}
+
+/**
+ * Writes metrics of the gateway with the name of the plugin. Names are lower-case letters, digits and `_`, at most 63 characters.
+ *
+ * @throws TypeError for other names, and for values that are not finite numbers
+ */
+export interface PluginMetrics {
+  /** Adds `by` (default 1, not negative) to `proxy_plugin_events_total{plugin, event, detail}`. */
+  count(event: string, options?: PluginSample & { readonly by?: number }): void
+  /** Adds a value to the histogram `proxy_plugin_values{plugin, value, detail}`, with buckets from 0.001 to 10,000. */
+  observe(value: string, amount: number, options?: PluginSample): void
+}
+
 /** Arguments of `setup`. */
 export interface PluginTools<Config> {
   /** `config` of the policy; valid according to `configSchema`. */
   readonly config: Config
   readonly log: PluginLog
+  readonly metrics: PluginMetrics
 }
 
 /** What a plugin does with requests. */

@@ -1,7 +1,9 @@
 import type { Policy as ConfigPolicy, Plugin } from '#gen/config/types.ts'
 import { parseTimeout } from '#api/duration.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { OVERFLOW_LABEL } from '../../telemetry/metrics/registry.ts'
 import type { PolicyState } from '../state.ts'
+import type { MetricSample } from './messages.ts'
 import { pluginMetrics } from './metrics.ts'
 import { PluginError, PluginThread } from './thread.ts'
 
@@ -15,6 +17,8 @@ const IDLE_MS = 300_000
 const REMOVED_IDLE_MS = 1000
 const MAX_DELAY_MS = 10_000
 const MAX_LINES_PER_SECOND = 20
+/** Series that one plugin may have. */
+const MAX_SERIES = 200
 
 /** One version of source, config and limits. Starts its thread with the first request, and again when it has ended. */
 class Version {
@@ -81,6 +85,7 @@ class Version {
       timeoutMs: parseTimeout(limits?.timeout) ?? DEFAULT_TIMEOUT_MS,
       memoryMb: Number.parseInt(limits?.memory ?? '', 10) || DEFAULT_MEMORY_MB,
       onLog: (level, message) => this.#slot.log(level, message),
+      onMetrics: (samples) => this.#slot.record(samples),
       onEnd: (reason) => this.#onEnd(thread, reason),
     })
     pluginMetrics(this.#slot.registry).threads.series(this.#slot.name).value++
@@ -110,6 +115,8 @@ export class PluginSlot {
   #fingerprint = ''
   #current: Version | undefined
   #lastGood: Version | undefined
+  /** Series of the metrics that the plugin wrote. */
+  readonly #series = new Set<string>()
   #lines = 0
   #linesSinceMs = 0
 
@@ -181,6 +188,19 @@ export class PluginSlot {
     const log: Logger | undefined = this.#state.log
     if (level === 'error' || level === 'warn') log?.[level]('message of a plugin', { code: 'PX4018', plugin: this.name, message })
     else log?.[level]('message of a plugin', { plugin: this.name, message })
+  }
+
+  /** Adds samples of the plugin to its metrics. Series beyond the limit become one, `other`. */
+  record(samples: readonly MetricSample[]): void {
+    const { events, values } = pluginMetrics(this.#state.registry)
+    for (const { kind, name, detail, amount } of samples) {
+      const key = `${kind} ${name} ${detail}`
+      const isKnown = this.#series.has(key) || this.#series.size < MAX_SERIES
+      if (isKnown) this.#series.add(key)
+      const labels = isKnown ? [this.name, name, detail] : [this.name, OVERFLOW_LABEL, OVERFLOW_LABEL]
+      if (kind === 'count') events.series(...labels).value += amount
+      else values.series(...labels).observe(amount)
+    }
   }
 
   onEnd(reason: string, wasLoaded: boolean): void {

@@ -45,6 +45,14 @@ export interface ResponseChange extends FieldChanges {
   readonly body?: Uint8Array
 }
 
+/** A sample of a metric of the plugin. `kind` count: `amount` is added to a counter; value: `amount` is observed. */
+export interface MetricSample {
+  readonly kind: 'count' | 'value'
+  readonly name: string
+  readonly detail: string
+  readonly amount: number
+}
+
 /** Messages from the worker thread. */
 export type FromPlugin =
   | { readonly type: 'ready' }
@@ -57,4 +65,5 @@ export type FromPlugin =
   | { readonly type: 'answer'; readonly id: number; readonly status: number; readonly headers: Fields; readonly body: Uint8Array }
   | { readonly type: 'failed'; readonly id: number; readonly message: string }
   | { readonly type: 'log'; readonly level: 'error' | 'warn' | 'info' | 'debug'; readonly message: string }
+  | { readonly type: 'metrics'; readonly samples: readonly MetricSample[] }
   | { readonly type: 'pong' }

@@ -4,13 +4,33 @@ import type { MiddlewareHandler } from 'hono'
 import type { Plugin, PluginLog } from '#api/plugin/index.ts'
 import { PluginCalls } from './calls.ts'
 import type { FromPlugin, PluginData, ToPlugin } from './messages.ts'
+import { MetricCollector } from './plugin-metrics.ts'
 import { describeError, importPlugin } from './sandbox.ts'
 
 const { code, file, config } = workerData as PluginData
 const port = parentPort
 if (port === null) throw new Error('plugin-worker.ts runs in a worker thread only')
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
-const send = (message: FromPlugin): void => port.postMessage(message)
+const post = (message: FromPlugin): void => port.postMessage(message)
+
+/** Time after which metrics are sent that no other message follows. */
+const METRICS_MS = 100
+const { setTimeout, clearTimeout } = globalThis
+let timer: NodeJS.Timeout | undefined
+const metrics = new MetricCollector(() => {
+  timer ??= setTimeout(sendMetrics, METRICS_MS)
+})
+function sendMetrics(): void {
+  clearTimeout(timer)
+  timer = undefined
+  const samples = metrics.take()
+  if (samples.length > 0) post({ type: 'metrics', samples })
+}
+/** Sends a message after the metrics that were written before it. */
+function send(message: FromPlugin): void {
+  if (timer !== undefined) sendMetrics()
+  post(message)
+}
 
 type Level = Extract<FromPlugin, { type: 'log' }>['level']
 const MAX_LOG_LENGTH = 2000
@@ -39,7 +59,7 @@ async function load(): Promise<MiddlewareHandler> {
     const validate = new Ajv({ strict: false, useDefaults: true }).compile(configSchema)
     if (!validate(config)) throw new Error(ajvErrors(validate.errors))
   }
-  const hooks = await setup({ config, log })
+  const hooks = await setup({ config, log, metrics })
   if (typeof hooks?.request !== 'function') throw new Error('setup does not return { request }')
   return hooks.request
 }

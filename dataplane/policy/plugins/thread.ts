@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { FromPlugin, PluginData, ToPlugin } from './messages.ts'
+import type { FromPlugin, MetricSample, PluginData, ToPlugin } from './messages.ts'
 
 /** A plugin that failed: by an error of its own, by a timeout, or because its thread ended. The message is for logs. */
 export class PluginError extends Error {
@@ -28,6 +28,7 @@ export interface ThreadOptions {
   readonly timeoutMs: number
   readonly memoryMb: number
   readonly onLog: (level: Extract<FromPlugin, { type: 'log' }>['level'], message: string) => void
+  readonly onMetrics: (samples: readonly MetricSample[]) => void
   /** Called once, when the thread cannot be used any more. */
   readonly onEnd: (reason: string) => void
 }
@@ -146,6 +147,8 @@ export class PluginThread {
     switch (message.type) {
       case 'log':
         return this.#options.onLog(message.level, message.message)
+      case 'metrics':
+        return this.#options.onMetrics(message.samples)
       case 'pong':
         clearTimeout(this.#ping)
         this.#ping = undefined
