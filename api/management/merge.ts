@@ -1,4 +1,5 @@
 import type { ConfigVersions } from './config.ts'
+import type { LlmRow, LlmUsage } from './llm.ts'
 import type { BackendNode, EndpointNode, Overview, Problem } from './overview.ts'
 import type { RequestBatch } from './requests.ts'
 import type { Series, SeriesPoint, Stats, StatsRow } from './stats.ts'
@@ -154,3 +155,32 @@ export function mergeVersions(all: readonly Named<ConfigVersions>[]): ConfigVers
     rejections: all.flatMap(({ name, value }) => value.rejections.map((rejection) => ({ ...rejection, pod: name }))).sort((a, b) => b.timeMs - a.timeMs),
   }
 }
+
+/** The sum of the LLM numbers of several threads or processes. */
+export function mergeLlmUsage(all: readonly LlmUsage[], timeMs: number): LlmUsage {
+  const rows = new Map<string, LlmRow>()
+  for (const row of all.flatMap((usage) => usage.rows)) {
+    const id = JSON.stringify([row.model, row.provider, row.key, row.route])
+    const known = rows.get(id)
+    rows.set(id, known === undefined ? row : addLlmRows(known, row))
+  }
+  return { timeMs, sinceMs: Math.min(timeMs, ...all.map(({ sinceMs }) => sinceMs)), rows: [...rows.values()] }
+}
+
+const addLlmRows = (a: LlmRow, b: LlmRow): LlmRow => ({
+  ...a,
+  requests: a.requests + b.requests,
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  cachedTokens: a.cachedTokens + b.cachedTokens,
+  cost: a.cost + b.cost,
+  streams: a.streams + b.streams,
+  firstTokenSeconds: a.firstTokenSeconds + b.firstTokenSeconds,
+  generationSeconds: a.generationSeconds + b.generationSeconds,
+  generatedTokens: a.generatedTokens + b.generatedTokens,
+  rateLimited: a.rateLimited + b.rateLimited,
+  clientErrors: a.clientErrors + b.clientErrors,
+  serverErrors: a.serverErrors + b.serverErrors,
+  timeouts: a.timeouts + b.timeouts,
+  aborted: a.aborted + b.aborted,
+})

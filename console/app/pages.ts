@@ -35,6 +35,13 @@ export const pages: readonly Page[] = [
     load: async () => (await import('../pages/requests/page.tsx')).RequestsPage,
   },
   {
+    name: 'llm',
+    title: 'LLM',
+    key: 'l',
+    icon: 'M4 5h12v8h-6l-3 3v-3H4zm3 4h6',
+    load: async () => (await import('../pages/llm/page.tsx')).LlmPage,
+  },
+  {
     name: 'mcp',
     title: 'MCP',
     key: 'm',

@@ -48,6 +48,27 @@ const messages: ConfigMessage[] = [
   },
 ]
 
+const llmRow = {
+  model: 'm',
+  provider: 'openai',
+  key: 'team-a',
+  route: 'ns/web',
+  requests: 2,
+  inputTokens: 10,
+  outputTokens: 5,
+  cachedTokens: 1,
+  cost: 0.5,
+  streams: 1,
+  firstTokenSeconds: 0.25,
+  generationSeconds: 1,
+  generatedTokens: 5,
+  rateLimited: 1,
+  clientErrors: 0,
+  serverErrors: 0,
+  timeouts: 0,
+  aborted: 0,
+}
+
 let app: ConsoleApp
 let versions: VersionHistory
 const evicted = { address: '10.0.0.1:8080', health: 0.25, evictedForMs: 1500, latencyMs: 3, pending: 2, draining: false, zone: null }
@@ -57,7 +78,12 @@ beforeAll(() => {
   versions = new VersionHistory(store)
   store.apply('file', { upserts: messages, removals: [] })
   const logging = createLogging({ writer: { dropped: 0, write: () => true, flush: () => Promise.resolve(), flushSync: () => undefined } })
-  const results = { endpoints: [{ backend: 'ns/web:80', endpoints: [evicted] }], sample: [], tail: { records: [], seen: 3, skipped: 1 } }
+  const results = {
+    endpoints: [{ backend: 'ns/web:80', endpoints: [evicted] }],
+    sample: [],
+    llm: { timeMs: 9, sinceMs: 4, rows: [llmRow] },
+    tail: { records: [], seen: 3, skipped: 1 },
+  }
   app = createConsoleApp({
     name: 'pod-1',
     version: '9.9',
@@ -111,6 +137,13 @@ describe('the OpenAPI document', () => {
 })
 
 describe('the management API', () => {
+  test('adds up the LLM numbers of all threads', async () => {
+    expect(await get('/api/v1/llm')).toMatchObject({
+      sinceMs: 4,
+      rows: [{ model: 'm', key: 'team-a', requests: 4, inputTokens: 20, outputTokens: 10, cachedTokens: 2, cost: 1, firstTokenSeconds: 0.5, rateLimited: 2 }],
+    })
+  })
+
   test('shows the graph with the endpoints of all threads', async () => {
     expect(await get('/api/v1/overview')).toMatchObject({
       replicas: [{ name: 'pod-1', configVersion: 1, version: '9.9', startedAtMs: 5, workers: 2 }],

@@ -1,4 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import { llmUsage } from '#api/management/llm.ts'
+import { mergeLlmUsage } from '#api/management/merge.ts'
 import { series, stats } from '#api/management/stats.ts'
 
 import type { ConsoleApp, ConsoleContext } from './context.ts'
@@ -29,8 +31,17 @@ const readSeries = createRoute({
   responses: { 200: json(series, 'A node without a history has points without requests.') },
 })
 
-export function registerStats(app: ConsoleApp, { live }: ConsoleContext): void {
+const readLlm = createRoute({
+  method: 'get',
+  path: '/api/v1/llm',
+  summary: 'LLM requests, tokens, cost and errors by model, API key and route in the last 15 minutes',
+  description: 'Recorded from the first call until 15 minutes after the last one.',
+  responses: { 200: json(llmUsage, 'Sums over all threads. Rows without requests are left out.') },
+})
+
+export function registerStats(app: ConsoleApp, { live, threads }: ConsoleContext): void {
   app.openapi(readStats, async (c) => c.json(await live.stats(), 200))
   app.openapi(streamStats, (c) => streamValues(c, 'stats', INTERVAL_MS, () => live.stats()))
+  app.openapi(readLlm, async (c) => c.json(mergeLlmUsage(await threads('llm', undefined), Date.now()), 200))
   app.openapi(readSeries, (c) => c.json(live.series(c.req.valid('query').key), 200))
 }

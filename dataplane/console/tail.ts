@@ -12,6 +12,7 @@ import { errorTextOf, logFields } from '../telemetry/access-log/fields.ts'
 import { protocolOf, reasonOf, statusOf } from '../telemetry/outcome.ts'
 import { isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import { observe, unobserve } from './observers.ts'
 import type { TailCall } from './thread.ts'
 
 /** Tails open at the same time. */
@@ -42,6 +43,7 @@ export class TailRecorder {
   readonly #tails = new Map<string, Tail>()
   readonly #prefix = randomUUID().slice(0, 8)
   #count = 0
+  readonly #observer = (exchange: Exchange): void => this.record(exchange)
   #timer: NodeJS.Timeout | undefined
 
   constructor(telemetry: Pick<Telemetry, 'observe'>, nowMs: () => number = () => performance.now(), random: () => number = Math.random) {
@@ -59,7 +61,7 @@ export class TailRecorder {
       const program = filter === undefined || filter === '' ? undefined : compileExpression(filter, 'log')
       tail = { filter: program, limit, records: [], seen: 0, checked: 0, matched: 0, readAtMs: 0 }
       this.#tails.set(id, tail)
-      this.#telemetry.observe = (exchange) => this.record(exchange)
+      observe(this.#telemetry, this.#observer)
       this.#timer ??= setInterval(() => this.removeIdle(), IDLE_MS).unref()
     }
     const batch = { records: tail.records.toSorted((a, b) => a.timeMs - b.timeMs), seen: tail.seen, skipped: skippedOf(tail) }
@@ -71,7 +73,7 @@ export class TailRecorder {
   removeIdle(): void {
     for (const [id, { readAtMs }] of this.#tails) if (this.#nowMs() - readAtMs > IDLE_MS) this.#tails.delete(id)
     if (this.#tails.size > 0) return
-    this.#telemetry.observe = undefined
+    unobserve(this.#telemetry, this.#observer)
     clearInterval(this.#timer)
     this.#timer = undefined
   }

@@ -1,3 +1,4 @@
+import type { LlmUsage } from '#api/management/llm.ts'
 import type { EndpointNode } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -28,6 +29,7 @@ export interface TailCall {
 export interface ThreadMethods {
   sample: { readonly body: readonly string[]; readonly result: FamilyDump[] }
   endpoints: { readonly body: undefined; readonly result: ThreadEndpoints[] }
+  llm: { readonly body: undefined; readonly result: LlmUsage }
   tail: { readonly body: TailCall; readonly result: RequestBatch }
 }
 
@@ -47,6 +49,7 @@ const methods: { readonly [M in ThreadMethod]: (parts: ThreadParts, body: Thread
   sample: ({ telemetry }, families) => Promise.resolve(telemetry.metrics.registry.dump(false, families)),
   // Loaded on demand: most processes never have a console open.
   endpoints: async ({ gateway }) => (await import('./endpoints.ts')).listEndpoints(gateway.destinations),
+  llm: async ({ telemetry }) => (await import('./llm-usage.ts')).readLlmUsage(telemetry),
   tail: async ({ telemetry }, call) => (await import('./tail.ts')).readTail(telemetry, call),
 }
 

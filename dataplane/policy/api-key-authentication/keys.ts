@@ -1,3 +1,4 @@
+import { apiKeyNames } from '../../exchange/key-names.ts'
 import { parseStored } from '#api/cel/index.ts'
 import { hash } from 'node:crypto'
 import { readApiKeyEntry } from '#api/credentials/api-key.ts'
@@ -25,9 +26,11 @@ export function digestKey(key: string): string {
 export function readKeys(secrets: readonly Secret[]): KeyTable {
   const table = new Map<string, KnownKey>()
   for (const { data = {} } of secrets)
-    for (const value of Object.values(data)) {
+    for (const [name, value] of Object.entries(data)) {
       const entry = readEntry(value)
-      if (entry !== undefined) table.set(entry.digest, entry)
+      if (entry === undefined) continue
+      table.set(entry.digest, entry)
+      apiKeyNames.set(entry.metadata, name)
     }
   return table
 }

@@ -2,6 +2,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { startGateway, type Gateway } from '../../harness/program/gateway.ts'
+import { startMockProvider } from '../../harness/llm/provider.ts'
 import { startEcho } from '../../harness/upstream/echo.ts'
 import { updateConsole } from '../../../images/console.ts'
 
@@ -17,12 +18,13 @@ export const pages = [
   ['route', '#/routes/HTTPRoute/default/shop?rule=0', '.policy tbody tr'],
   ['try', '#/routes/try', 'form.try option'],
   ['requests', '#/requests', '.tail tbody tr'],
+  ['llm', '#/llm', 'table.llm tbody tr'],
   ['config', '#/config', 'main .panel .badge, main .panel summary, main .panel tbody tr, main .panel li'],
 ] as const
 
 const yaml = JSON.stringify
 
-const manifests = `
+const manifests = (providerPort: number): string => `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: { name: shop }
@@ -42,6 +44,16 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: { name: other }
 spec: { parentRefs: [{ name: gw }], hostnames: ["*.other.example"], rules: [{ backendRefs: [{ name: app, port: 80 }] }] }
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: llm }
+spec: { parentRefs: [{ name: gw }], hostnames: [llm.example], rules: [{ matches: [{ path: { value: /v1 } }], backendRefs: [{ group: proxy.dev, kind: ProxyBackend, name: llm }] }] }
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyBackend
+metadata: { name: llm }
+spec: { ai: { provider: { openai: {}, host: 127.0.0.1, port: ${providerPort} } } }
 ---
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyPolicy
@@ -64,8 +76,10 @@ export interface Fixture {
 export async function startFixture(): Promise<Fixture> {
   await updateConsole(DIST)
   const echo = await startEcho({ name: 'app' })
-  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => [manifests] }).catch(async (error: unknown) => {
+  const provider = await startMockProvider()
+  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => [manifests(provider.port)] }).catch(async (error: unknown) => {
     await echo.close()
+    await provider.close()
     throw error
   })
   let count = 0
@@ -77,6 +91,7 @@ export async function startFixture(): Promise<Fixture> {
       clearInterval(timer)
       await gateway.stop()
       await echo.close()
+      await provider.close()
     },
   }
 }
@@ -87,15 +102,18 @@ const requests = [
   ['GET', 'shop.example', '/cart/1', { 'x-beta': HOSTILE }],
   ['GET', 'shop.example', '/denied', { 'x-evil': HOSTILE }],
   ['GET', 'shop.example', `/search?q=${encodeURIComponent(HOSTILE)}`, { 'user-agent': HOSTILE }],
+  ['POST', 'llm.example', '/v1/chat/completions', { authorization: 'Bearer top-secret', 'content-type': 'application/json' }],
   ['GET', 'none.example', '/nothing', {}],
 ] as const
+
+const chat = JSON.stringify({ model: HOSTILE, messages: [{ role: 'user', content: 'hello' }] })
 
 function sendOne(port: number, count: number): void {
   const [method, host, path, headers] = requests[count % requests.length] ?? requests[0]
   const sent = request({ host: '127.0.0.1', port, method, path, headers: { ...headers, host, connection: 'close' } }, (response) => response.resume())
   // The gateway is stopped before the last requests end.
   sent.on('error', () => undefined)
-  sent.end(method === 'POST' ? '{}' : undefined)
+  sent.end(method !== 'POST' ? undefined : host === 'llm.example' ? chat : '{}')
 }
 
 export interface Opened {

@@ -118,6 +118,15 @@ describe('the console', () => {
     expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
   })
 
+  test('shows LLM requests by model, route and provider, with the name of the model as text', async () => {
+    const { page, problems } = await open('#/llm')
+    const row = page.locator('table.llm tbody tr', { hasText: HOSTILE }).first()
+    await row.waitFor()
+    expect((await row.locator('td').allTextContents()).slice(0, 4)).toEqual([HOSTILE, 'openai', '–', 'default/llm'])
+    await page.locator('table.providers .badge', { hasText: 'takes traffic' }).waitFor()
+    expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
+  })
+
   test('follows requests, filters them, and repeats one with its trace', async () => {
     const { page, problems } = await open('#/requests')
     const rows = page.locator('.tail tbody tr')

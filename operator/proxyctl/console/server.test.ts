@@ -55,6 +55,20 @@ const row = (requests: number) => ({
 const stats = (requests: number) => ({ timeMs: 1, windowSeconds: 10, bounds: [0.001], rows: [row(requests)] })
 
 describe('the console of several pods', () => {
+  test('adds up the LLM numbers of all pods', async () => {
+    const usage = (model: string, sinceMs: number) => () => ({
+      body: { timeMs: 9, sinceMs, rows: [{ model, provider: 'p', key: 'k', route: 'r', requests: 2 }] },
+    })
+    const app = serve([await startTarget('a', usage('m', 5)), await startTarget('b', usage('m', 4)), await startTarget('c', usage('n', 6))])
+    expect(await json(app, '/api/v1/llm')).toMatchObject({
+      sinceMs: 4,
+      rows: [
+        { model: 'm', requests: 4 },
+        { model: 'n', requests: 2 },
+      ],
+    })
+  })
+
   test('shows the sums of their numbers', async () => {
     const app = serve([await startTarget('a', () => ({ body: stats(10) })), await startTarget('b', () => ({ body: stats(30) }))])
     expect(await json(app, '/api/v1/stats')).toMatchObject({ windowSeconds: 10, rows: [{ key: 'total', requests: 40, requestsPerSecond: 4, counts: [40, 0] }] })

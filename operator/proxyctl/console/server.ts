@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Hono, type Context } from 'hono'
 import type { ConfigVersions } from '#api/management/config.ts'
-import { mergeBatches, mergeOverviews, mergeSeries, mergeStats, mergeVersions } from '#api/management/merge.ts'
+import type { LlmUsage } from '#api/management/llm.ts'
+import { mergeBatches, mergeLlmUsage, mergeOverviews, mergeSeries, mergeStats, mergeVersions } from '#api/management/merge.ts'
 import type { Overview, Problem } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
 import type { Series, Stats } from '#api/management/stats.ts'
@@ -54,6 +55,7 @@ export function createConsoleServer({ targets, problems, listening }: ConsoleSer
   })
   app.get('/api/v1/requests', async (c) => c.json(mergeBatches(await targets.json<RequestBatch>(pathOf(c)), Number(c.req.query('limit') ?? 100))))
   app.get('/api/v1/requests/stream', (c) => streamRequests(c, targets))
+  app.get('/api/v1/llm', async (c) => c.json(mergeLlmUsage(valuesOf(await targets.json<LlmUsage>('/api/v1/llm')), Date.now())))
   app.get('/api/v1/config/versions', async (c) => c.json(mergeVersions(await targets.json<ConfigVersions>('/api/v1/config/versions'))))
   app.put('/api/v1/log-level', (c) => passOn(c, targets, 'all'))
   app.post('/logging', (c) => passOn(c, targets, 'all'))

@@ -1,0 +1,46 @@
+import type { BackendNode } from '#api/management/overview.ts'
+import { formatAge, formatMs, formatPercent } from '../../ui/format.ts'
+import { Badge, Panel } from '../../ui/panel.tsx'
+
+/** The endpoints of the providers of AI backends: which receive traffic, and which are evicted for how long. */
+export function Providers({ backends }: { readonly backends: readonly BackendNode[] }) {
+  return (
+    <Panel title="Providers">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Endpoints of providers">
+        <table class="providers">
+          <thead>
+            <tr>
+              <th>Backend</th>
+              <th>Endpoint</th>
+              <th>State</th>
+              <th class="num">Health</th>
+              <th class="num">In flight</th>
+              <th class="num">Latency</th>
+            </tr>
+          </thead>
+          <tbody>
+            {backends.flatMap(({ key, endpoints }) =>
+              endpoints.map(({ address, health, evictedForMs, pending, latencyMs }) => (
+                <tr key={`${key} ${address}`}>
+                  <td>{key}</td>
+                  <td class="mono">{address}</td>
+                  <td>
+                    <State health={health} evictedForMs={evictedForMs} />
+                  </td>
+                  <td class="num">{health === null ? '–' : formatPercent(health)}</td>
+                  <td class="num">{pending}</td>
+                  <td class="num">{formatMs(latencyMs)}</td>
+                </tr>
+              )),
+            )}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  )
+}
+
+function State({ health, evictedForMs }: { readonly health: number | null; readonly evictedForMs: number | null }) {
+  if (evictedForMs !== null) return <Badge tone="bad">evicted for {formatAge(evictedForMs)}</Badge>
+  return health === null ? <Badge>no requests yet</Badge> : <Badge tone="good">takes traffic</Badge>
+}
