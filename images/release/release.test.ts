@@ -20,6 +20,8 @@ import { describeTarget } from './target.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
+/** No environment except the directory with shared libraries of Node that .ci/exec installs for a user without root. */
+const env = { LD_LIBRARY_PATH: process.env['LD_LIBRARY_PATH'] }
 const target = describeTarget({ tag: 'v0.2.0', repository: 'Example/proxy-service' })
 let directory: string
 beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'release-'))))
@@ -122,12 +124,12 @@ test('the npm package of proxyctl runs without other packages', async () => {
   expect(manifest).not.toHaveProperty('dependencies')
   const program = join(directory, 'package', manifest.bin.proxyctl)
   expect((await stat(program)).mode & 0o111).toBe(0o111)
-  expect((await run(process.execPath, [program, '--help'], { env: {} })).stdout).toMatch(/^usage: proxyctl /)
+  expect((await run(process.execPath, [program, '--help'], { env })).stdout).toMatch(/^usage: proxyctl /)
 })
 
 test('a bundled program reports the version of the release', async () => {
   const main = await bundleProgram('operator', join(directory, 'operator'), { version: '0.2.0' })
-  expect((await run(process.execPath, [main, '--version'], { env: {} })).stdout).toBe('0.2.0\n')
+  expect((await run(process.execPath, [main, '--version'], { env })).stdout).toBe('0.2.0\n')
 })
 
 describe('createSbom', () => {
