@@ -19,11 +19,12 @@ export interface LlmProxy {
   stop(): Promise<void>
 }
 
-/** Ports of one data plane, all with the same upstream: chat completions, the same with a guard on responses, the same with an edit, and plain proxying. */
+/** Ports of one data plane, all with the same upstream: chat completions, the same with a guard on responses, the same with an edit, the same with a budget, and plain proxying. */
 export interface OurPorts {
   readonly chat: number
   readonly guarded: number
   readonly edited: number
+  readonly budgeted: number
   readonly plain: number
 }
 
@@ -34,29 +35,44 @@ export async function startOurs(
   upstreamPort: number,
   hasLog: boolean,
 ): Promise<{ pid: number; ports: OurPorts; stop(): Promise<void> }> {
-  const [chat = 0, guarded = 0, edited = 0, plain = 0] = await findFreePorts(4)
+  const [chat = 0, guarded = 0, edited = 0, budgeted = 0, plain = 0] = await findFreePorts(5)
   const directory = join(bench.directory, `llm-${name}`)
   mkdirSync(directory, { recursive: true })
   const file = join(directory, 'config.json')
   const llm = (ai: object) => ({ ai: { provider: { providerA: {}, host: '127.0.0.1', port: upstreamPort } }, policies: { auth: { key: 'k' }, ai } })
-  const bind = (port: number, backend: object) => ({
+  const bind = (port: number, backend: object, policies: object = {}) => ({
     port,
     addresses: ['127.0.0.1'],
-    listeners: [{ name: `on-${port}`, routes: [{ name: `to-${port}`, backends: [backend] }] }],
+    listeners: [{ name: `on-${port}`, routes: [{ name: `to-${port}`, policies, backends: [backend] }] }],
   })
+  // A budget for each person, within one for everybody, that no run exceeds.
+  const budgets = [
+    { name: 'all', limits: [{ tokens: 1e9, window: 'Month' }] },
+    {
+      name: 'person',
+      parent: 'all',
+      key: 'request.headers["x-person"]',
+      onMissingKey: 'Ignore',
+      limits: [
+        { tokens: 1e9, window: 'Day' },
+        { requests: 1e9, window: '1m' },
+      ],
+    },
+  ]
   const config = {
     config: { logging: { format: 'json' } },
     binds: [
       bind(chat, llm({ routes: { '*': 'Completions' } })),
       bind(guarded, llm({ promptGuard: { response: [{ regex: { builtins: ['Ssn', 'CreditCard', 'Email'], matches: ['project-[a-z]+'] } }] } })),
       bind(edited, llm({ defaults: [{ field: 'temperature', value: 0.5 }] })),
+      bind(budgeted, llm({ routes: { '*': 'Completions' } }), { budgets }),
       bind(plain, { host: `127.0.0.1:${upstreamPort}`, policies: { http: { version: 'HTTP1' } } }),
     ],
   }
   writeFileSync(file, JSON.stringify(config))
   // The data plane watches the directory of the config.
   const dataplane = await startLogging(bench, { file, log: join(bench.directory, `llm-${name}.log`), hasLog })
-  return { pid: dataplane.program.pid, ports: { chat, guarded, edited, plain }, stop: () => dataplane.stop() }
+  return { pid: dataplane.program.pid, ports: { chat, guarded, edited, budgeted, plain }, stop: () => dataplane.stop() }
 }
 
 /** Starts Portkey's gateway (npm) or LiteLLM's (PyPI). Returns undefined and logs a line if the package cannot be installed. */

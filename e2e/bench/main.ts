@@ -11,7 +11,7 @@ import type { Bench, Case } from './bench.ts'
 import { callouts } from './cases/callouts.ts'
 import { cel } from './cases/cel.ts'
 import { fleet } from './cases/fleet.ts'
-import { llm, llmStreams } from './cases/llm.ts'
+import { llm, llmBudgets, llmStreams } from './cases/llm.ts'
 import { mcp } from './cases/mcp.ts'
 import { memory } from './cases/memory.ts'
 import { policies } from './cases/policies.ts'
@@ -46,6 +46,7 @@ const CASES: readonly Case[] = [
   mcp,
   llm,
   llmStreams,
+  llmBudgets,
   stall,
   memory,
   workers,

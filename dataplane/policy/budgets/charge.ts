@@ -4,6 +4,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import type { LlmDemand, TokenBudget } from '../../exchange/token-budgets.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import { setLogField } from '../../telemetry/access-log/access-log.ts'
+import type { Series } from '../../telemetry/metrics/registry.ts'
 import type { Allowance } from '../rate-limit/bucket.ts'
 import { headersOf } from '../rate-limit/headers.ts'
 import { tighter } from '../rate-limit/local.ts'
@@ -18,8 +19,12 @@ const DEFAULT_OUTPUT_TOKENS = 4096
 
 export interface ChargeContext {
   readonly budgets: readonly CompiledBudget[]
+  /** Whether a budget applies to some models only. */
+  readonly hasModels: boolean
   readonly ledger: Ledger
   readonly state: Pick<PolicyState, 'epochMs' | 'registry' | 'log'>
+  /** What was charged to each limit, once something was. */
+  readonly spent: Map<CompiledLimit, Series>
 }
 
 /** A reservation that is to be settled. */
@@ -61,7 +66,8 @@ export class BudgetCharge implements TokenBudget {
   }
 
   check(estimate: number, demand?: LlmDemand): void {
-    const before = new Set(this.#applied.keys())
+    // The budgets that are charged for the request already.
+    const before = this.#context.hasModels ? new Set(this.#applied.keys()) : this.#applied
     for (const budget of this.#context.budgets) if (this.#matchesModel(budget)) this.#apply(budget)
     const input = Math.max(estimate, demand?.promptTokens ?? 0)
     const output = demand?.maxTokens ?? DEFAULT_OUTPUT_TOKENS
@@ -188,8 +194,11 @@ export class BudgetCharge implements TokenBudget {
     else if (exposesRemaining) this.#remainingUsd = Math.min(this.#remainingUsd ?? Infinity, limit.amount - reservation.used - reservation.taken)
   }
 
-  #count({ policy, name }: CompiledBudget, { unit }: CompiledLimit, spent: number): void {
-    budgetMetrics(this.#context.state.registry).spent(policy, name, unit).value += unit === 'usd' ? spent / USD_UNITS : spent
+  #count({ policy, name }: CompiledBudget, limit: CompiledLimit, amount: number): void {
+    const { spent, state } = this.#context
+    let series = spent.get(limit)
+    if (series === undefined) spent.set(limit, (series = budgetMetrics(state.registry).spent(policy, name, limit.unit)))
+    series.value += limit.unit === 'usd' ? amount / USD_UNITS : amount
   }
 
   /** Reports the highest percentage that was reached, once per window. */

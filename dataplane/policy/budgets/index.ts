@@ -27,7 +27,8 @@ import { Ledger } from './ledger.ts'
  */
 export function compileBudgets(sections: readonly BudgetSection[], state: PolicyState, maxBufferBytes = MAX_BUFFER_BYTES): Policy {
   const budgets = compileSections(sections)
-  const context = { budgets, ledger: Ledger.of(state), state }
+  const hasModels = budgets.some(({ models }) => models !== undefined)
+  const context = { budgets, hasModels, ledger: Ledger.of(state), state, spent: new Map() }
   const request = (exchange: Exchange): BudgetCharge => {
     const charge = new BudgetCharge(context, exchange)
     charge.begin()

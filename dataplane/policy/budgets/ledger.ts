@@ -43,8 +43,9 @@ export class Ledger {
     const id = toId(key)
     let counter = counters.get(id)
     if (counter === undefined) counter = this.#create(counters, `${limit} ${id}`, windows)
-    // A Map is in order of insertion.
-    else if (key !== undefined) counters.delete(id)
+    // The order decides only which counter is dropped. A Map is in order of insertion.
+    else if (counters.size < MAX_KEYS / 2) return counter
+    else counters.delete(id)
     counters.set(id, counter)
     return counter
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findFreePort } from '../../harness/program/ports.ts'
 import { startProgram } from '../../harness/program/program.ts'
-import { alternate, start, type Bench, type Case } from '../bench.ts'
+import { alternate, inSeconds, start, type Bench, type Case } from '../bench.ts'
 import { startOurs, startPeer } from '../llm-proxies.ts'
 import { runWrk } from '../load.ts'
 import { judge, judgeLimit, median, type Judged } from '../measure.ts'
@@ -78,6 +78,26 @@ export const llm: Case = {
     } finally {
       await ours.stop()
       await bare.stop()
+    }
+  },
+}
+
+/** The CPU time of a chat completion under two budgets with three limits, against the same route without. */
+export const llmBudgets: Case = {
+  name: 'llm-budgets',
+  async run(bench) {
+    const { pid, ports, stop } = await startOurs(bench, 'budgets', bench.upstreamPort, false)
+    try {
+      const fine = inSeconds(bench)
+      const { a, b, ratio } = await alternate(
+        fine,
+        () => post(fine, pid, ports.budgeted, SMALL, { 'x-person': 'ann' }),
+        () => post(fine, pid, ports.chat, SMALL, { 'x-person': 'ann' }),
+      )
+      const peer = { peer: b.cpuMicros, ratio: ratio.cpuMicros, peerName: 'ours, no budget', unit: 'µs CPU/request' }
+      return [judge({ case: 'chat completion under budgets, CPU', ours: a.cpuMicros, ...peer }, { atMost: 1.05 })]
+    } finally {
+      await stop()
     }
   },
 }
