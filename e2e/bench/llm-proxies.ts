@@ -19,12 +19,13 @@ export interface LlmProxy {
   stop(): Promise<void>
 }
 
-/** Ports of one data plane, all with the same upstream: chat completions, the same with a guard on responses, the same with an edit, the same with a budget, and plain proxying. */
+/** Ports of one data plane, all with the same upstream: chat completions, the same with a guard on responses, the same with an edit, with one budget, with two budgets, and plain proxying. */
 export interface OurPorts {
   readonly chat: number
   readonly guarded: number
   readonly edited: number
-  readonly budgeted: number
+  readonly budget: number
+  readonly budgets: number
   readonly plain: number
 }
 
@@ -35,7 +36,7 @@ export async function startOurs(
   upstreamPort: number,
   hasLog: boolean,
 ): Promise<{ pid: number; ports: OurPorts; stop(): Promise<void> }> {
-  const [chat = 0, guarded = 0, edited = 0, budgeted = 0, plain = 0] = await findFreePorts(5)
+  const [chat = 0, guarded = 0, edited = 0, budget = 0, budgets = 0, plain = 0] = await findFreePorts(6)
   const directory = join(bench.directory, `llm-${name}`)
   mkdirSync(directory, { recursive: true })
   const file = join(directory, 'config.json')
@@ -45,34 +46,25 @@ export async function startOurs(
     addresses: ['127.0.0.1'],
     listeners: [{ name: `on-${port}`, routes: [{ name: `to-${port}`, policies, backends: [backend] }] }],
   })
-  // A budget for each person, within one for everybody, that no run exceeds.
-  const budgets = [
-    { name: 'all', limits: [{ tokens: 1e9, window: 'Month' }] },
-    {
-      name: 'person',
-      parent: 'all',
-      key: 'request.headers["x-person"]',
-      onMissingKey: 'Ignore',
-      limits: [
-        { tokens: 1e9, window: 'Day' },
-        { requests: 1e9, window: '1m' },
-      ],
-    },
-  ]
+  // No run exceeds these budgets.
+  const person = { name: 'person', key: 'request.headers["x-person"]', onMissingKey: 'Ignore', limits: [{ tokens: 1e9, window: 'Day' }] }
+  const all = { name: 'all', limits: [{ tokens: 1e9, window: 'Month' }] }
+  const both = [all, { ...person, parent: 'all', limits: [...person.limits, { requests: 1e9, window: '1m' }] }]
   const config = {
     config: { logging: { format: 'json' } },
     binds: [
       bind(chat, llm({ routes: { '*': 'Completions' } })),
       bind(guarded, llm({ promptGuard: { response: [{ regex: { builtins: ['Ssn', 'CreditCard', 'Email'], matches: ['project-[a-z]+'] } }] } })),
       bind(edited, llm({ defaults: [{ field: 'temperature', value: 0.5 }] })),
-      bind(budgeted, llm({ routes: { '*': 'Completions' } }), { budgets }),
+      bind(budget, llm({ routes: { '*': 'Completions' } }), { budgets: [person] }),
+      bind(budgets, llm({ routes: { '*': 'Completions' } }), { budgets: both }),
       bind(plain, { host: `127.0.0.1:${upstreamPort}`, policies: { http: { version: 'HTTP1' } } }),
     ],
   }
   writeFileSync(file, JSON.stringify(config))
   // The data plane watches the directory of the config.
   const dataplane = await startLogging(bench, { file, log: join(bench.directory, `llm-${name}.log`), hasLog })
-  return { pid: dataplane.program.pid, ports: { chat, guarded, edited, budgeted, plain }, stop: () => dataplane.stop() }
+  return { pid: dataplane.program.pid, ports: { chat, guarded, edited, budget, budgets, plain }, stop: () => dataplane.stop() }
 }
 
 /** Starts Portkey's gateway (npm) or LiteLLM's (PyPI). Returns undefined and logs a line if the package cannot be installed. */
