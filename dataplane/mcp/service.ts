@@ -7,6 +7,7 @@ import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
 import type { CallPlan } from '../forward/call-plan.ts'
 import { failureResponse, relay, toResponse } from './answer/answer.ts'
+import { resumeForWorker } from './answer/resumed.ts'
 import { judgeItems } from './target/authorize.ts'
 import { dispatch } from './method/dispatch.ts'
 import { dispatchModern } from './method/modern.ts'
@@ -21,13 +22,16 @@ import { checkGet, checkPost, checkVersion, isWellKnown } from './message/reques
 import { runWhileConnected } from '../runtime/connected.ts'
 import { INVALID_REQUEST, isRequest, isResponse, parseClientMessage, type RpcMessage, type RpcRequest } from './message/rpc.ts'
 import { Bridge } from './run/bridge.ts'
+import { Inputs } from './run/inputs.ts'
+import type { PendingCall } from './run/pending-call.ts'
 import { endLinks, toFailure, type Run } from './run/run.ts'
 import { BridgedSessions, newBridgedSession, type BridgedSession } from './session/bridged.ts'
 import type { SessionKeys } from './session/codec.ts'
 import { principalOf } from './session/principal.ts'
 import { Revisions } from './session/revisions.ts'
-import type { SessionSharing } from './session/sharing.ts'
+import type { SessionSharing, WorkerMessages } from './session/sharing.ts'
 import { defaultLimits, newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
+import { WaitingCalls, type WaitingLimits } from './session/waiting.ts'
 import { prepareStateless } from './method/stateless.ts'
 import { announceChanges, compileMcp, type McpConfig, type Target } from './target/target.ts'
 import { withTrace } from './record/trace.ts'
@@ -41,6 +45,15 @@ export interface McpOptions {
   readonly limits?: SessionLimits
   /** Undefined: this thread handles all traffic. */
   readonly sharing?: SessionSharing | undefined
+  /** Messages between workers. Undefined: there is one thread. */
+  readonly messages?: WorkerMessages | undefined
+  readonly waitingLimits?: WaitingLimits
+}
+
+/** Calls of the process that wait for input of their clients. */
+interface ProcessCalls {
+  readonly waiting: WaitingCalls<PendingCall>
+  readonly messages: WorkerMessages | undefined
 }
 
 /** Path of the older transport, HTTP+SSE. */
@@ -49,6 +62,8 @@ const LEGACY_PATH = '/sse'
 /** Returns the factory for backends of kind `mcp`. Services of one backend with different policies share its sessions. */
 export function createMcpFactory(options: McpOptions): (config: ServiceConfig) => BackendService {
   const shared = new WeakMap<object, Map<string, SharedState>>()
+  const calls: ProcessCalls = { waiting: new WaitingCalls(options.keys, options.sharing, options.waitingLimits), messages: options.messages }
+  options.messages?.handle((text) => resumeForWorker(calls.waiting, text))
   return (config) => {
     let states = shared.get(config.destinations)
     if (states === undefined) shared.set(config.destinations, (states = new Map()))
@@ -67,7 +82,7 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
       )
     const used = state
     used.users++
-    return new McpService(config, options, used, () => {
+    return new McpService(config, options, used, calls, () => {
       if (--used.users > 0) return
       used.sessions.close()
       used.legacy.close()
@@ -87,12 +102,14 @@ interface SharedState {
 class McpService implements BackendService {
   readonly #options: McpOptions
   readonly #shared: SharedState
+  readonly #calls: ProcessCalls
   readonly #onClose: () => void
   #state: ServiceConfig['state']
   #config: McpConfig
 
-  constructor(config: ServiceConfig, options: McpOptions, shared: SharedState, onClose: () => void) {
+  constructor(config: ServiceConfig, options: McpOptions, shared: SharedState, calls: ProcessCalls, onClose: () => void) {
     this.#options = options
+    this.#calls = calls
     this.#shared = shared
     this.#onClose = onClose
     this.#state = config.state
@@ -193,7 +210,10 @@ class McpService implements BackendService {
     const isShared = config.isStateful && message.method !== 'subscriptions/listen'
     const session = isShared ? this.#shared.bridged.open(sharers, names) : newBridgedSession(names, principal)
     session.owners.clear()
-    const bridge = new Bridge(session, client, gateway)
+    const { waiting, messages } = this.#calls
+    const { capabilities } = client
+    const inputs = isShared ? new Inputs({ waiting, messages, principal, address: exchange.connection.remoteAddress, capabilities }) : undefined
+    const bridge = new Bridge(session, client, gateway, inputs)
     const run: Run = { ...statelessRun(session), linkOf: bridge.linkOf, idPrefix: nextIdPrefix() }
     const replied = dispatchModern(run, request as RpcRequest, text, { client, bridge, gateway })
     const response = await this.#respond(run, replied, message, !isShared)

@@ -3,7 +3,7 @@ import type { OwnProcess } from '../destination/reach.ts'
 import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
-import type { SessionSharing } from '../mcp/session/sharing.ts'
+import type { SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
 import type { SharedState } from '../policy/state.ts'
 import type { Logging } from '../telemetry/log.ts'
 import { createEvictionReport } from '../telemetry/metrics/eviction.ts'
@@ -48,6 +48,7 @@ interface WorkerOptions {
   readonly ports: SharedPorts
   readonly sharing: SessionSharing
   readonly relay: RequestRelay
+  readonly messages: WorkerMessages
 }
 
 /** Creates the parts of a thread that handles traffic. Config goes into `store`. */
@@ -56,7 +57,7 @@ export function createParts({ logging, own, nodeName, keys, version, loopSecret 
   const { metrics } = telemetry
   const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
   const onEviction = createEvictionReport(logging.logger('health'), metrics.registry)
-  const services = createServiceLoader({ onEviction, keys, version, sharing: worker?.sharing })
+  const services = createServiceLoader({ onEviction, keys, version, sharing: worker?.sharing, messages: worker?.messages })
   const gateway = new Gateway({
     registry: metrics.registry,
     onEviction,

@@ -1,7 +1,7 @@
 import type { OnEviction } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
-import type { SessionSharing } from '../mcp/session/sharing.ts'
+import type { SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
 import type { ServiceFactories } from '../forward/services.ts'
 
 export interface ServiceLoaderOptions {
@@ -11,6 +11,8 @@ export interface ServiceLoaderOptions {
   readonly version: string
   /** MCP sessions of all workers; undefined: this thread handles all traffic. */
   readonly sharing?: SessionSharing | undefined
+  /** Messages between the workers. */
+  readonly messages?: WorkerMessages | undefined
 }
 
 /** Loads the modules of backend services (LLM, MCP, agent runtime), which only some configurations use. */
@@ -21,7 +23,7 @@ export interface ServiceLoader {
   load(next: ConfigSnapshot): Promise<void>
 }
 
-export function createServiceLoader({ onEviction, keys, version, sharing }: ServiceLoaderOptions): ServiceLoader {
+export function createServiceLoader({ onEviction, keys, version, sharing, messages }: ServiceLoaderOptions): ServiceLoader {
   const factories: { -readonly [K in keyof ServiceFactories]: ServiceFactories[K] } = {}
   return {
     factories,
@@ -39,7 +41,7 @@ export function createServiceLoader({ onEviction, keys, version, sharing }: Serv
       }
       if (needed.has('mcp')) {
         const { createMcpFactory } = await import('../mcp/service.ts')
-        factories.mcp ??= createMcpFactory({ keys, version, sharing })
+        factories.mcp ??= createMcpFactory({ keys, version, sharing, messages })
       }
       if (needed.has('cloudBackend')) factories.cloudBackend = (await import('../agentruntime/service.ts')).createAgentRuntime
     },

@@ -55,6 +55,7 @@ const parts = createParts({
     ports: endpoint.ports(index === 0),
     sharing: sessions,
     relay,
+    messages: relay,
   },
 })
 const { store, binds, gateway, telemetry, logging } = parts

@@ -2,19 +2,36 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { respondWithError } from '../exchange/compose.ts'
+import { releaseBodies } from '../exchange/held.ts'
 import type { Connection, Exchange, OnFinish, OnRequest } from '../exchange/exchange.ts'
 import { defineSlot } from '../exchange/slot.ts'
 import type { RequestRelay } from '../gateway/binds.ts'
-import { queryOf, type HttpVersion } from '../http/message.ts'
+import type { WorkerMessages } from '../mcp/session/sharing.ts'
+import { BufferBody, readBody } from '../http/body.ts'
+import { HeaderList } from '../http/headers.ts'
+import { queryOf, type HttpVersion, type RequestHead, type ResponseHead } from '../http/message.ts'
 import { requestHeadLimits } from '../http/syntax.ts'
 import { serveHttp1, type Http1Server } from '../server/http1/connection.ts'
 import { createHttp1Pool } from '../upstream/http1/pool.ts'
+import type { UpstreamCall } from '../upstream/types.ts'
 import type { SharedSessions } from './sessions.ts'
 
 const CONNECT_MS = 5000
 const PREAMBLE_MS = 5000
 /** A client certificate is a part of the preamble. */
 const MAX_PREAMBLE_BYTES = 256 * 1024
+/** The responses of a client, which were a part of one request to another worker. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+const messageHead = {
+  method: 'POST',
+  target: '/',
+  scheme: 'http',
+  authority: 'worker',
+  version: 'HTTP/1.1',
+  upgrade: undefined,
+  acceptsTrailers: false,
+} as const
+const ownConnection: Connection = { id: 0, bind: '', localAddress: '', localPort: 0, remoteAddress: '', remotePort: 0, tls: undefined, listener: undefined }
 /** The other worker has checked the head against the limits of its listener. */
 const limits = { ...requestHeadLimits, maxHeaders: 100_000, maxHeadBytes: 16 * 1024 * 1024 }
 
@@ -23,6 +40,8 @@ interface Preamble {
   readonly secret: string
   readonly connection: Connection
   readonly version: HttpVersion
+  /** The connection has a message about something that the worker holds, not a request of a client. */
+  readonly isMessage?: true
 }
 
 export interface SessionRelayOptions {
@@ -42,10 +61,11 @@ const relayed = defineSlot<true>('relayed', { isForked: false })
  * servers. The request is sent as the client sent it, before any policy, with the attributes of the client's connection; the other worker handles and
  * records it.
  */
-export class SessionRelay implements RequestRelay {
+export class SessionRelay implements RequestRelay, WorkerMessages {
   readonly #options: SessionRelayOptions
   readonly #open = new Set<Http1Server>()
   #server: Server | undefined
+  #handler: ((text: string) => Promise<ResponseHead>) | undefined
 
   constructor(options: SessionRelayOptions) {
     this.#options = options
@@ -68,6 +88,20 @@ export class SessionRelay implements RequestRelay {
     return holder === 0 || holder === number ? undefined : this.#send(exchange, holder)
   }
 
+  send(id: string, text: string, onGone: (callback: (reason: Error) => void) => void): Promise<ResponseHead> | undefined {
+    const holder = this.#options.sessions.holderOf(id)
+    if (holder === 0 || holder === this.#options.number) return undefined
+    const body = new BufferBody(text)
+    const request: RequestHead = { ...messageHead, headers: new HeaderList(['content-length', String(body.length)]), body }
+    const call = this.#call(holder, { secret: this.#options.secret, connection: ownConnection, version: request.version, isMessage: true }, request)
+    onGone((reason) => call.cancel(reason))
+    return call.response
+  }
+
+  handle(handler: (text: string) => Promise<ResponseHead>): void {
+    this.#handler = handler
+  }
+
   isRelayed(exchange: Exchange): boolean {
     return relayed.get(exchange) === true
   }
@@ -79,7 +113,17 @@ export class SessionRelay implements RequestRelay {
 
   async #send(exchange: Exchange, holder: number): Promise<void> {
     const { connection, request } = exchange
-    const preamble: Preamble = { secret: this.#options.secret, connection, version: request.version }
+    const call = this.#call(holder, { secret: this.#options.secret, connection, version: request.version }, request)
+    exchange.onAbort((reason) => call.cancel(reason))
+    try {
+      exchange.response = await call.response
+      relayed.set(exchange, true)
+    } catch (error) {
+      respondWithError(exchange, error)
+    }
+  }
+
+  #call(holder: number, preamble: Preamble, request: RequestHead): UpstreamCall {
     const pool = createHttp1Pool(
       { host: 'worker', port: holder, tls: undefined, keepAlive: undefined },
       {
@@ -92,11 +136,13 @@ export class SessionRelay implements RequestRelay {
         },
       },
     )
-    const call = pool.call(request, { connectMs: CONNECT_MS })
-    exchange.onAbort((reason) => call.cancel(reason))
+    return pool.call(request, { connectMs: CONNECT_MS })
+  }
+
+  async #receive(exchange: Exchange): Promise<void> {
     try {
-      exchange.response = await call.response
-      relayed.set(exchange, true)
+      const { bytes } = await readBody(exchange.request.body, MAX_MESSAGE_BYTES)
+      exchange.response = await this.#handler?.(bytes.toString())
     } catch (error) {
       respondWithError(exchange, error)
     }
@@ -118,7 +164,7 @@ export class SessionRelay implements RequestRelay {
       clearTimeout(timer)
       const preamble = this.#verify(bytes.subarray(0, end).toString())
       if (preamble === undefined) return void socket.destroy()
-      const { connection, version } = preamble
+      const { connection, version, isMessage } = preamble
       const own: { server?: Http1Server } = {}
       own.server = serveHttp1(socket, {
         connection,
@@ -126,9 +172,9 @@ export class SessionRelay implements RequestRelay {
         limits,
         onRequest: (exchange) => {
           exchange.request.version = version
-          return onRequest(exchange)
+          return isMessage === true ? this.#receive(exchange) : onRequest(exchange)
         },
-        onFinish,
+        onFinish: isMessage === true ? releaseBodies : onFinish,
         onClose: () => this.#forget(own.server),
       })
       if (!socket.destroyed) this.#open.add(own.server)

@@ -18,6 +18,27 @@ export function offersOf(result: JsonObject): string {
     .join('')
 }
 
+/** Removes the capability to use tasks, whose forms differ between revisions. */
+export function withoutTasks({ tasks: _tasks, ...capabilities }: JsonObject): JsonObject {
+  return capabilities
+}
+
+/** Whether a client with these capabilities responds to a request of a server: elicitation, sampling or roots. */
+export function admitsInput(
+  { elicitation, sampling, roots }: JsonObject,
+  { method, params }: { readonly method: string; readonly params?: JsonObject },
+): boolean {
+  if (method === 'sampling/createMessage') return isObject(sampling)
+  if (method === 'roots/list') return isObject(roots)
+  if (method !== 'elicitation/create' || !isObject(elicitation)) return false
+  if (params?.['mode'] === 'url') return elicitation['url'] !== undefined
+  // Without modes, the capability is that of forms.
+  return elicitation['form'] !== undefined || elicitation['url'] === undefined
+}
+
+/** Whether a client with these capabilities responds to requests of servers at all. */
+export const takesInput = ({ elicitation, sampling, roots }: JsonObject): boolean => isObject(elicitation) || isObject(sampling) || isObject(roots)
+
 /** Removes client capabilities if requests of servers could not be answered (decision D4). */
 export function withoutReverse({ roots: _roots, sampling: _sampling, elicitation: _elicitation, tasks: _tasks, ...capabilities }: JsonObject): JsonObject {
   return capabilities

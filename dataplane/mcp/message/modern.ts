@@ -92,13 +92,20 @@ export function withUniqueId(request: RpcRequest, id: string): RpcRequest {
 
 /** The request as revisions with sessions know it. */
 function toLegacyRequest<T extends RpcMessage>(request: T): T {
-  const { _meta: meta, ...params } = request.params ?? {}
+  const { _meta: meta, inputResponses: _responses, requestState: _state, ...params } = request.params ?? {}
   const kept = isObject(meta) ? Object.fromEntries(Object.entries(meta).filter(([key]) => !OWN_META.has(key))) : {}
   return { ...request, params: Object.keys(kept).length === 0 ? params : { ...params, _meta: kept } }
 }
 
 /** A message for a target with sessions. Messages of the gateway need no change. */
 export const toLegacyText = (text: string): string => (text.includes(META_VERSION) ? JSON.stringify(toLegacyRequest(parseJson(text) as RpcMessage)) : text)
+
+/** The members of a retry (Multi Round-Trip Requests); undefined if the text is no retry. */
+export function inputOf(text: string): JsonObject | undefined {
+  if (!text.includes('"requestState"')) return undefined
+  const { requestState, inputResponses } = (parseJson(text) as RpcMessage).params ?? {}
+  return requestState === undefined ? undefined : { requestState, inputResponses }
+}
 
 /** A message for a target without sessions. Messages of the gateway do not have the members of `_meta` that are required. */
 export const toModernText = (text: string, { meta }: ModernClient): string => (text.includes(META_VERSION) ? text : withMeta(text, meta))
@@ -324,8 +331,10 @@ export function toModernMessage(message: RpcMessage, conversion: ModernConversio
   if (method === undefined) return toModernResponse(message, conversion)
   // Requests were rejected: the revision has none from the server.
   if (message.id !== undefined || UNRELATED.has(method)) return undefined
-  if (method === 'notifications/progress')
-    return params?.['progressToken'] === conversion.id ? { ...message, params: { ...params, progressToken: conversion.progressToken } } : undefined
+  if (method === 'notifications/progress') {
+    const isWanted = params?.['progressToken'] === conversion.id && conversion.progressToken !== undefined
+    return isWanted ? { ...message, params: { ...params, progressToken: conversion.progressToken } } : undefined
+  }
   if (method === 'notifications/message') {
     const { logLevel } = conversion
     return logLevel !== undefined && levelOf(params?.['level']) >= logLevel ? message : undefined

@@ -3,12 +3,13 @@ import { withinDeadline } from '../../expression/buffer.ts'
 import { BufferBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { UpstreamError } from '../../upstream/types.ts'
-import { offersOf, withoutReverse } from '../message/capabilities.ts'
+import { offersOf, withoutReverse, withoutTasks } from '../message/capabilities.ts'
 import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
 import { decodeValue } from '../message/headers.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import {
   initializeFor,
+  inputOf,
   isModernAnswer,
   isModernRejection,
   levelName,
@@ -20,13 +21,15 @@ import {
   type ModernClient,
 } from '../message/modern.ts'
 import { Flow } from '../message/reply.ts'
-import { resultText, toText, type RpcId, type RpcMessage } from '../message/rpc.ts'
+import { INVALID_PARAMS, resultText, toText, type RpcId, type RpcMessage } from '../message/rpc.ts'
 import type { BridgedSession, BridgedTarget } from '../session/bridged.ts'
 import type { Target } from '../target/target.ts'
 import { EndpointGoneError, type CallContext, type MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
 import { streamableLink } from '../upstream/streamable.ts'
+import { hasRounds } from '../upstream/rounds.ts'
 import { LISTEN_ID, listenText, notificationsOf } from '../upstream/upgraded.ts'
+import type { Inputs } from './inputs.ts'
 import { badAnswer, discard, plainLink, readAnswer, RefusedError, stateOf, type Run } from './run.ts'
 
 /** Limit of the start of a session, in milliseconds. It is not bound to the request that needs it first, because others wait for it too. */
@@ -50,13 +53,15 @@ export class Bridge {
   readonly #session: BridgedSession
   readonly #client: ModernClient
   readonly #gateway: JsonObject
+  readonly #inputs: Inputs | undefined
   readonly #sent: Sent[] = []
   readonly #servers = new Map<Target, JsonObject>()
   readonly #subscriptions = new Map<Target, Set<string>>()
   #isUnchanged = false
 
-  /** `gateway` is the identity for clients that do not name themselves. */
-  constructor(session: BridgedSession, client: ModernClient, gateway: JsonObject) {
+  /** `gateway` is the identity for clients that do not name themselves. Without `inputs`, requests of targets are rejected. */
+  constructor(session: BridgedSession, client: ModernClient, gateway: JsonObject, inputs?: Inputs) {
+    this.#inputs = inputs
     this.#session = session
     this.#client = client
     this.#gateway = gateway
@@ -144,11 +149,19 @@ export class Bridge {
   /** Undefined if the target did not process the message, because it has no such session or does not speak the revision. */
   async #send(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
     if (await this.isModern(run, target)) return this.#sendModern(target, context, text, label)
+    const input = label.method !== undefined && hasRounds(label.method) ? inputOf(text) : undefined
+    if (input !== undefined) return this.#resume(run, target, label, input)
     const { started } = await this.#start(run, target)
-    const answer = await this.#sendLegacy(run, target, context, toLegacyText(text), label)
+    const send = (detached: CallContext): Promise<LinkAnswer | undefined> => this.#sendLegacy(run, target, detached, toLegacyText(text), label)
+    const answer = await (this.#inputs?.accepts(label) === true ? this.#inputs.call(run, target, this.#of(target), label, send) : send(context))
     const bridged = this.#of(target)
     if (answer === undefined && bridged.started === started) bridged.started = undefined
     return answer
+  }
+
+  #resume(run: Run, target: Target, label: MessageLabel, input: JsonObject): Promise<LinkAnswer> {
+    if (this.#inputs === undefined) throw McpFailure.rpc(INVALID_PARAMS, 'params.requestState is not one of this gateway')
+    return this.#inputs.resume(run, target, label, input)
   }
 
   async #sendModern(target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
@@ -262,9 +275,12 @@ export class Bridge {
   async #shakeHands(run: Run, target: Target): Promise<JsonObject> {
     const state = stateOf(run.session, target)
     const bridged = this.#of(target)
+    bridged.own?.close()
+    bridged.own = undefined
     this.#session.connections.get(target.name)?.close()
     this.#session.connections.delete(target.name)
-    const request = initializeFor(this.#client, this.#gateway, withoutReverse(this.#client.capabilities))
+    const { capabilities } = this.#client
+    const request = initializeFor(this.#client, this.#gateway, this.#inputs === undefined ? withoutReverse(capabilities) : withoutTasks(capabilities))
     Object.assign(state, { sessionId: undefined, endpoint: undefined, version: String((request['params'] as JsonObject)['protocolVersion']) })
     bridged.logLevel = undefined
     const link = plainLink(run, target)

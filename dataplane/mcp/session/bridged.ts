@@ -1,8 +1,28 @@
 import { createHash } from 'node:crypto'
 import type { HeaderList } from '../../http/headers.ts'
 import type { JsonObject } from '../message/json.ts'
+import type { RpcRequest } from '../message/rpc.ts'
 import type { LinkState } from '../upstream/link.ts'
 import { newSession, type Session, type SessionLimits } from './sessions.ts'
+
+/** A call to a target that may require input of the client. */
+export interface BridgedCall {
+  /** Passes a request of the target to the client. */
+  receive(request: RpcRequest): void
+  abort(): void
+}
+
+/** The stream of messages that a target sends on its own. */
+export interface OwnMessages {
+  /** Whether the stream has ended and may be opened again. */
+  readonly isClosed: boolean
+  /** Resolves when the stream is open, or the target has none. */
+  readonly ready: Promise<void>
+  /** Adds a call that requests of the target can belong to. */
+  add(call: BridgedCall): void
+  remove(call: BridgedCall): void
+  close(): void
+}
 
 /** The gateway's session with one target, or its start. */
 export interface BridgedTarget {
@@ -10,6 +30,10 @@ export interface BridgedTarget {
   started: Promise<JsonObject> | undefined
   /** Index of the level of log messages that the target was set to; undefined: none. */
   logLevel: number | undefined
+  /** The stream of messages that the target sends on its own; undefined until a call may need it. */
+  own: OwnMessages | undefined
+  /** Calls that may require input of the client. */
+  readonly pending: Set<BridgedCall>
 }
 
 /** Sessions with targets on behalf of clients that have none (mcp.md §13.2). Requests of one user and client share them. */
@@ -65,10 +89,12 @@ function keyOf({ principal, address, headers, client }: Sharers, names: readonly
     .digest('base64url')
 }
 
+const newTarget = (): BridgedTarget => ({ started: undefined, logLevel: undefined, own: undefined, pending: new Set() })
+
 /** A session that is not started with any target. */
 export function newBridgedSession(names: readonly string[], principal: string | undefined): BridgedSession {
   const links = new Map(names.map((name): [string, LinkState] => [name, { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false }]))
-  const targets = new Map(names.map((name) => [name, { started: undefined, logLevel: undefined }]))
+  const targets = new Map(names.map((name) => [name, newTarget()]))
   return { ...newSession({ links, principal, client: undefined }, 0), targets }
 }
 
@@ -120,8 +146,12 @@ export class BridgedSessions {
     for (const [key, session] of this.#live) if (session.open === 0) return this.#drop(key, session)
   }
 
-  #drop(key: string, { connections }: BridgedSession): void {
+  #drop(key: string, { connections, targets }: BridgedSession): void {
     this.#live.delete(key)
+    for (const { own, pending } of targets.values()) {
+      for (const call of pending) call.abort()
+      own?.close()
+    }
     for (const connection of connections.values()) connection.close()
   }
 }

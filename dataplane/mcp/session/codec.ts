@@ -49,18 +49,26 @@ export function encodeSession(keys: SessionKeys, backend: string, { links, princ
   const isUnique = states.every(({ s }) => s !== undefined)
   const r = isUnique ? undefined : randomUUID()
   const content = JSON.stringify({ t: 'mcp', s: states, u: principal, c: storable(client), r, k: keys.length === 0 ? backend : undefined })
-  const [key] = keys
+  return seal(keys, backend, content)
+}
+
+/** Encrypts a text for the same context. Without keys it is encoded only. */
+export function seal([key]: SessionKeys, context: string, content: string): string {
   if (key === undefined) return Buffer.from(content).toString('base64url')
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, key, nonce)
-  cipher.setAAD(Buffer.from(backend))
+  cipher.setAAD(Buffer.from(context))
   return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64')
 }
+
+/** The content of a sealed text; undefined if it was changed, or is of another context. Without keys, the context is not checked. */
+export const unseal = (keys: SessionKeys, context: string, sealed: string): string | undefined =>
+  keys.length === 0 ? decodePlain(sealed) : decrypt(keys, context, sealed)
 
 /** Undefined if the id is not that of a session of `backend`. */
 export function decodeSession(keys: SessionKeys, backend: string, id: string): SessionContent | undefined {
   if (id.length > MAX_ID_CHARS) return undefined
-  const text = keys.length === 0 ? decodePlain(id) : decrypt(keys, backend, id)
+  const text = unseal(keys, backend, id)
   if (text === undefined) return undefined
   try {
     const content = JSON.parse(text) as unknown
@@ -106,12 +114,12 @@ function decodePlain(id: string): string | undefined {
   return bytes.toString('base64url') === id ? bytes.toString() : undefined
 }
 
-function decrypt(keys: SessionKeys, backend: string, id: string): string | undefined {
+function decrypt(keys: SessionKeys, context: string, id: string): string | undefined {
   const bytes = Buffer.from(id, 'base64')
   if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64') !== id) return undefined
   for (const key of keys) {
     const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-    decipher.setAAD(Buffer.from(backend))
+    decipher.setAAD(Buffer.from(context))
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
     try {
       return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString()

@@ -1,3 +1,5 @@
+import type { ResponseHead } from '../../http/message.ts'
+
 /** Knowledge about sessions that the workers of a data plane share. A data plane without workers has none. */
 export interface SessionSharing {
   /** Requests of the session come to this worker, which holds its live connections. */
@@ -7,4 +9,12 @@ export interface SessionSharing {
   /** The session ended: no worker accepts its id any more. */
   end(id: string): void
   hasEnded(id: string): boolean
+}
+
+/** Messages between the workers of a data plane, about what one of them holds. */
+export interface WorkerMessages {
+  /** Sends a message to the worker that claimed the id; undefined if no other worker has it. `onGone` calls back when the message is no longer needed. */
+  send(id: string, text: string, onGone: (callback: (reason: Error) => void) => void): Promise<ResponseHead> | undefined
+  /** Sets the handler of messages from other workers. */
+  handle(handler: (text: string) => Promise<ResponseHead>): void
 }

@@ -8,6 +8,7 @@ import { createPool } from '../../upstream/pools.ts'
 import { createMcpFactory } from '../service.ts'
 import type { SessionKeys } from '../session/codec.ts'
 import type { SessionLimits } from '../session/sessions.ts'
+import type { WaitingLimits } from '../session/waiting.ts'
 import { testListener, testRoute } from '../../testing/messages.ts'
 import { replaceMessages } from '../../testing/store.ts'
 
@@ -34,6 +35,7 @@ export interface GatewayConfig {
 export interface GatewayOptions extends GatewayConfig {
   readonly keys?: SessionKeys
   readonly limits?: SessionLimits
+  readonly waitingLimits?: WaitingLimits
   readonly monotonicMs?: () => number
   /** Draws endpoints: returns [0, 1). Default: Math.random. */
   readonly random?: () => number
@@ -44,13 +46,13 @@ export const testKey = Buffer.alloc(32, 7)
 export async function startGateway(options: GatewayOptions): Promise<McpGateway> {
   const store = createConfigStore()
   const registry = createRegistry()
-  const { keys = [testKey], limits, monotonicMs, random } = options
+  const { keys = [testKey], limits, waitingLimits, monotonicMs, random } = options
   const gateway = new Gateway({
     createPool,
     registry,
     ...(monotonicMs && { clocks: { monotonicMs } }),
     ...(random && { random }),
-    factories: { mcp: createMcpFactory({ keys, version: '1.2.3', ...(limits && { limits }) }) },
+    factories: { mcp: createMcpFactory({ keys, version: '1.2.3', ...(limits && { limits }), ...(waitingLimits && { waitingLimits }) }) },
   })
   store.subscribe((snapshot) => gateway.update(snapshot))
   let config: GatewayConfig = options

@@ -53,7 +53,11 @@ export async function startUpstream(define: (server: McpServer) => void, options
     received,
     log: () => received.map(({ method, body }) => (method === 'POST' ? (body?.method ?? 'response') : method)),
     servers,
-    close: () => closeServer(server),
+    async close() {
+      // Requests to clients have timers.
+      for (const open of servers.values()) await open.close()
+      await closeServer(server)
+    },
   }
 }
 

@@ -3,6 +3,8 @@ import { request as requestHttp } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { CallToolRequestSchema, ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { send, type ClientResponse } from '../../harness/client.ts'
 import { startDataplane, type Dataplane } from '../../harness/program/dataplane.ts'
@@ -17,9 +19,10 @@ let directory: string
 let port = 0
 let dataplane: Dataplane
 let upstream: Awaited<ReturnType<typeof startMcpUpstream>>
+let asking: Awaited<ReturnType<typeof startMcpUpstream>>
 
-const backendOf = (protocol: string, path: string) => ({
-  mcp: { targets: [{ name: 'books', static: { host: '127.0.0.1', port: upstream.port, protocol, path } }] },
+const backendOf = (protocol: string, path: string, to = upstream.port) => ({
+  mcp: { targets: [{ name: 'books', static: { host: '127.0.0.1', port: to, protocol, path } }] },
 })
 const initialize = JSON.stringify({
   jsonrpc: '2.0',
@@ -44,12 +47,14 @@ async function startSession(path: string): Promise<Record<string, string>> {
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'worker-sessions-'))
   upstream = await startMcpUpstream({ name: 'books', port: await findFreePort() })
+  asking = await startMcpUpstream({ name: 'asking', port: 0, onSession: askUser })
   port = await findFreePort()
   const file = join(directory, 'config.json')
   const route = (path: string, backend: object) => ({ matches: [{ path: { type: 'PathPrefix', value: path } }], backends: [backend] })
   const routes = [
     route('/mcp', backendOf('StreamableHTTP', '/mcp')),
     route('/live', backendOf('SSE', '/sse')),
+    route('/ask', backendOf('StreamableHTTP', '/mcp', asking.port)),
     route('/sse', backendOf('StreamableHTTP', '/mcp')),
   ]
   await writeFile(file, JSON.stringify({ binds: [{ port, listeners: [{ routes }] }] }))
@@ -58,6 +63,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await dataplane?.stop()
   await upstream?.close()
+  await asking?.close()
   await rm(directory, { recursive: true })
 })
 
@@ -96,6 +102,12 @@ describe('an MCP session with three workers', () => {
   })
 })
 
+test('a call that waits for input continues in the worker that holds it, whichever receives the retry', async () => {
+  const [calls, retries] = await withInput()
+  expect(calls.map(({ body }) => resultOf(body)['resultType'])).toEqual(Array.from({ length: CALLS }, () => 'input_required'))
+  expect(retries.map(({ body }) => resultOf(body)['content'])).toEqual(Array.from({ length: CALLS }, (_, id) => [{ type: 'text', text: `{"id":"${id}"}` }]))
+})
+
 describe('the sockets between workers', () => {
   test('reject a connection without the secret', async () => {
     const paths = (await unixSockets()).filter((path) => path.startsWith(`@proxy-worker-${dataplane.program.pid}-`))
@@ -106,6 +118,30 @@ describe('the sockets between workers', () => {
     expect(await textOf(socket)).toBe('')
   })
 })
+
+const resultOf = (body: string): Record<string, unknown> => (JSON.parse(/^data: (.*)$/m.exec(body)?.[1] ?? body) as { result: Record<string, unknown> }).result
+
+/** Calls of a tool that requires input, and their retries with it. */
+async function withInput(): Promise<[ClientResponse[], ClientResponse[]]> {
+  const prefix = 'io.modelcontextprotocol/'
+  const meta = { [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientCapabilities`]: { elicitation: {} } }
+  const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'ask' }
+  const call = (params: object): Promise<ClientResponse> =>
+    post('/ask', JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask', ...params, _meta: meta } }), headers)
+  const calls = await Promise.all(Array.from({ length: CALLS }, () => call({})))
+  const retries = calls.map(({ body }, id) => {
+    const inputResponses = { input_1: { action: 'accept', content: { id: String(id) } } }
+    return call({ requestState: resultOf(body)['requestState'], inputResponses })
+  })
+  return [calls, await Promise.all(retries)]
+}
+
+const askUser = (server: Server): void =>
+  server.setRequestHandler(CallToolRequestSchema, async (_, { sendRequest }) => {
+    const requestedSchema = { type: 'object' as const, properties: { id: { type: 'string' as const } } }
+    const { content } = await sendRequest({ method: 'elicitation/create', params: { message: 'Which?', requestedSchema } }, ElicitResultSchema)
+    return { content: [{ type: 'text', text: JSON.stringify(content) }] }
+  })
 
 class SseClient {
   received = ''

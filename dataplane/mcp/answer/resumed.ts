@@ -1,0 +1,23 @@
+import { HeaderList } from '../../http/headers.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { openStream } from '../message/reply.ts'
+import type { WaitingCalls } from '../session/waiting.ts'
+import { resumeCall } from '../run/inputs.ts'
+import type { PendingCall } from '../run/pending-call.ts'
+
+/** The response to another worker that passes on the retry of a call (mcp.md §13.2): 200 with the events of the call, 404 if it does not wait, 400 if it is another client's. */
+export async function resumeForWorker(waiting: WaitingCalls<PendingCall>, text: string): Promise<ResponseHead> {
+  const events = await resumeCall(waiting, text)
+  if (events === undefined || events === 'invalid') {
+    const status = events === undefined ? 404 : 400
+    return { status, headers: new HeaderList(['content-length', '0']), body: undefined, upgraded: undefined }
+  }
+  const body = openStream(
+    (out) => {
+      events.start({ onEvent: (event) => out.write(event), onEnd: () => out.end(), onError: (error) => out.fail(error) })
+      return { onPressure: (isBehind) => (isBehind ? events.pause() : events.resume()), onClose: () => events.cancel() }
+    },
+    () => undefined,
+  )
+  return { status: 200, headers: new HeaderList(['content-type', 'text/event-stream']), body, upgraded: undefined }
+}
