@@ -12,17 +12,26 @@ import { withoutExclusiveDefaults } from './exclusivity.ts'
 const TERSE: ReadonlySet<string> = new Set(['BackendSimple'])
 
 /**
+ * Definitions that the manifest of a kind does not describe, because it would be too large. The operator checks them
+ * (operator/translate/reference).
+ */
+const OPAQUE: Readonly<Record<string, ReadonlySet<string>>> = { ProxyBackend: new Set(['McpToolGuards']) }
+/** Definitions whose fields are described elsewhere in the manifest: treated as fields under real names. */
+const REPEATED: ReadonlySet<string> = new Set(['McpToolGuards'])
+
+/**
  * Converts a schema to a structural one: inlines references, and drops `additionalProperties: false`, since the API server prunes unknown fields.
  *
  * Fields that are others under their real names have no descriptions inside, and the connection policies of guards in them no schema: written out, these would
  * double the size of a manifest. The operator checks them, and a guard with invalid ones rejects everything (operator/translate/reference).
  */
-export function toStructural(definitions: Definitions, schema: Schema): Schema {
+export function toStructural(definitions: Definitions, schema: Schema, opaque: ReadonlySet<string> = new Set()): Schema {
   // `depth`: level within a terse definition, where nested fields have no descriptions.
   const inline = (child: Schema, depth: number | undefined, isRepeated: boolean): Schema => {
     const name = child.$ref === undefined ? undefined : refName(child.$ref)
-    const isAnother = isRepeated || isRealName(child)
+    const isAnother = isRepeated || isRealName(child) || (name !== undefined && REPEATED.has(name))
     if (isRepeated && name === 'BackendSimple') return anyObject('As under the neutral name.')
+    if (name !== undefined && opaque.has(name)) return anyObject('As in ProxyPolicy.')
     const { description, ...silent } = structural(
       name === undefined ? child : dereference(definitions, child),
       isAnother ? 1 : (depth ?? (name !== undefined && TERSE.has(name) ? 0 : undefined)),
@@ -51,6 +60,7 @@ export function toOpenApi(definitions: Definitions, kind: Kind): Schema {
   const root = definitions[kind.kind]
   if (!root?.properties) throw new Error(`definition ${kind.kind} does not exist`)
   const { spec, status } = root.properties
+  const opaque = OPAQUE[kind.kind]
   return {
     description: root.description ?? '',
     type: 'object',
@@ -58,8 +68,8 @@ export function toOpenApi(definitions: Definitions, kind: Kind): Schema {
       apiVersion: { type: 'string', description: 'Version of the schema of this object.' },
       kind: { type: 'string', description: 'Kind of this object.' },
       metadata: { type: 'object' },
-      spec: toStructural(definitions, spec ?? {}),
-      status: toStructural(definitions, status ?? {}),
+      spec: toStructural(definitions, spec ?? {}, opaque),
+      status: toStructural(definitions, status ?? {}, opaque),
     },
     required: ['spec'],
   }

@@ -59,8 +59,8 @@ export const policyMessages = {
     fix: 'Copy the ARN of the runtime from the cloud console.',
   },
   PX1312: {
-    title: 'connection policies of a guard are not valid',
-    cause: 'policies of a guard service have an invalid field. The guard has no credentials and rejects.',
+    title: 'guard is not valid',
+    cause: 'policies of a guard service, or mcp.toolGuards of a ProxyBackend, have an invalid field. The guard rejects everything.',
     fix: 'Correct the field that the message names.',
   },
   PX1313: {

@@ -272,6 +272,7 @@ class McpService implements BackendService {
       revisions: this.#shared.revisions,
       idPrefix: 'proxy',
       onAnswer: (message) => recordAnswer(exchange, message),
+      onRejection: () => void (exchange.error = new ProxyError('GUARD_REJECTED')),
       onOutcome: (isSuccessful) => recordOutcome(exchange, isSuccessful),
       onListed: (item) => recordListed({ registry }, item),
       isNewItem: () => isNewItem({ registry, exchange }),

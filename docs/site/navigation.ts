@@ -51,6 +51,7 @@ export const navigation: readonly Group[] = [
     pages: [
       guide('MCP servers', 'mcp'),
       guide('MCP tools', 'mcp-tools'),
+      guide('MCP guards', 'mcp-guards'),
       guide('HTTP APIs as MCP tools', 'mcp-openapi'),
       guide('MCP authentication', 'mcp-authentication'),
     ],

@@ -847,6 +847,26 @@ export interface BackendMCP {
    */
   authorization?: Authorization
   authentication?: MCPAuthentication
+  toolGuards?: McpToolGuards
+}
+/**
+ * Checks of the arguments and results of tools, with the guards of `ai.promptGuard`. Each list runs in order. A rejected call has a result with `isError` and the message of the guard; `statusCode` is not used. The most specific level applies; that of a target replaces that of the backend.
+ */
+export interface McpToolGuards {
+  /**
+   * Checks of the arguments. A call that is rejected does not reach the server.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  input?: PromptguardRequest[]
+  /**
+   * Checks of the result, and of an error of the server.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  output?: PromptguardRequest[]
 }
 /**
  * MCP OAuth: clients without a valid token receive the location of the authorization server. The proxy serves the discovery documents and registers clients with the identity provider on their behalf.

@@ -1903,7 +1903,7 @@ export interface Regex {
    */
   builtins?: ('Ssn' | 'CreditCard' | 'PhoneNumber' | 'Email' | 'CaSin')[]
   /**
-   * Action on a match in a prompt. Mask replaces the text, Reject rejects the request. Matches in responses are always masked. Default: "Mask".
+   * Action on a match in a prompt, or in arguments and results of tools. Mask replaces the text, Reject rejects the request. Matches in responses of models are always masked. Default: "Mask".
    */
   action?: 'Mask' | 'Reject'
 }
@@ -1986,6 +1986,26 @@ export interface BackendMCP {
    */
   authorization?: Authorization
   authentication?: MCPAuthentication
+  toolGuards?: McpToolGuards
+}
+/**
+ * Checks of the arguments and results of tools, with the guards of `ai.promptGuard`. Each list runs in order. A rejected call has a result with `isError` and the message of the guard; `statusCode` is not used. The most specific level applies; that of a target replaces that of the backend.
+ */
+export interface McpToolGuards {
+  /**
+   * Checks of the arguments. A call that is rejected does not reach the server.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  input?: PromptguardRequest[]
+  /**
+   * Checks of the result, and of an error of the server.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  output?: PromptguardRequest[]
 }
 /**
  * MCP OAuth: clients without a valid token receive the location of the authorization server. The proxy serves the discovery documents and registers clients with the identity provider on their behalf.

@@ -61,6 +61,30 @@ spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind:
   )
 })
 
+test('guards of tools that the API server did not check reject everything if they are not valid, and the status names the field', () => {
+  const manifest = `apiVersion: proxy.dev/v1alpha1
+kind: ProxyBackend
+metadata: {name: tools}
+spec:
+  mcp: {targets: [{name: a, static: {host: tools.example, port: 80}}]}
+  policies: {mcp: {toolGuards: {input: [{regex: {builtins: [Email]}}]}}}`
+  const [backend] = objectsOf(manifest)
+  const guards = (backend as unknown as { spec: { policies: { mcp: { toolGuards: { input: object[] } } } } }).spec.policies.mcp.toolGuards
+  const route = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r}
+spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind: ProxyBackend, name: tools}]}]}`
+  const run = (): Translation =>
+    translate(createSnapshot([...objectsOf(`${base}\n---\n${route}`), ...(backend === undefined ? [] : [backend])]), { checkExpression: () => undefined })
+  expect(JSON.stringify(messageOf(run(), 'backend', 'default/tools'))).toContain('"toolGuards":{"input":[{"regex":{"builtins":["Email"]')
+  guards.input = [{ regex: { builtins: ['Mail'] } }]
+  const translation = run()
+  expect(JSON.stringify(messageOf(translation, 'backend', 'default/tools'))).toContain(
+    '"toolGuards":{"input":[{"regex":{"matches":["("]}}],"output":[{"regex":{"matches":["("]}}]}',
+  )
+  expect(JSON.stringify(translation.statuses.find(({ kind }) => kind === 'ProxyBackend'))).toMatch(/mcp\.toolGuards\.input\.0\.regex\.builtins\.0.*PX1312/)
+})
+
 describe('expressions that do not parse (operator.md §10 case 56)', () => {
   const options: TranslateOptions = { checkExpression: (text) => (text.includes('(((') ? `no end in ${text}` : undefined) }
   test.each<[sentence: string, body: string, traffic: object | undefined, conditions: string[]]>([

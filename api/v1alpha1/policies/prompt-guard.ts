@@ -62,7 +62,7 @@ export const promptGuardDefinitions: Definitions = {
       ),
       action: choice(
         ['Mask', 'Reject'],
-        'Action on a match in a prompt. Mask replaces the text, Reject rejects the request. Matches in responses are always masked.',
+        'Action on a match in a prompt, or in arguments and results of tools. Mask replaces the text, Reject rejects the request. Matches in responses of models are always masked.',
         { default: 'Mask' },
       ),
     },

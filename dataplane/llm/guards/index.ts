@@ -1,20 +1,18 @@
-import type { AIPromptGuard, CustomResponse, PromptguardRequest, PromptguardResponse, Regex } from '#gen/config/types.ts'
-import { METRIC_PREFIX } from '#api/names.ts'
+import type { AIPromptGuard } from '#gen/config/types.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { runSync } from '../../runtime/cooperative.ts'
-import { defineMetrics } from '../../telemetry/metrics/area.ts'
 import type { ClientEvent } from '../common/types.ts'
 import { MaskingStream } from './masking.ts'
-import { compilePatterns, type Patterns } from './patterns.ts'
+import { compileEntry, countCheck, runEntries, type Entry, type Rejection } from './entries.ts'
+import type { Patterns } from './patterns.ts'
 import type { GuardConfig } from './service.ts'
 import { BodySubject, StreamSubject } from './subject.ts'
 import {
   StreamRejection,
-  type Guard,
   type GuardContext,
   type GuardPhase,
   type GuardVerdict,
@@ -23,53 +21,24 @@ import {
   type StreamGuard,
   type Subject,
 } from './types.ts'
-import { compileCloudGuardrails, compileModelArmor, compileModeration } from './vendors.ts'
-import { compileWebhook } from './webhook.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
 
 export { StreamRejection, type PromptGuards, type StreamGuard } from './types.ts'
 
-/** One compiled guard, with its configured rejection. */
-interface Entry {
-  readonly guard: Guard
-  readonly response: CustomResponse
-  /** The patterns of a regex guard, which can check a stream as it passes. */
-  readonly patterns: Patterns | undefined
-}
-
-const DEFAULT_STATUS = 403
-const defaultMessages: Readonly<Record<GuardPhase, string>> = {
-  Request: 'The request was rejected due to inappropriate content',
-  Response: 'The response was rejected due to inappropriate content',
-}
 /** Limit of a stream that is held back for a guard service. */
 const MAX_HELD_BYTES = 2 * 1024 * 1024
 
 /** Text of a stream that is checked at once, without other events in between. */
 const MAX_SYNC_LENGTH = 16 * 1024
 
-const guardMetrics = defineMetrics((registry) => {
-  const checks = registry.counter(`${METRIC_PREFIX}guardrail_checks_total`, 'Evaluations of prompt guards.', ['phase', 'action'])
-  return (phase: GuardPhase, action: Outcome['action']): void => void checks.series(phase, action).value++
-})
-
 /** Compiles `ai.promptGuard`; undefined if it is not configured. */
 export function compileGuards(section: AIPromptGuard | undefined, config: GuardConfig): PromptGuards | undefined {
   if (section === undefined) return undefined
   const request = (section.request ?? []).map((entry) => compileEntry(entry, 'Request', config))
   const response = (section.response ?? []).map((entry) => compileEntry(entry, 'Response', config))
-  const count = (phase: GuardPhase, action: Outcome['action']): void => guardMetrics(config.state.registry)(phase, action)
-
-  /** Runs guards in order, each on the result of the previous one. Returns the rejection, if there is one. */
-  const run = async (entries: readonly Entry[], subject: Subject): Promise<{ status: number; body: string } | undefined> => {
-    for (const { guard, response: custom } of entries) {
-      const outcome = await guard(subject)
-      count(subject.phase, outcome.action)
-      if (outcome.action === 'Reject')
-        return outcome.response ?? { status: custom.statusCode ?? DEFAULT_STATUS, body: custom.message ?? defaultMessages[subject.phase] }
-    }
-    return undefined
-  }
+  const { registry } = config.state
+  const count = (phase: GuardPhase, action: Outcome['action']): void => countCheck(registry, phase, action)
+  const run = (entries: readonly Entry[], subject: Subject): Promise<Rejection | undefined> => runEntries(entries, subject, registry)
   const check = async (entries: readonly Entry[], subject: BodySubject): Promise<GuardVerdict> => {
     const rejected = await run(entries, subject)
     if (rejected === undefined) return { body: subject.body }
@@ -87,39 +56,6 @@ export function compileGuards(section: AIPromptGuard | undefined, config: GuardC
       if (patterns !== undefined) return maskStream(patterns, context.exchange, (action) => count('Response', action))
       return holdStream(context, headers, (subject) => run(response, subject))
     },
-  }
-}
-
-function compileEntry(entry: PromptguardRequest & PromptguardResponse, phase: GuardPhase, config: GuardConfig): Entry {
-  const { response = {}, regex, webhook, moderationApi, cloudGuardrails, modelArmor } = entry
-  const patterns = regex && compilePatterns(regex)
-  const guard =
-    regex !== undefined && patterns !== undefined
-      ? compileRegexGuard(regex, patterns, phase)
-      : webhook !== undefined
-        ? compileWebhook(webhook, config)
-        : moderationApi !== undefined
-          ? compileModeration(moderationApi, config)
-          : cloudGuardrails !== undefined
-            ? compileCloudGuardrails(cloudGuardrails, config)
-            : modelArmor !== undefined
-              ? compileModelArmor(modelArmor, config)
-              : failClosed('the prompt guard is of a kind that this version does not support')
-  return { guard, response, patterns: typeof patterns === 'string' ? undefined : patterns }
-}
-
-/** Requests are rejected or masked by `action`; responses are always masked (llm.md D6, part 2). */
-function compileRegexGuard({ action }: Regex, patterns: Patterns | string, phase: GuardPhase): Guard {
-  if (typeof patterns === 'string') return failClosed(patterns)
-  if (phase === 'Request' && action === 'Reject')
-    return async (subject) => ((await runWhileConnected(subject.hasHit(patterns), subject.exchange)) ? { action: 'Reject' } : { action: 'Allow' })
-  return async (subject) => ((await runWhileConnected(subject.mask(patterns), subject.exchange)) ? { action: 'Mask' } : { action: 'Allow' })
-}
-
-/** A guard that cannot be compiled fails every request, so that nothing passes unchecked. */
-function failClosed(reason: string): Guard {
-  return () => {
-    throw new ProxyError('GUARD_FAILED', { cause: new Error(reason) })
   }
 }
 

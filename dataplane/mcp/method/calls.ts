@@ -2,6 +2,7 @@ import { chargeMcpLimits } from '../../exchange/mcp-limits.ts'
 import type { Item, ItemKind } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
+import { checkInput, outputCheck } from './guarded.ts'
 import { findOwner, findPortable } from './lists.ts'
 import { recordAdmitted, recordItem } from '../record/log.ts'
 import { fold, prefixContent, splitName, splitUri, withPrefixedUri, type Addressed } from '../message/names.ts'
@@ -19,15 +20,22 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   const name = textParam(request, 'name')
   const found = await resolveName(run, kind, name)
   if (kind === 'tool' && run.config.hasRules) rejectVariants(request.params ?? {}, 'arguments')
-  const args = kind === 'tool' ? argumentsOf(run, found, request, name) : undefined
-  const target = admit(run, kind, found, name, args)
+  const given = kind === 'tool' ? argumentsOf(run, found, request, name) : undefined
+  const target = admit(run, kind, found, name, given)
   const charged = chargeMcpLimits(run.exchange, kind)
   if (charged !== undefined) await charged
+  const checked = kind === 'tool' && target.guards !== undefined ? await checkInput(run, target, request, given) : { arguments: given }
+  if ('reply' in checked) return checked.reply
+  const args = checked.arguments
+  const serverName = found?.name ?? name
+  // Logs have the arguments that the server receives.
+  if (args !== given) recordItem(run, { kind, target: target.name, name: serverName, arguments: args })
   const change: ChangeAnswer | undefined = run.config.naming.prefixesUris
     ? (message) => prefixResult(target, message, kind === 'tool' ? 'content' : 'messages')
     : undefined
-  const params = { name: found?.name ?? name, ...(args === undefined ? {} : { arguments: args }) }
-  return callOne(run, target, request, rewritten(run, request, text, params), { name: found?.name ?? name, change })
+  const params = { name: serverName, ...(args === undefined ? {} : { arguments: args }) }
+  const check = kind === 'tool' ? outputCheck(run, target, serverName) : undefined
+  return callOne(run, target, request, rewritten(run, request, text, params), { name: serverName, change, check })
 }
 
 /** The arguments of a tool call as the target receives them. `shown` is the name that the client sent. */

@@ -3,7 +3,7 @@ import { callAll, isSessionOver } from '../run/gather.ts'
 import { Flow, PASSED_CHARS, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from '../run/reverse.ts'
 import { discard, linkTo, RefusedError, stateOf, toFailure, type Run } from '../run/run.ts'
-import { parseUpstreamMessage, toText } from '../message/rpc.ts'
+import { isResponse, parseUpstreamMessage, toText } from '../message/rpc.ts'
 import type { LargePart, SseEvent } from '../sse/parser.ts'
 import type { EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
@@ -101,7 +101,7 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
         note(event)
         passEvent(run, target, event, out)
       },
-      ...(!run.config.isMultiplexing && out.part !== undefined && { onPart, largeFrom: PASSED_CHARS }),
+      ...(!run.config.isMultiplexing && out.part !== undefined && target.guards?.checkOutput === undefined && { onPart, largeFrom: PASSED_CHARS }),
       onEnd,
       onError: onEnd,
     })
@@ -151,7 +151,14 @@ async function openAgain(run: Run, target: Target, lastEventId: string | undefin
 const hasNoStream = (error: Error): boolean =>
   (error instanceof RefusedError && error.response.status === 405) || (error instanceof McpFailure && error.status === 405)
 
+/** Responses on the stream are those of calls whose own stream ended. They would not be checked, so they are dropped. */
+const isUnchecked = (target: Target, data: string): boolean => {
+  const message = target.guards?.checkOutput === undefined || data === '' ? undefined : parseUpstreamMessage(data)
+  return message !== undefined && isResponse(message)
+}
+
 function passEvent(run: Run, target: Target, event: SseEvent, out: EventOutput): void {
+  if (isUnchecked(target, event.data)) return
   if (!mayBeMapped(run, event.data)) return out.write(event)
   const message = event.data === '' ? undefined : parseUpstreamMessage(event.data)
   const place = run.config.isMultiplexing ? {} : { id: event.id, retry: event.retry }

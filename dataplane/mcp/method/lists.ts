@@ -232,6 +232,12 @@ export async function readTools(run: Run, name?: string): Promise<JsonObject[]> 
   return isLookedUp(run, shape) ? withoutDuplicates(tools) : tools
 }
 
+/** The definition of a tool as its server has it; undefined if the list of the server does not have it or cannot be read. */
+export async function readTool(run: Run, target: Target, name: string): Promise<JsonObject | undefined> {
+  const [found] = await readLists(run, 'tool', [target]).catch(() => [])
+  return found?.items.find((item) => item['name'] === name)
+}
+
 /** Reads the lists of targets, as the targets return them. Errors of targets that may be missing are ignored. */
 async function readLists(run: Run, kind: 'tool' | 'prompt', targets = run.config.targets): Promise<TargetItems[]> {
   const { config } = run

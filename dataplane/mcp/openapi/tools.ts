@@ -1,6 +1,6 @@
 import type { OpenApiTool, ResolvedMcpOpenApi } from '#gen/config/types.ts'
 import { isObject, parseJson, type JsonObject } from '../message/json.ts'
-import { SchemaValidator } from './validator.ts'
+import { SchemaValidator } from '../schema/validator.ts'
 
 /** A tool with its validators, which are created when they are first used. */
 export class ApiTool {

@@ -1,3 +1,4 @@
+import type { Exchange } from '../../exchange/exchange.ts'
 import { bodyHold } from '../../exchange/held.ts'
 import { MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
@@ -18,31 +19,40 @@ import type { LinkAnswer } from '../upstream/link.ts'
 /** Changes the response to a request. Throws a McpFailure if the response does not match the request. */
 export type ChangeAnswer = (message: RpcMessage) => RpcMessage
 
+/** Checks the response to a request before it is logged and changed. Rejects with the error for the client. */
+export type CheckAnswer = (message: RpcMessage, exchange: Exchange) => Promise<RpcMessage>
+
 /** How a request to one target is sent. */
 export interface CallOptions {
   /** Name or URI of the item, as the target knows it. */
   readonly name?: string
   readonly change?: ChangeAnswer | undefined
+  readonly check?: CheckAnswer | undefined
 }
 
-/** Sends a request to one target. Without `change` and with a single target, bytes pass through unread. */
-export async function callOne(run: Run, target: Target, request: RpcRequest, text: string, { name, change }: CallOptions = {}): Promise<Reply> {
+/** What happens to the response. */
+type AnswerOptions = Pick<CallOptions, 'change' | 'check'>
+
+/** Sends a request to one target. Without `change` and `check` and with a single target, bytes pass through unread. */
+export async function callOne(run: Run, target: Target, request: RpcRequest, text: string, { name, ...options }: CallOptions = {}): Promise<Reply> {
   const answer = await post(run, target, text, labelOf(request, name))
   switch (answer.kind) {
     case 'refused':
       return { kind: 'relay', response: answer.response }
     case 'events':
-      return { kind: 'stream', feed: (out) => new PassedEvents(run, target, request, change, out).start(answer.events) }
+      return { kind: 'stream', feed: (out) => new PassedEvents(run, target, request, options, out).start(answer.events) }
     case 'accepted':
     case 'json':
-      return messageReply(run, target, request, answer, change)
+      return messageReply(run, target, request, answer, options)
   }
 }
 
-async function messageReply(run: Run, target: Target, request: RpcRequest, answer: LinkAnswer, change: ChangeAnswer | undefined): Promise<Reply> {
+async function messageReply(run: Run, target: Target, request: RpcRequest, answer: LinkAnswer, { change, check }: AnswerOptions): Promise<Reply> {
   const { isMultiplexing } = run.config
-  if (answer.kind === 'json' && change === undefined && !isMultiplexing) return { kind: 'message', body: watched(run, answer.body, request) }
-  const message = await readAnswer(run, target, answer, request.id, new Flow(), () => undefined)
+  if (answer.kind === 'json' && change === undefined && check === undefined && !isMultiplexing)
+    return { kind: 'message', body: watched(run, answer.body, request) }
+  const received = await readAnswer(run, target, answer, request.id, new Flow(), () => undefined)
+  const message = check === undefined ? received : await check(received, run.exchange)
   run.onAnswer?.(message)
   const text = toText(change?.(message) ?? message)
   return isMultiplexing ? streamOf([text]) : { kind: 'message', body: new BufferBody(text) }
@@ -88,19 +98,23 @@ class PassedEvents {
   readonly #target: Target
   readonly #request: RpcRequest
   readonly #change: ChangeAnswer | undefined
+  readonly #check: CheckAnswer | undefined
   readonly #out: EventOutput
   readonly #isMultiplexing: boolean
   #isAnswered = false
   #isEmpty = true
+  /** The check of the response, while it runs. */
+  #checking: Promise<void> | undefined
   /** The server gave an event id to resume at. */
   #hasId = false
   #outline: MessageOutline | undefined
 
-  constructor(run: Run, target: Target, request: RpcRequest, change: ChangeAnswer | undefined, out: EventOutput) {
+  constructor(run: Run, target: Target, request: RpcRequest, { change, check }: AnswerOptions, out: EventOutput) {
     this.#run = run
     this.#target = target
     this.#request = request
     this.#change = change
+    this.#check = check
     this.#out = out
     this.#isMultiplexing = run.config.isMultiplexing
   }
@@ -108,7 +122,7 @@ class PassedEvents {
   start(events: EventSource): Flow {
     const flow = new Flow()
     flow.add(events)
-    const canPass = this.#change === undefined && !this.#isMultiplexing && this.#out.part !== undefined
+    const canPass = this.#change === undefined && this.#check === undefined && !this.#isMultiplexing && this.#out.part !== undefined
     events.start({
       onEvent: (event) => this.#onEvent(event),
       ...(canPass && { onPart: (part) => this.#onPart(part), largeFrom: this.#largeFrom() }),
@@ -143,7 +157,7 @@ class PassedEvents {
   #onEvent(event: SseEvent): void {
     const { data } = event
     this.#note(event)
-    if (this.#change === undefined && !mayBeMapped(this.#run, data)) {
+    if (this.#change === undefined && this.#check === undefined && !mayBeMapped(this.#run, data)) {
       // A message without method is a response.
       if (data.trimStart().startsWith('{')) this.#isAnswered = true
       if (isLogged(this.#run, this.#request, data)) report(this.#run, data, this.#request)
@@ -151,14 +165,16 @@ class PassedEvents {
     }
     const message = data === '' ? undefined : parseUpstreamMessage(data)
     if (message !== undefined) return this.#pass(event, message)
-    if (!this.#isMultiplexing) this.#out.write(event)
+    if (!this.#isMultiplexing && this.#check === undefined) this.#out.write(event)
   }
 
   #pass(event: SseEvent, message: RpcMessage): void {
-    // Event ids of several targets would be ambiguous.
-    const place = this.#isMultiplexing ? {} : { id: event.id, retry: event.retry }
+    // Event ids of several targets would be ambiguous. A stream that is resumed elsewhere would not be checked.
+    const place = this.#isMultiplexing || this.#check !== undefined ? {} : { id: event.id, retry: event.retry }
     if (isAnswerTo(message, this.#request.id)) {
+      if (this.#check !== undefined && this.#isAnswered) return
       this.#isAnswered = true
+      if (this.#check !== undefined) return void (this.#checking = this.#passChecked(message, this.#check))
       this.#run.onAnswer?.(message)
       return this.#out.write({ ...place, data: this.#change === undefined ? event.data : changed(this.#run, message, this.#request, this.#change) })
     }
@@ -166,20 +182,36 @@ class PassedEvents {
     if (mapped !== undefined) this.#out.write({ ...place, data: mapped === message ? event.data : toText(mapped) })
   }
 
+  async #passChecked(message: RpcMessage, check: CheckAnswer): Promise<void> {
+    // `timeouts.request` does not bound the length of a stream.
+    const exchange = this.#run.exchange.fork(this.#run.exchange.request)
+    this.#run.exchange.onAbort((reason) => exchange.abort(reason))
+    try {
+      const checked = await check(message, exchange)
+      this.#run.onAnswer?.(checked)
+      this.#out.send(this.#change === undefined ? toText(checked) : changed(this.#run, checked, this.#request, this.#change))
+    } catch (thrown) {
+      this.#out.send(reportFailure(this.#run, this.#request, thrown))
+    }
+  }
+
   #onEnd(): void {
+    if (this.#checking !== undefined) return void this.#checking.then(() => this.#out.end())
     // A server may end the stream of a call so that the client polls (SEP-1699).
-    if (!this.#isAnswered && !(this.#canResume() || (this.#isEmpty && !this.#isMultiplexing && this.#out.isResumable))) this.#fail(endedAnswer(this.#target))
+    if (!this.#isAnswered && !(this.#canResume() || (this.#isEmpty && this.#check === undefined && !this.#isMultiplexing && this.#out.isResumable)))
+      this.#fail(endedAnswer(this.#target))
     this.#out.end()
   }
 
   #onError(error: Error): void {
+    if (this.#checking !== undefined) return void this.#checking.then(() => this.#out.end())
     if (this.#isAnswered || this.#canResume()) return this.#out.fail(error)
     this.#fail(brokenAnswer(this.#target, error))
     this.#out.end()
   }
 
   #canResume(): boolean {
-    return this.#hasId && !this.#isMultiplexing && this.#out.isResumable
+    return this.#hasId && this.#check === undefined && !this.#isMultiplexing && this.#out.isResumable
   }
 
   /** Clients without a timeout would wait for the response for ever. */

@@ -3,6 +3,7 @@ import { mergeBackend } from '../../config/merge.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { compileMcpAuthentication, type McpAuthentication } from '../auth/index.ts'
+import { compileToolGuards, type ToolGuards } from '../guards/tool-guards.ts'
 import { compileItemRules, type ItemRules } from './authorize.ts'
 import { ListChanges } from './list-changes.ts'
 import type { Naming } from '../message/names.ts'
@@ -24,6 +25,8 @@ export interface Target {
   readonly rules: ItemRules | undefined
   /** Selection and changes of its tools. */
   readonly tools: ToolView | undefined
+  /** Guards of arguments and results of its tools. */
+  readonly guards: ToolGuards | undefined
   /** Set if the target is an HTTP API whose operations are tools. `path` is its base path. */
   readonly openapi?: OpenApiTarget | undefined
 }
@@ -52,7 +55,7 @@ export interface McpConfig {
   readonly portable: PortableNames | undefined
   /** With `toolSearch`: indexes of tools; undefined if clients see all tools. */
   readonly toolIndexes: ToolIndexes | undefined
-  /** The backend or one of its targets restricts items: it has rules, or a selection of tools. */
+  /** The backend or one of its targets restricts items: it has rules, guards, or a selection of tools. */
   readonly hasRules: boolean
   /** Runs before everything else. Taken from the most specific level only. */
   readonly authentication: McpAuthentication | undefined
@@ -85,7 +88,7 @@ export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConf
     rules,
     portable: mcp?.toolNames === 'Portable' ? (previous?.portable ?? new PortableNames()) : undefined,
     toolIndexes: mcp?.toolSearch === 'Enabled' ? (previous?.toolIndexes ?? new ToolIndexes()) : undefined,
-    hasRules: rules !== undefined || targets.some((target) => target.rules !== undefined || target.tools !== undefined),
+    hasRules: rules !== undefined || targets.some((target) => target.rules !== undefined || target.tools !== undefined || target.guards !== undefined),
     authentication: authenticationOf(config),
     broken: problemOf(config, targets),
   }
@@ -115,11 +118,18 @@ function pathOf(path: string | undefined, protocol: TargetProtocol): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
+/** The guards of the most specific level. `own` are the policies of one target, weakest first. */
+function guardsOf(config: ServiceConfig, own: readonly Pick<BackendFull, 'mcp'>[]): ToolGuards | undefined {
+  const section = [...sectionsOf(config), ...own].findLast(({ mcp }) => mcp?.toolGuards !== undefined)?.mcp?.toolGuards
+  return section && compileToolGuards(section, config)
+}
+
 const toolsOf = ({ tools }: McpTargetSelector): ToolView | undefined => tools && compileToolView(tools)
 
 function staticTarget(config: ServiceConfig, entry: McpTargetSelector, { host, port, path, protocol = 'StreamableHTTP', policies }: McpTarget): Target {
   const { name } = entry
   const { backend, outer, destinations, sectionsOf: attachedTo, state } = config
+  const own = [...attachedTo(name), ...(policies === undefined ? [] : [policies])]
   const inline: BackendFull | undefined = backend.policies === undefined && policies === undefined ? undefined : { ...backend.policies, ...policies }
   return {
     name,
@@ -127,8 +137,9 @@ function staticTarget(config: ServiceConfig, entry: McpTargetSelector, { host, p
     path: pathOf(path, protocol),
     destination: destinations.forPart({ backend: backend.key, section: name, host, port, inline, outer, isTlsDefault: false }),
     isPinned: false,
-    rules: compileItemRules([...attachedTo(name), ...(policies === undefined ? [] : [policies])], state),
+    rules: compileItemRules(own, state),
     tools: toolsOf(entry),
+    guards: guardsOf(config, own),
   }
 }
 
@@ -174,6 +185,7 @@ function selectedTarget(
     isPinned: true,
     rules: compileItemRules(attachedTo(entry.name), state),
     tools: toolsOf(entry),
+    guards: guardsOf(config, attachedTo(entry.name)),
   }
 }
 

@@ -98,6 +98,9 @@ const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthenti
 /** The API server does not check their `policies` where they are written under their real names (api/codegen/crd.ts). */
 const guardServices = new Set(['ModerationAPI', 'CloudGuardrails', 'ModelArmor'])
 
+/** Guards with a pattern that does not compile. */
+const rejectingGuards = { input: [{ regex: { matches: ['('] } }], output: [{ regex: { matches: ['('] } }] }
+
 /** Definitions that hold a reference or an expression somewhere; all others are passed on as they are. */
 const interesting = findInteresting()
 
@@ -162,6 +165,10 @@ class Resolver {
         const broken = this.#checkConnection(value, path)
         if (broken !== undefined) return broken
       }
+      if (name === 'McpToolGuards') {
+        const broken = this.#checkToolGuards(schema, value, path)
+        if (broken !== undefined) return broken
+      }
       const resolved = this.#children(target, value, path, name)
       if (checked.has(name)) this.#check(name, value as Record<string, unknown>, resolved as Record<string, unknown>, path)
       return resolved
@@ -176,6 +183,14 @@ class Resolver {
     if (issue === undefined) return undefined
     const invalid = this.#fail([...path, 'policies', ...issue.path.map(String)], issue.message, 'PX1312')
     return { ...guard, policies: { auth: { secretRef: { invalid } } } }
+  }
+
+  /** The manifest of ProxyBackend does not describe the field (api/codegen/crd.ts). Guards that are not valid reject everything. */
+  #checkToolGuards(schema: Schema, value: unknown, path: readonly string[]): object | undefined {
+    const [issue] = validate(schema, value).issues
+    if (issue === undefined) return undefined
+    this.#fail([...path, ...issue.path.map(String)], issue.message, 'PX1312')
+    return rejectingGuards
   }
 
   #children(schema: Schema, value: unknown, path: readonly string[], definition: string, owner = ''): unknown {

@@ -34,6 +34,17 @@ const override = (more: object) => withTools({ overrides: [{ name: 'x', ...more 
 const toolsAt = `${at}[0].tools`
 const overrideAt = `${toolsAt}.overrides[0]`
 
+const guards = (more: object) => section({ toolGuards: more })
+const guardsAt = 'spec.backend.mcp.toolGuards'
+const email = { regex: { builtins: ['Email'] } }
+
+const guardRows: Row[] = [
+  ['guards of arguments and results', guards({ input: [email], output: [{ regex: { matches: ['x'], action: 'Reject' }, response: { message: 'no' } }] })],
+  ['an empty section of tool guards', guards({}), guardsAt, some('input', 'output')],
+  ['nine guards of arguments', guards({ input: repeat(9, () => email) }), `${guardsAt}.input`, MANY],
+  ['a list of tool guards without entries', guards({ output: [] }), `${guardsAt}.output`, FEW],
+]
+
 const toolRows: Row[] = [
   [
     'a selection and changes of tools',
@@ -139,6 +150,7 @@ export const mcpRows: Row[] = [
   ['a search of tools', backend({ mcp: { targets: [target('a')], toolSearch: 'Enabled' } })],
   ['an unknown toolSearch', backend({ mcp: { targets: [target('a')], toolSearch: 'On' } }), 'spec.mcp.toolSearch', UNSUPPORTED],
   ...toolRows,
+  ...guardRows,
   ['mcp policies on an mcp backend', backend({ mcp: { targets: [target('a')] }, policies: { mcp: { authorization: rules } } })],
   [
     'ai policies on an mcp backend',
@@ -147,7 +159,7 @@ export const mcpRows: Row[] = [
     'only be set on a backend of type ai',
   ],
 
-  ['an empty mcp section', section({}), 'spec.backend.mcp', some('authorization', 'authentication')],
+  ['an empty mcp section', section({}), 'spec.backend.mcp', some('authorization', 'authentication', 'toolGuards')],
   ['mcp authorization', section({ authorization: { ...rules, action: 'Deny' } })],
   ['mcp authorization without policy', section({ authorization: {} }), 'spec.backend.mcp.authorization.policy', REQUIRED],
   [

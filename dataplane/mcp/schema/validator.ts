@@ -20,8 +20,7 @@ interface Place {
 }
 
 /**
- * Validates JSON against a schema of JSON Schema 2020-12 as the operator writes it: references lead to `#/$defs`. `format` and unknown
- * keywords are annotations. The work is bounded, and patterns take linear time.
+ * Validates JSON against a schema of JSON Schema 2020-12 with local references. `format` and unknown keywords are annotations. The work is bounded, and patterns take linear time.
  */
 export class SchemaValidator {
   readonly #root: JsonObject
@@ -64,9 +63,7 @@ export class SchemaValidator {
   }
 
   #lookUp(pointer: string): unknown {
-    const { $defs } = this.#root
-    const name = pointer.slice('#/$defs/'.length)
-    return isJsonObject($defs) && Object.hasOwn($defs, name) ? $defs[name] : undefined
+    return findReference(this.#root, pointer)
   }
 
   #checkSimple(schema: JsonObject, value: unknown): string | undefined {
@@ -159,6 +156,18 @@ export class SchemaValidator {
     if (not !== undefined && (yield* this.#check(not, value, place, depth + 1, state)) === undefined) return `${show(place)} is not allowed`
     return undefined
   }
+}
+
+/** The subschema that a local reference such as `#/$defs/Pet` leads to; undefined if there is none. */
+export function findReference(root: JsonObject, pointer: string): unknown {
+  if (!pointer.startsWith('#')) return undefined
+  let found: unknown = root
+  for (const token of pointer.split('/').slice(1)) {
+    const key = token.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (Array.isArray(found)) found = found[Number(key)]
+    else found = isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined
+  }
+  return found
 }
 
 function checkNumber({ minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: JsonObject, value: number): string | undefined {

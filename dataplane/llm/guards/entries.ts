@@ -1,0 +1,94 @@
+import type { CustomResponse, PromptguardRequest, PromptguardResponse, Regex } from '#gen/config/types.ts'
+import { METRIC_PREFIX } from '#api/names.ts'
+import { ProxyError } from '../../exchange/error.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
+import { defineMetrics } from '../../telemetry/metrics/area.ts'
+import { compilePatterns, type Patterns } from './patterns.ts'
+import type { GuardConfig } from './service.ts'
+import type { Guard, GuardPhase, Outcome, Subject } from './types.ts'
+import { compileCloudGuardrails, compileModelArmor, compileModeration } from './vendors.ts'
+import { compileWebhook } from './webhook.ts'
+
+/** One compiled guard, with its configured rejection. */
+export interface Entry {
+  readonly guard: Guard
+  readonly response: CustomResponse
+  /** The patterns of a regex guard, which can check a stream as it passes. */
+  readonly patterns: Patterns | undefined
+}
+
+/** The response of a guard that rejected. */
+export interface Rejection {
+  readonly status: number
+  readonly body: string
+}
+
+/** Phases in the metric: the calls of MCP tools have their own. */
+export type CountedPhase = GuardPhase | 'ToolInput' | 'ToolOutput'
+
+const DEFAULT_STATUS = 403
+const defaultMessages: Readonly<Record<CountedPhase, string>> = {
+  Request: 'The request was rejected due to inappropriate content',
+  Response: 'The response was rejected due to inappropriate content',
+  ToolInput: 'The arguments of the tool were rejected due to inappropriate content',
+  ToolOutput: 'The result of the tool was rejected due to inappropriate content',
+}
+
+const guardMetrics = defineMetrics((registry) => {
+  const checks = registry.counter(`${METRIC_PREFIX}guardrail_checks_total`, 'Evaluations of guards.', ['phase', 'action'])
+  return (phase: CountedPhase, action: Outcome['action']): void => void checks.series(phase, action).value++
+})
+
+type Registry = GuardConfig['state']['registry']
+
+/** Counts one evaluation of a guard. */
+export const countCheck = (registry: Registry, phase: CountedPhase, action: Outcome['action']): void => guardMetrics(registry)(phase, action)
+
+/** Runs guards in order, each on the result of the previous one. Returns the rejection, if there is one. */
+export async function runEntries(
+  entries: readonly Entry[],
+  subject: Subject,
+  registry: Registry,
+  phase: CountedPhase = subject.phase,
+): Promise<Rejection | undefined> {
+  for (const { guard, response: custom } of entries) {
+    const outcome = await guard(subject)
+    countCheck(registry, phase, outcome.action)
+    if (outcome.action === 'Reject') return outcome.response ?? { status: custom.statusCode ?? DEFAULT_STATUS, body: custom.message ?? defaultMessages[phase] }
+  }
+  return undefined
+}
+
+/** Compiles one entry of a list of guards. With `Request`, regex guards may reject; with `Response`, they mask. */
+export function compileEntry(entry: PromptguardRequest & PromptguardResponse, phase: GuardPhase, config: GuardConfig): Entry {
+  const { response = {}, regex, webhook, moderationApi, cloudGuardrails, modelArmor } = entry
+  const patterns = regex && compilePatterns(regex)
+  const guard =
+    regex !== undefined && patterns !== undefined
+      ? compileRegexGuard(regex, patterns, phase)
+      : webhook !== undefined
+        ? compileWebhook(webhook, config)
+        : moderationApi !== undefined
+          ? compileModeration(moderationApi, config)
+          : cloudGuardrails !== undefined
+            ? compileCloudGuardrails(cloudGuardrails, config)
+            : modelArmor !== undefined
+              ? compileModelArmor(modelArmor, config)
+              : failClosed('the prompt guard is of a kind that this version does not support')
+  return { guard, response, patterns: typeof patterns === 'string' ? undefined : patterns }
+}
+
+/** Requests are rejected or masked by `action`; responses are always masked (llm.md D6, part 2). */
+function compileRegexGuard({ action }: Regex, patterns: Patterns | string, phase: GuardPhase): Guard {
+  if (typeof patterns === 'string') return failClosed(patterns)
+  if (phase === 'Request' && action === 'Reject')
+    return async (subject) => ((await runWhileConnected(subject.hasHit(patterns), subject.exchange)) ? { action: 'Reject' } : { action: 'Allow' })
+  return async (subject) => ((await runWhileConnected(subject.mask(patterns), subject.exchange)) ? { action: 'Mask' } : { action: 'Allow' })
+}
+
+/** A guard that cannot be compiled fails every request, so that nothing passes unchecked. */
+function failClosed(reason: string): Guard {
+  return () => {
+    throw new ProxyError('GUARD_FAILED', { cause: new Error(reason) })
+  }
+}
