@@ -5,7 +5,7 @@ SHELL := /bin/sh
 X := .ci/exec
 JEST := $(X) env NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWarning" jest --reporters=./.ci/reporter.js --max-workers=$(or $(MAX_WORKERS),2)
 
-.PHONY: help run test lint format generate gen-check golden e2e conformance bench images console proxyctl release docs clean
+.PHONY: help run test lint prices format generate gen-check golden e2e conformance bench images console proxyctl release docs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ lint: ## check format, lint rules, types and dead code
 	$(X) tsc -p console || status=1; \
 	$(X) knip --no-progress || status=1; \
 	exit $$status
+
+prices: ## update the built-in price catalog of LLMs from a public list; FILE=list.json reads a copy
+	@$(X) node api/codegen/prices.ts $(if $(FILE),--file '$(FILE)')
 
 format: ## format all files
 	@$(X) oxfmt .

@@ -1,5 +1,6 @@
 import { exactlyOneOf, mapChildren, ref, refName, type Definitions, type Schema } from '../schema.ts'
 import { mcpOpenApiDefinitions } from './mcp-openapi.ts'
+import { priceCatalogDefinitions } from './price-catalog.ts'
 import { list, object, port, string } from './shared.ts'
 
 const invalid = string('Why the reference does not resolve, for logs. Features that need it fail closed.')
@@ -61,6 +62,7 @@ export const resolvedDefinitions: Definitions = {
     ['targets'],
   ),
   ...mcpOpenApiDefinitions,
+  ...priceCatalogDefinitions,
 }
 
 /** Definition of the API -> its replacement in the config. */
@@ -73,6 +75,7 @@ const replacements: Readonly<Record<string, string>> = {
   RemoteJWKS: 'ResolvedKeySet',
   McpSelector: 'ResolvedMcpTargets',
   McpOpenApi: 'ResolvedMcpOpenApi',
+  PriceCatalogReference: 'ResolvedPriceCatalog',
 }
 
 /** Replaces every reference to another object by its resolved form. */

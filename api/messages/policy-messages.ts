@@ -142,6 +142,16 @@ export const policyMessages = {
       '`onExceeded` of a budget is none of its values, or `timeZone` is no time zone. Until then the budget rejects requests that exceed it, and its windows are those of UTC.',
     fix: 'Write `Reject`, `Audit` or `{model: NAME}`, and a name of the IANA time zone database such as `Europe/Berlin`.',
   },
+  PX1328: {
+    title: 'price catalog is missing',
+    cause: 'The ConfigMap of `ai.priceCatalog` does not exist in the namespace of the policy or backend, or has no such key. Other prices apply.',
+    fix: 'Create the ConfigMap in that namespace, with the key that `configMapRef` names.',
+  },
+  PX1329: {
+    title: 'price catalog is not usable',
+    cause: 'The document is neither JSON nor YAML, or a field is not that of a price catalog. None of its prices apply; other prices do.',
+    fix: 'Correct the field that the message names. Prices are texts in US dollars per million tokens, such as `"2.5"`.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -31,7 +31,7 @@ export const budgetDefinitions: Definitions = {
       alertAt: list(integer('Percentage.', 1, 100), 'Percentages of a limit at which a warning is logged and counted, once per window.', 1, 8),
       unpriced: choice(
         ['Reject', 'Allow'],
-        'Handling of LLM requests under a usd limit whose model has no price in `ai.prices`. Reject: 403. Allow: the request costs nothing.',
+        'Handling of LLM requests under a usd limit whose model has no price. Reject: 403. Allow: the request costs nothing.',
         { default: 'Reject' },
       ),
       timeZone: string('Time zone of calendar windows, by its IANA name; for example `Europe/Berlin`.', { minLength: 1, maxLength: 64, default: 'UTC' }),
@@ -42,7 +42,7 @@ export const budgetDefinitions: Definitions = {
   BudgetLimit: object(
     'One limit: exactly one of usd, tokens, requests, for each window.',
     {
-      usd: string('US dollars, as a decimal number; for example `500` or `0.25`. The price is that of `ai.prices`.', {
+      usd: string('US dollars, as a decimal number; for example `500` or `0.25`. The price is that of the model.', {
         pattern: '^(0|[1-9][0-9]{0,5}|1000000)(\\.[0-9]{1,6})?$',
         maxLength: 14,
       }),

@@ -692,15 +692,26 @@ export interface BackendAI {
    */
   streamIdleTimeout?: Duration
   /**
-   * Prices of models, for `llm.cost` and the cost metric. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.
+   * Prices of models, for `llm.cost` and the cost metric. They take precedence over `priceCatalog`. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.
    */
   prices?: {
     [k: string]: ModelPrice
   }
+  priceCatalog?: PriceCatalog
   /**
    * Counts the tokens of prompts and reserves them in token limits before requests are sent; the response corrects the reservation to the actual usage. Requests whose prompt exceeds a limit are rejected with 429. Default: false.
    */
   reserveTokens?: boolean
+}
+/**
+ * Prices of models that `prices` does not name, in US dollars.
+ */
+export interface PriceCatalog {
+  configMapRef?: ResolvedPriceCatalog
+  /**
+   * Prices that are part of the product, of models that the ConfigMap does not name. Default: "Enabled".
+   */
+  builtIn?: 'Enabled' | 'Disabled'
 }
 /**
  * Checks of prompts and responses. Each list runs in order; the first rejection ends the request.
@@ -1292,6 +1303,140 @@ export interface OpenApiBody {
      */
     explode: boolean
   }[]
+}
+/**
+ * A price catalog: exactly one of providers, invalid.
+ */
+export interface ResolvedPriceCatalog {
+  /**
+   * Models by provider, as in `gen_ai.provider.name`.
+   */
+  providers?: {
+    [k: string]: CatalogProvider
+  }
+  /**
+   * Why the catalog is unusable, for logs. It has no prices then.
+   */
+  invalid?: string
+}
+/**
+ * Models of a provider.
+ */
+export interface CatalogProvider {
+  /**
+   * Models by name; `*` matches any text.
+   */
+  models: {
+    [k: string]: CatalogModel
+  }
+}
+/**
+ * Prices of a model.
+ */
+export interface CatalogModel {
+  rates: CatalogRates
+  /**
+   * By contextOver, increasing.
+   */
+  tiers?: CatalogTier[]
+  /**
+   * What the model can do.
+   *
+   * Items: Tag.
+   */
+  tags?: string[]
+}
+/**
+ * Prices of requests with a larger context.
+ */
+export interface CatalogTier {
+  /**
+   * Input tokens above which the prices apply.
+   */
+  contextOver: number
+  rates: CatalogTierRates
+}
+/**
+ * US dollars per million tokens.
+ */
+export interface CatalogRates {
+  /**
+   * Price.
+   */
+  input: string
+  /**
+   * Price.
+   */
+  output: string
+  /**
+   * Price.
+   */
+  cacheRead?: string
+  /**
+   * Price.
+   */
+  cacheWrite?: string
+  /**
+   * Price.
+   */
+  reasoning?: string
+  /**
+   * Price.
+   */
+  inputAudio?: string
+  /**
+   * Price.
+   */
+  outputAudio?: string
+  /**
+   * Price.
+   */
+  inputImage?: string
+  /**
+   * Price.
+   */
+  outputImage?: string
+}
+/**
+ * US dollars per million tokens, where they differ.
+ */
+export interface CatalogTierRates {
+  /**
+   * Price.
+   */
+  input?: string
+  /**
+   * Price.
+   */
+  output?: string
+  /**
+   * Price.
+   */
+  cacheRead?: string
+  /**
+   * Price.
+   */
+  cacheWrite?: string
+  /**
+   * Price.
+   */
+  reasoning?: string
+  /**
+   * Price.
+   */
+  inputAudio?: string
+  /**
+   * Price.
+   */
+  outputAudio?: string
+  /**
+   * Price.
+   */
+  inputImage?: string
+  /**
+   * Price.
+   */
+  outputImage?: string
 }
 /**
  * One port that the data plane listens on. What is spoken there follows from its listeners: a port may mix HTTP, HTTPS and TLS; TCP stands alone.

@@ -723,7 +723,7 @@ export interface Budget {
    */
   alertAt?: number[]
   /**
-   * Handling of LLM requests under a usd limit whose model has no price in `ai.prices`. Reject: 403. Allow: the request costs nothing. Default: "Reject".
+   * Handling of LLM requests under a usd limit whose model has no price. Reject: 403. Allow: the request costs nothing. Default: "Reject".
    */
   unpriced?: 'Reject' | 'Allow'
   /**
@@ -740,7 +740,7 @@ export interface Budget {
  */
 export interface BudgetLimit {
   /**
-   * US dollars, as a decimal number; for example `500` or `0.25`. The price is that of `ai.prices`.
+   * US dollars, as a decimal number; for example `500` or `0.25`. The price is that of the model.
    */
   usd?: string
   /**
@@ -1695,15 +1695,39 @@ export interface BackendAI {
    */
   streamIdleTimeout?: Duration
   /**
-   * Prices of models, for `llm.cost` and the cost metric. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.
+   * Prices of models, for `llm.cost` and the cost metric. They take precedence over `priceCatalog`. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.
    */
   prices?: {
     [k: string]: ModelPrice
   }
+  priceCatalog?: PriceCatalog
   /**
    * Counts the tokens of prompts and reserves them in token limits before requests are sent; the response corrects the reservation to the actual usage. Requests whose prompt exceeds a limit are rejected with 429. Default: false.
    */
   reserveTokens?: boolean
+}
+/**
+ * Prices of models that `prices` does not name, in US dollars.
+ */
+export interface PriceCatalog {
+  configMapRef?: PriceCatalogReference
+  /**
+   * Prices that are part of the product, of models that the ConfigMap does not name. Default: "Enabled".
+   */
+  builtIn?: 'Enabled' | 'Disabled'
+}
+/**
+ * A price catalog: a key of a ConfigMap in the namespace of the referring object, in JSON or YAML. A catalog that is missing or broken is reported in the status; its models have no price.
+ */
+export interface PriceCatalogReference {
+  /**
+   * Name of the ConfigMap.
+   */
+  name: string
+  /**
+   * Key.
+   */
+  key: string
 }
 /**
  * A field of the request body and its value.

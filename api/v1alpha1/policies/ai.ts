@@ -34,10 +34,11 @@ const fields = {
   ),
   prices: map(
     ref('ModelPrice'),
-    'Prices of models, for `llm.cost` and the cost metric. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.',
+    'Prices of models, for `llm.cost` and the cost metric. They take precedence over `priceCatalog`. Keys are model names of the response or the request; `*` matches any text, an exact name takes precedence over patterns, a longer pattern over a shorter one.',
     undefined,
     128,
   ),
+  priceCatalog: ref('PriceCatalog'),
   reserveTokens: boolean(
     'Counts the tokens of prompts and reserves them in token limits before requests are sent; the response corrects the reservation to the actual usage. Requests whose prompt exceeds a limit are rejected with 429.',
     { default: false },
@@ -48,6 +49,23 @@ const price = (description: string) => string(description, { maxLength: 32, patt
 
 export const aiDefinitions: Definitions = {
   BackendAI: object('LLM settings; only for backends of type ai. Merges field by field.', fields, [], [atLeastOneOf(...Object.keys(fields))]),
+  PriceCatalog: object(
+    'Prices of models that `prices` does not name, in US dollars.',
+    {
+      configMapRef: ref('PriceCatalogReference'),
+      builtIn: choice(['Enabled', 'Disabled'], 'Prices that are part of the product, of models that the ConfigMap does not name.', { default: 'Enabled' }),
+    },
+    [],
+    [atLeastOneOf('configMapRef', 'builtIn')],
+  ),
+  PriceCatalogReference: object(
+    'A price catalog: a key of a ConfigMap in the namespace of the referring object, in JSON or YAML. A catalog that is missing or broken is reported in the status; its models have no price.',
+    {
+      name: string('Name of the ConfigMap.', { minLength: 1, maxLength: 253 }),
+      key: string('Key.', { minLength: 1, maxLength: 253 }),
+    },
+    ['name', 'key'],
+  ),
   RouteType: choice(
     ['Completions', 'Messages', 'Models', 'Passthrough', 'Detect', 'Responses', 'TokenCount', 'Embeddings', 'Realtime'],
     'Type of a request. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded unchanged. Detect: forwarded unchanged, but parsed for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket).',

@@ -1,6 +1,7 @@
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Exchange, RouteLabels } from '../../exchange/exchange.ts'
 import { defineMetrics, ROUTE_LABELS, routeValues, UNKNOWN } from '../../telemetry/metrics/area.ts'
+import type { PriceStatus } from '../pricing/table.ts'
 import type { HistogramSeries, Series } from '../../telemetry/metrics/registry.ts'
 
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power)
@@ -47,6 +48,7 @@ export const llmMetrics = defineMetrics((registry) => {
   const firstToken = registry.histogram(name('server_time_to_first_token'), 'Seconds from a streamed LLM request to its first token.', FIRST_TOKEN, LABELS)
   const perToken = registry.histogram(name('server_time_per_output_token'), 'Seconds between output tokens after the first.', PER_TOKEN, LABELS)
   const cost = registry.counter(name('client_cost_total'), 'Cost of LLM requests, in the currency of the price table.', LABELS)
+  const lookups = registry.counter(`${METRIC_PREFIX}cost_catalog_lookups_total`, 'Lookups of the price of a model, by result.', ['status'])
   const models = new Set<string>()
   const modelLabel = (model: string | undefined): string => {
     if (model === undefined || model === '') return UNKNOWN
@@ -71,6 +73,7 @@ export const llmMetrics = defineMetrics((registry) => {
   }
   const caches = new WeakMap<Partial<RouteLabels>, SeriesCache>()
   return {
+    priceLookups: (status: PriceStatus): Series => lookups.series(status),
     /**
      * The series of an exchange. Models are labels only if the upstream confirmed them (`isConfirmed`), because clients can invent any
      * number of names.

@@ -4,7 +4,8 @@ import { setLogField, type ContributedField } from '../../telemetry/access-log/a
 import type { Registry } from '../../telemetry/metrics/registry.ts'
 import { estimateTokens } from './estimate.ts'
 import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from '../common/types.ts'
-import { costOf, priceOf, type PriceTable, type Rates } from '../settings/price.ts'
+import { costOf, priceOf, type Price, type Rates } from '../pricing/price.ts'
+import type { PriceTable } from '../pricing/table.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
 import type { TokenBudgets } from '../../exchange/token-budgets.ts'
 import { variables } from '../../exchange/variables.ts'
@@ -16,7 +17,7 @@ interface RequestFacts {
   readonly isStreaming: boolean
   readonly operation: LlmLabels['operation']
   readonly params: RequestParams
-  readonly prices: PriceTable | undefined
+  readonly prices: PriceTable
   /** Computed on demand, because most configurations never read it. */
   readonly prompt: () => readonly FlatMessage[]
 }
@@ -62,6 +63,7 @@ export class LlmRecord extends HostMap {
   /** Price of the exchange, once it is known. */
   #cost: number | undefined
   #costRates: Rates | undefined
+  #priceFound: Price | undefined
 
   constructor(exchange: Exchange, registry: Registry) {
     super()
@@ -117,19 +119,25 @@ export class LlmRecord extends HostMap {
   #settle(budgets: TokenBudgets, facts: ResponseFacts | undefined, end: ResponseEnd): void {
     if (end === 'error') return budgets.settle(0, 0)
     const { input, output } = this.#tokensOf(facts, end)
-    const { prices, requestModel } = this.#request ?? {}
-    const rates = this.#costRates ?? prices?.(requestModel ?? '')
+    const request = this.#request
+    const price = this.#priceFound ?? request?.prices.find(request.system, request.requestModel)
     const isCounted = end === 'complete' && facts?.usage.inputTokens !== undefined
-    budgets.settle(input + output, isCounted && this.#cost !== undefined ? this.#cost : rates && priceOf(input, output, rates))
+    budgets.settle(input + output, isCounted && this.#cost !== undefined ? this.#cost : price && priceOf(input, output, price))
   }
 
   /** Prices by the model of the response, else by the requested one (llm.md §18). */
   #price(facts: ResponseFacts): void {
-    const { prices, requestModel } = this.#request ?? {}
-    const rates = prices?.(facts.responseModel ?? '') ?? prices?.(requestModel ?? '')
-    if (rates === undefined) return
-    this.#costRates = rates
-    this.#cost = costOf(facts, rates)
+    const request = this.#request
+    if (request === undefined) return
+    const { prices, system } = request
+    const price = prices.find(system, facts.responseModel, request.requestModel)
+    const priced = price && costOf(facts, price)
+    const { priceLookups } = llmMetrics(this.#registry)
+    if (price === undefined) return void priceLookups(prices.isEmpty ? 'noCatalog' : 'missing').value++
+    priceLookups(priced === undefined ? 'unpriced' : 'exact').value++
+    this.#priceFound = price
+    this.#cost = priced?.cost
+    this.#costRates = priced?.rates
   }
 
   #measure(facts: ResponseFacts | undefined, end: ResponseEnd): void {

@@ -55,8 +55,12 @@ describe('a budget on an LLM route', () => {
 
   test('rejects a model without a price', async () => {
     const { post, mock } = await start(dollars)
-    const response = await post({ body: chat('x', { model: 'o3' }) })
-    expect([response.status, response.text, mock.requests.length]).toEqual([403, 'model not allowed: budget "team" needs a price of o3 (ai.prices)', 0])
+    const response = await post({ body: chat('x', { model: 'own' }) })
+    expect([response.status, response.text, mock.requests.length]).toEqual([
+      403,
+      'model not allowed: budget "team" needs a price of own (ai.prices, ai.priceCatalog)',
+      0,
+    ])
   })
 
   test('applies to the models that its expression selects, and charges an expression that fails', async () => {

@@ -18,7 +18,7 @@ import type { LlmTarget } from '../choice/target.ts'
 import type { Draft } from './upstream-request.ts'
 import type { LlmDemand } from '../../exchange/token-budgets.ts'
 import { estimateTokens } from '../accounting/estimate.ts'
-import { priceOf, type PriceTable } from '../settings/price.ts'
+import { priceOf, type Price } from '../pricing/price.ts'
 
 /** The inputs for preparing one attempt. */
 export interface PrepareContext {
@@ -105,7 +105,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     model,
     isStreaming,
     isCharged: !isCount,
-    demand: exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(entry, body, model, settings.prices) : undefined,
+    demand: exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(entry, body, model, settings.prices.find(provider.system, model)) : undefined,
     estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }
 }
@@ -115,14 +115,13 @@ function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
 }
 
-function demandOf(entry: ClientFormatEntry, body: JsonObject, model: string, prices: PriceTable | undefined): LlmDemand {
+function demandOf(entry: ClientFormatEntry, body: JsonObject, model: string, price: Price | undefined): LlmDemand {
   const { max_tokens: maxTokens } = entry.params(body)
-  const rates = prices?.(model)
   return {
     model,
     promptTokens: estimateTokens(entry.flattenRequest(body).map(({ content }) => content)),
     maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : undefined,
-    priceOf: rates && ((input, output) => priceOf(input, output, rates)),
+    priceOf: price && ((input, output) => priceOf(input, output, price)),
   }
 }
 

@@ -102,8 +102,17 @@ describe('prices', () => {
 
   test('a model without a price has no cost', async () => {
     const { post, gateway } = await start({ ai: { prices } })
-    await post({ body: chat('x', { model: 'o3' }) })
+    await post({ body: chat('x', { model: 'own' }) })
     expect(Object.keys(logFieldsOf(gateway.finished[0]))).not.toContain('proxy.ai.usage.cost.total')
+    expect(exposition(gateway)).toContain('proxy_cost_catalog_lookups_total{status="missing"} 1')
+  })
+
+  test('a model of the built-in catalog has a cost without configuration', async () => {
+    const { post, gateway } = await start()
+    await post({ body: chat('one two three', { model: 'gpt-4o-mini' }) })
+    // 3 tokens in at 0.15 dollars per million, 4 out at 0.60.
+    expect(logFieldsOf(gateway.finished[0])['proxy.ai.usage.cost.total']).toBe(0.000_002_85)
+    expect(exposition(gateway)).toContain('proxy_cost_catalog_lookups_total{status="exact"} 1')
   })
 })
 

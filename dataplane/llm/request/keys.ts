@@ -8,7 +8,7 @@ import { createBudget } from '../../policy/rate-limit/create.ts'
 import { addHeaders } from '../../policy/rate-limit/headers.ts'
 import { LocalTokenBudget } from '../../policy/rate-limit/local.ts'
 import { TokenBudgets } from '../../exchange/token-budgets.ts'
-import { createNameTable } from '../settings/patterns.ts'
+import { createNameTable } from '../common/patterns.ts'
 import { variables } from '../../exchange/variables.ts'
 
 const unitMs: Readonly<Record<string, number>> = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000, Days: 86_400_000 }

@@ -1,9 +1,9 @@
 import { parseTimeout } from '#api/duration.ts'
 import type { BackendAI, BackendFull } from '#gen/config/types.ts'
 import type { Enrichment, PromptCaching } from '../common/types.ts'
+import { compilePrices, type PriceTable } from '../pricing/table.ts'
 import { compileMutations, type Mutations } from './mutate.ts'
-import { createNameTable } from './patterns.ts'
-import { compilePrices, type PriceTable } from './price.ts'
+import { createNameTable } from '../common/patterns.ts'
 import { createRouteTable } from './routes.ts'
 
 /** The compiled `ai` section of one provider. */
@@ -14,7 +14,7 @@ export interface LlmSettings {
   readonly mutations: Mutations | undefined
   readonly enrichment: Enrichment | undefined
   readonly promptCaching: PromptCaching | undefined
-  readonly prices: PriceTable | undefined
+  readonly prices: PriceTable
   /** Longest time until the first content of a stream; undefined for no limit. */
   readonly firstTokenMs: number | undefined
   /** Longest pause of a stream after its first content; undefined for no limit. */
@@ -38,14 +38,14 @@ const isEmpty = (value: unknown): boolean => value === undefined || value === nu
 
 /** Compiles a merged `ai` section. */
 export function compileSettings(section: BackendAI): LlmSettings {
-  const { routes, modelAliases, prompt, promptCaching, prices } = section
+  const { routes, modelAliases, prompt, promptCaching } = section
   const aliases = createNameTable(modelAliases)
   return {
     section,
     routeOf: createRouteTable(routes),
     resolveAlias: (model) => aliases(model) ?? model,
     mutations: compileMutations(section),
-    prices: compilePrices(prices),
+    prices: compilePrices(section),
     firstTokenMs: parseTimeout(section.firstTokenTimeout),
     streamIdleMs: parseTimeout(section.streamIdleTimeout),
     enrichment: prompt && enrichmentOf(prompt),

@@ -77,7 +77,7 @@ export class BudgetCharge implements TokenBudget {
       if (demand?.priceOf !== undefined) return Math.ceil(demand.priceOf(input, output) * USD_UNITS)
       if (budget.allowsUnpriced) return undefined
       this.#release()
-      throw new ProxyError('BUDGET_PRICE', { detail: `budget "${budget.name}" needs a price of ${demand?.model ?? 'the model'} (ai.prices)` })
+      throw new ProxyError('BUDGET_PRICE', { detail: `budget "${budget.name}" needs a price of ${demand?.model ?? 'the model'} (ai.prices, ai.priceCatalog)` })
     })
   }
 

@@ -169,7 +169,7 @@ describe('a budget of dollars', () => {
 
   test('rejects a model without a price, unless it is allowed', async () => {
     const rejected = await send([monthly], 'ann', { unpriced: true })
-    expect([rejected.status, rejected.text]).toEqual([403, 'model not allowed: budget "user" needs a price of m (ai.prices)'])
+    expect([rejected.status, rejected.text]).toEqual([403, 'model not allowed: budget "user" needs a price of m (ai.prices, ai.priceCatalog)'])
     expect((await send([perUser({ ...monthly, unpriced: 'Allow' })], 'ann', { unpriced: true, tokens: 9 })).status).toBe(200)
   })
 

@@ -25,6 +25,6 @@ export default expectations({
     expect(await run.dataplane.metrics()).toMatch(/proxy_budget_spent_total\{policy="[^"]*\/budgets",budget="team",unit="usd"\} 0\.000/)
   },
   'a model without a price is rejected': async (run) => {
-    expect((await chat(run, 'demo-key-bob', 'o3')).body).toContain('budget \\"team\\" needs a price of o3 (ai.prices)')
+    expect((await chat(run, 'demo-key-bob', 'own')).body).toContain('budget \\"team\\" needs a price of own (ai.prices, ai.priceCatalog)')
   },
 })

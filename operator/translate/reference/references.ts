@@ -13,6 +13,7 @@ import type {
   ResolvedKeySet,
   ResolvedMcpOpenApi,
   ResolvedPluginSource,
+  ResolvedPriceCatalog,
   ResolvedSecret,
   ResolvedSecrets,
   Secret as SecretMessage,
@@ -28,6 +29,7 @@ import { selectMcpTargets } from './mcp-targets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
 import { readOpenApi } from './openapi-source.ts'
 import { readPluginSource } from './plugin-source.ts'
+import { readCatalogSource } from './price-catalog.ts'
 import { matchesLabels } from '../../model/selectors.ts'
 
 /** Characters of an expression in a message. */
@@ -91,6 +93,7 @@ const leaves = new Set([
   'CELExpression',
   'ConfigMapKeyReference',
   'McpOpenApi',
+  'PriceCatalogReference',
 ])
 /** Definitions with a check of their own besides the references in them. */
 const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
@@ -226,6 +229,8 @@ class Resolver {
       }
       case 'ConfigMapKeyReference':
         return this.#plugin(value as { name: string; key: string }, path)
+      case 'PriceCatalogReference':
+        return this.#priceCatalog(value as { name: string; key: string }, path)
       case 'McpOpenApi':
         return this.#openApi(value as McpOpenApi, path)
       case 'SecretSelector':
@@ -278,6 +283,18 @@ class Resolver {
     if (source === undefined) return { invalid: this.#fail(path, missing, 'PX1321'), owner: this.#owner }
     if (source.problem !== undefined) this.#fail(path, source.problem, 'PX1322')
     return { ...source.message, owner: this.#owner }
+  }
+
+  #priceCatalog({ name, key }: { readonly name: string; readonly key: string }, path: readonly string[]): ResolvedPriceCatalog {
+    const map = this.#context.snapshot.get('ConfigMap', this.#namespace, name)
+    const shown = `ConfigMap ${this.#namespace}/${name}`
+    const source = map && readCatalogSource(map, key)
+    if (source === undefined) {
+      const missing = map === undefined ? `${shown} not found` : `${shown} has no ${key}`
+      return { invalid: this.#fail(path, `${missing}; it has no prices`, 'PX1328', 'document') }
+    }
+    if ('broken' in source) return { invalid: this.#fail(path, `${key} of ${shown}: ${source.broken}; it has no prices`, 'PX1329', 'document') }
+    return source
   }
 
   #openApi({ configMapRef, backendRef, ...settings }: McpOpenApi, path: readonly string[]): ResolvedMcpOpenApi {

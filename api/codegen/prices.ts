@@ -1,0 +1,100 @@
+/**
+ * Writes dataplane/llm/pricing/built-in.json, the price catalog that is part of the product, from LiteLLM's public list of prices (MIT).
+ *
+ *   make prices                 downloads the list
+ *   make prices FILE=list.json  reads a copy, such as `model_prices_and_context_window_backup.json` of the Python package litellm
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import { readPriceCatalog, type CatalogModel, type CatalogRates, type PriceCatalog } from '../price-catalog.ts'
+
+const LIST = 'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json'
+const FILE = new URL('../../dataplane/llm/pricing/built-in.json', import.meta.url)
+
+/** Our provider, by the provider of the list, and the prefix of its names. */
+const PROVIDERS: Readonly<Record<string, { readonly provider: string; readonly prefix?: string }>> = {
+  openai: { provider: 'openai' },
+  'text-completion-openai': { provider: 'openai' },
+  anthropic: { provider: 'anthropic' },
+  azure: { provider: 'azure', prefix: 'azure/' },
+  gemini: { provider: 'gcp.gemini', prefix: 'gemini/' },
+  'vertex_ai-language-models': { provider: 'gcp.vertex_ai' },
+  'vertex_ai-embedding-models': { provider: 'gcp.vertex_ai' },
+  'vertex_ai-anthropic_models': { provider: 'gcp.vertex_ai', prefix: 'vertex_ai/' },
+  'vertex_ai-mistral_models': { provider: 'gcp.vertex_ai', prefix: 'vertex_ai/' },
+  'vertex_ai-llama_models': { provider: 'gcp.vertex_ai', prefix: 'vertex_ai/' },
+  bedrock: { provider: 'aws.bedrock' },
+  bedrock_converse: { provider: 'aws.bedrock' },
+}
+const MODES = new Set(['chat', 'completion', 'responses', 'embedding'])
+const FIELDS: Readonly<Record<keyof CatalogRates, string>> = {
+  input: 'input_cost_per_token',
+  output: 'output_cost_per_token',
+  cacheRead: 'cache_read_input_token_cost',
+  cacheWrite: 'cache_creation_input_token_cost',
+  reasoning: 'output_cost_per_reasoning_token',
+  inputAudio: 'input_cost_per_audio_token',
+  outputAudio: 'output_cost_per_audio_token',
+  inputImage: 'input_cost_per_image_token',
+  outputImage: 'output_cost_per_image_token',
+}
+const TAGS: Readonly<Record<string, string>> = {
+  supports_function_calling: 'tools',
+  supports_vision: 'vision',
+  supports_audio_input: 'audio',
+  supports_reasoning: 'reasoning',
+}
+
+type Listed = Readonly<Record<string, unknown>>
+
+function readRates(listed: Listed, suffix = ''): Partial<CatalogRates> {
+  const entries = Object.entries(FIELDS).map(([field, name]) => [field, listed[`${name}${suffix}`]] as const)
+  return Object.fromEntries(entries.filter(([, price]) => typeof price === 'number').map(([field, price]) => [field, toText(price as number)]))
+}
+
+/** Dollars per million tokens, with at most six decimals. */
+const toText = (perToken: number): string => String(Number((perToken * 1_000_000).toFixed(6)))
+
+function readModel(listed: Listed): CatalogModel | undefined {
+  const { input, output = '0', ...others } = readRates(listed)
+  if (input === undefined || (output === '0' && listed['mode'] !== 'embedding')) return undefined
+  const limits = Object.keys(listed).flatMap((name) => /^input_cost_per_token_above_(\d+)k_tokens$/.exec(name)?.[1] ?? [])
+  const tiers = limits
+    .map(Number)
+    .toSorted((a, b) => a - b)
+    .map((thousands) => ({ contextOver: thousands * 1000, rates: readRates(listed, `_above_${thousands}k_tokens`) }))
+  const tags = Object.entries(TAGS).flatMap(([field, tag]) => (listed[field] === true ? [tag] : []))
+  return { rates: { input, output, ...others }, ...(tiers.length === 0 ? {} : { tiers }), ...(tags.length === 0 ? {} : { tags }) }
+}
+
+function convert(list: Readonly<Record<string, Listed>>): PriceCatalog {
+  const providers: Record<string, { models: Record<string, CatalogModel> }> = {}
+  for (const [name, listed] of Object.entries(list)) {
+    const { provider, prefix = '' } = PROVIDERS[String(listed['litellm_provider'])] ?? {}
+    const id = name.slice(prefix.length)
+    // Names with further slashes are regions, sizes and commitments, which no request names.
+    if (provider === undefined || !name.startsWith(prefix) || id.includes('/') || id.startsWith('ft:') || !MODES.has(String(listed['mode']))) continue
+    const model = readModel(listed)
+    if (model !== undefined) (providers[provider] ??= { models: {} }).models[id] = model
+  }
+  const sorted = Object.entries(providers).map(([provider, { models }]) => {
+    const entries = Object.entries(models).toSorted(([a], [b]) => (a < b ? -1 : 1))
+    return [provider, { models: Object.fromEntries(entries) }] as const
+  })
+  return readPriceCatalog({ providers: Object.fromEntries(sorted.toSorted(([a], [b]) => (a < b ? -1 : 1))) })
+}
+
+/** One line for each model, so that a change of a price is a change of a line. */
+function print({ providers }: PriceCatalog, date: string): string {
+  const blocks = Object.entries(providers).map(([provider, { models }]) => {
+    const lines = Object.entries(models).map(([name, model]) => `    ${JSON.stringify(name)}: ${JSON.stringify(model)}`)
+    return `  ${JSON.stringify(provider)}: { "models": {\n${lines.join(',\n')}\n  } }`
+  })
+  return `{ "date": ${JSON.stringify(date)}, "source": ${JSON.stringify(LIST)}, "providers": {\n${blocks.join(',\n')}\n} }\n`
+}
+
+const { values } = parseArgs({ options: { file: { type: 'string' }, date: { type: 'string' } } })
+const text = values.file === undefined ? await (await fetch(LIST)).text() : await readFile(values.file, 'utf8')
+const catalog = convert(JSON.parse(text) as Record<string, Listed>)
+await writeFile(FILE, print(catalog, values.date ?? new Date().toISOString().slice(0, 10)))
+for (const [provider, { models }] of Object.entries(catalog.providers)) console.log(`${provider}: ${Object.keys(models).length} models`)

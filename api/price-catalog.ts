@@ -1,0 +1,107 @@
+/** Prices in US dollars per million tokens. Kinds of tokens without a price of their own cost what input or output tokens cost (llm.md §18). */
+export interface CatalogRates {
+  readonly input: string
+  readonly output: string
+  readonly cacheRead?: string
+  readonly cacheWrite?: string
+  readonly reasoning?: string
+  readonly inputAudio?: string
+  readonly outputAudio?: string
+  readonly inputImage?: string
+  readonly outputImage?: string
+}
+
+/** Prices of requests whose context, in tokens, exceeds `contextOver`. They replace those of the model, field by field. */
+interface CatalogTier {
+  readonly contextOver: number
+  readonly rates: Partial<CatalogRates>
+}
+
+export interface CatalogModel {
+  readonly rates: CatalogRates
+  /** By `contextOver`, increasing. */
+  readonly tiers?: CatalogTier[]
+  /** What the model can do, such as `tools` and `vision`. */
+  readonly tags?: string[]
+}
+
+/** A price catalog (llm.md §18). */
+export interface PriceCatalog {
+  /** Models by `gen_ai.provider.name`. */
+  readonly providers: Readonly<Record<string, { readonly models: Readonly<Record<string, CatalogModel>> }>>
+}
+
+/** Values of `gen_ai.provider.name`. */
+const PRICED_PROVIDERS = ['openai', 'azure', 'anthropic', 'gcp.gemini', 'gcp.vertex_ai', 'aws.bedrock'] as const
+
+/** Kinds of tokens with a price. */
+export const PRICED_RATES = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning', 'inputAudio', 'outputAudio', 'inputImage', 'outputImage'] as const
+const RATE_PATTERN = /^\d{1,9}(\.\d{1,6})?$/
+const MAX_MODELS = 10_000
+const MAX_NAME_LENGTH = 256
+const MAX_LIST = 32
+
+/** A catalog that cannot be used. The message names the field, its value and the fix. */
+export class PriceCatalogError extends Error {}
+
+/**
+ * Reads a parsed document as a price catalog.
+ *
+ * @throws PriceCatalogError for the first field that is wrong
+ * @example
+ * readPriceCatalog({ providers: { openai: { models: { 'gpt-4o': { rates: { input: '2.5', output: '10' } } } } } })
+ */
+export function readPriceCatalog(document: unknown): PriceCatalog {
+  const root = objectAt(document, '', ['providers'])
+  let models = 0
+  const providers = Object.entries(objectAt(root['providers'], 'providers', PRICED_PROVIDERS)).map(([provider, value]) => {
+    const path = `providers.${provider}`
+    const entries = Object.entries(objectAt(objectAt(value, path, ['models'])['models'], `${path}.models`))
+    models += entries.length
+    if (models > MAX_MODELS) throw new PriceCatalogError(`it has more than ${MAX_MODELS} models`)
+    return [provider, { models: Object.fromEntries(entries.map(([name, model]) => [name, readModel(name, model, `${path}.models`)])) }] as const
+  })
+  return { providers: Object.fromEntries(providers) }
+}
+
+function readModel(name: string, value: unknown, parent: string): CatalogModel {
+  if (name === '' || name.length > MAX_NAME_LENGTH)
+    throw new PriceCatalogError(`${parent} has a name of ${name.length} characters; use 1 to ${MAX_NAME_LENGTH}`)
+  const path = `${parent}[${JSON.stringify(name)}]`
+  const { rates, tiers = [], tags = [] } = objectAt(value, path, ['rates', 'tiers', 'tags'])
+  if (!Array.isArray(tiers) || tiers.length > MAX_LIST) throw new PriceCatalogError(`${path}.tiers must be a list of at most ${MAX_LIST} tiers`)
+  if (!Array.isArray(tags) || tags.length > MAX_LIST || !tags.every((tag) => typeof tag === 'string' && tag.length <= MAX_NAME_LENGTH))
+    throw new PriceCatalogError(`${path}.tags must be a list of at most ${MAX_LIST} texts`)
+  const own = readRates(rates, `${path}.rates`)
+  for (const field of ['input', 'output'] as const) if (own[field] === undefined) throw new PriceCatalogError(`${path}.rates.${field} is missing`)
+  let last = 0
+  const read = tiers.map((tier: unknown, index) => {
+    const at = `${path}.tiers[${index}]`
+    const { contextOver, rates: above } = objectAt(tier, at, ['contextOver', 'rates'])
+    if (typeof contextOver !== 'number' || !Number.isSafeInteger(contextOver) || contextOver <= last)
+      throw new PriceCatalogError(`${at}.contextOver is ${show(contextOver)}; write a number of tokens above ${last}`)
+    last = contextOver
+    return { contextOver, rates: readRates(above, `${at}.rates`) }
+  })
+  return { rates: own as CatalogRates, ...(read.length === 0 ? {} : { tiers: read }), ...(tags.length === 0 ? {} : { tags: tags as string[] }) }
+}
+
+function readRates(value: unknown, path: string): Partial<CatalogRates> {
+  const rates = objectAt(value, path, PRICED_RATES)
+  for (const [field, rate] of Object.entries(rates)) {
+    if (typeof rate === 'string' && RATE_PATTERN.test(rate)) continue
+    throw new PriceCatalogError(`${path}.${field} is ${show(rate)}; write US dollars per million tokens as text, such as "2.5", with at most 6 decimals`)
+  }
+  return rates
+}
+
+function objectAt(value: unknown, path: string, fields?: readonly string[]): Readonly<Record<string, unknown>> {
+  if (!isObject(value)) throw new PriceCatalogError(path === '' ? 'it is not an object' : `${path} is ${show(value)}; it must be an object`)
+  const unknown = fields && Object.keys(value).find((field) => !fields.includes(field))
+  if (unknown !== undefined) throw new PriceCatalogError(`${path === '' ? '' : `${path}.`}${unknown.slice(0, 64)} is unknown; use ${fields?.join(', ')}`)
+  return value
+}
+
+const show = (value: unknown): string => (value === undefined ? 'missing' : (JSON.stringify(value) ?? '').slice(0, 64))
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)

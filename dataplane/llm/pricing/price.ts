@@ -1,0 +1,79 @@
+import type { CatalogModel, CatalogRates } from '#api/price-catalog.ts'
+import type { ModelPrice } from '#gen/config/types.ts'
+import type { ResponseFacts } from '../common/types.ts'
+
+/** Prices of one model per million tokens. */
+export type Rates = Readonly<Record<keyof CatalogRates, number>>
+
+/** Prices of one model, which may depend on the size of the context. */
+export interface Price {
+  readonly rates: Rates
+  /** By `contextOver`, decreasing. */
+  readonly tiers: readonly { readonly contextOver: number; readonly rates: Rates }[]
+}
+
+const MILLION = 1_000_000
+
+/** Compiles prices of the policy or of a catalog. Kinds of tokens without a price cost what input or output tokens cost (llm.md §18). */
+export function compilePrice({ rates, tiers = [] }: Pick<CatalogModel, 'tiers'> & { readonly rates: ModelPrice & Partial<CatalogRates> }): Price {
+  return {
+    rates: fill(rates),
+    tiers: tiers.map((tier) => ({ contextOver: tier.contextOver, rates: fill({ ...rates, ...tier.rates }) })).toReversed(),
+  }
+}
+
+function fill(texts: ModelPrice & Partial<CatalogRates>): Rates {
+  const input = Number(texts.input)
+  const output = Number(texts.output)
+  const rate = (text: string | undefined, fallback: number): number => (text === undefined ? fallback : Number(text))
+  return {
+    input,
+    output,
+    cacheRead: rate(texts.cacheRead, input),
+    cacheWrite: rate(texts.cacheWrite, input),
+    reasoning: rate(texts.reasoning, output),
+    inputAudio: rate(texts.inputAudio, input),
+    outputAudio: rate(texts.outputAudio, output),
+    inputImage: rate(texts.inputImage, input),
+    outputImage: rate(texts.outputImage, output),
+  }
+}
+
+/** The rates of a request with so many input tokens: those of the highest tier below it, for all its tokens. */
+function ratesFor({ rates, tiers }: Price, inputTokens: number): Rates {
+  if (tiers.length === 0) return rates
+  return tiers.find(({ contextOver }) => inputTokens > contextOver)?.rates ?? rates
+}
+
+/** The cost of a response in the currency of the price, and its rates; undefined if the provider did not report input tokens. */
+export function costOf({ usage }: ResponseFacts, price: Price): { readonly cost: number; readonly rates: Rates } | undefined {
+  const { inputTokens, outputTokens = 0, cachedInputTokens = 0, cacheCreationInputTokens = 0, reasoningTokens = 0 } = usage
+  if (inputTokens === undefined) return undefined
+  const rates = ratesFor(price, inputTokens)
+  const input = share(Math.max(0, inputTokens - cachedInputTokens - cacheCreationInputTokens), usage.inputAudioTokens, usage.inputImageTokens)
+  const output = share(Math.max(0, outputTokens - reasoningTokens), usage.outputAudioTokens, usage.outputImageTokens)
+  const sum =
+    input.rest * rates.input +
+    input.audio * rates.inputAudio +
+    input.image * rates.inputImage +
+    cachedInputTokens * rates.cacheRead +
+    cacheCreationInputTokens * rates.cacheWrite +
+    output.rest * rates.output +
+    output.audio * rates.outputAudio +
+    output.image * rates.outputImage +
+    reasoningTokens * rates.reasoning
+  return { cost: Math.round((sum / MILLION) * 1e12) / 1e12, rates }
+}
+
+/** Splits tokens by kind. Some of the audio and image tokens may be cached, so that they cannot be more than the tokens that are left. */
+function share(tokens: number, audioTokens = 0, imageTokens = 0): Readonly<Record<'audio' | 'image' | 'rest', number>> {
+  const audio = Math.min(tokens, audioTokens)
+  const image = Math.min(tokens - audio, imageTokens)
+  return { audio, image, rest: tokens - audio - image }
+}
+
+/** The price of tokens of which none are cached. */
+export function priceOf(inputTokens: number, outputTokens: number, price: Price): number {
+  const { input, output } = ratesFor(price, inputTokens)
+  return (inputTokens * input + outputTokens * output) / MILLION
+}
