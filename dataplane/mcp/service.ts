@@ -36,6 +36,7 @@ import { prepareStateless } from './method/stateless.ts'
 import { announceChanges, compileMcp, type McpConfig, type Target } from './target/target.ts'
 import { withTrace } from './record/trace.ts'
 import { callTarget } from './upstream/call.ts'
+import { ServerMemory } from './upstream/memory.ts'
 
 /** Options of all MCP services of the process. */
 export interface McpOptions {
@@ -77,6 +78,7 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
           legacy: new LegacyClients(options.sharing),
           bridged: new BridgedSessions(config.state.monotonicMs, options.limits ?? defaultLimits),
           revisions: new Revisions(),
+          memory: new ServerMemory(config.state.monotonicMs, options.sharing),
           users: 0,
         }),
       )
@@ -96,6 +98,7 @@ interface SharedState {
   readonly legacy: LegacyClients
   readonly bridged: BridgedSessions
   readonly revisions: Revisions
+  readonly memory: ServerMemory
   users: number
 }
 
@@ -270,6 +273,7 @@ class McpService implements BackendService {
       judge: judgeItems(exchange, config.rules),
       prepare: undefined,
       revisions: this.#shared.revisions,
+      memory: this.#shared.memory,
       idPrefix: 'proxy',
       onAnswer: (message) => recordAnswer(exchange, message),
       onRejection: () => void (exchange.error = new ProxyError('GUARD_REJECTED')),

@@ -21,6 +21,13 @@ describe('sessions of several workers', () => {
     expect([one.hasEnded('c'), two.hasEnded('c'), two.hasEnded('d')]).toEqual([true, true, false])
   })
 
+  test('count changes together', () => {
+    expect([one.changesOf('list'), two.changesOf('list')]).toEqual([0, 0])
+    one.bumpChanges('list')
+    two.bumpChanges('list')
+    expect([one.changesOf('list'), two.changesOf('list'), one.changesOf('other')]).toEqual([2, 2, 0])
+  })
+
   test('that ended take no cell from one that a worker holds', () => {
     for (let count = 0; count < 70_000; count++) one.end(`ended ${count}`)
     one.claim('late')

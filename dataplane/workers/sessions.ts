@@ -10,6 +10,9 @@ export interface SessionMemory {
 /** Cells of each table: 4 MiB if all are in use. Apart from the cells of limits, because clients choose how many there are. */
 const SESSION_CELLS = 65_536
 
+/** Session ids do not start like this. */
+const CHANGES = 'changes '
+
 export const allocateSessions = (): SessionMemory => ({ holders: allocateCells(SESSION_CELLS), ended: allocateCells(SESSION_CELLS) })
 
 /** Which worker thread holds a session, and which sessions have ended. `number` is that of this thread; a replacement has another one. */
@@ -38,6 +41,16 @@ export class SharedSessions implements SessionSharing {
 
   hasEnded(id: string): boolean {
     return this.#ended.find(id) !== undefined
+  }
+
+  bumpChanges(name: string): void {
+    const cell = this.#ended.open(CHANGES + name, () => undefined)
+    if (cell !== undefined) Atomics.add(cell.content, 0, 1n)
+  }
+
+  changesOf(name: string): number {
+    const cell = this.#ended.find(CHANGES + name)?.touch()
+    return cell === undefined ? 0 : Number(Atomics.load(cell.content, 0))
   }
 
   /** Number of the thread that holds a session; 0: none. */

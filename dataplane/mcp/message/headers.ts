@@ -26,14 +26,19 @@ export interface UpstreamHeaders {
   /** Method and name of the message, as the target receives it. */
   readonly method?: string | undefined
   readonly name?: string | undefined
+  /** Headers of arguments (`mcp-param-*`), in place of the client's. Undefined: those of the client. */
+  readonly params?: readonly (readonly [string, string])[] | undefined
   readonly accept?: string
   readonly hasBody: boolean
 }
 
 /** Headers of a request to a target: the client's and the gateway's. */
-export function headersFor(received: HeaderList, { sessionId, version, method, name, accept = ACCEPT, hasBody }: UpstreamHeaders): HeaderList {
+export function headersFor(received: HeaderList, { sessionId, version, method, name, params, accept = ACCEPT, hasBody }: UpstreamHeaders): HeaderList {
   const headers = new HeaderList()
-  for (const [field, value] of received) if (!OWN.has(field) && (version === undefined || field !== VERSION)) headers.append(field, value)
+  for (const [field, value] of received) {
+    if (OWN.has(field) || (version !== undefined && field === VERSION) || (params !== undefined && field.startsWith(PARAM))) continue
+    headers.append(field, value)
+  }
   if (typeof version === 'string') headers.append(VERSION, version)
   headers.append('accept', accept)
   headers.append('accept-encoding', 'identity')
@@ -41,15 +46,17 @@ export function headersFor(received: HeaderList, { sessionId, version, method, n
   if (sessionId !== undefined) headers.append('mcp-session-id', sessionId)
   if (method !== undefined) headers.append('mcp-method', encodeValue(method))
   if (name !== undefined) headers.append('mcp-name', encodeValue(name))
+  if (params !== undefined) for (const [field, value] of params) headers.append(field, value)
   return headers
 }
 
+const PARAM = 'mcp-param-'
 const VERSION = 'mcp-protocol-version'
 const ENCODED = '=?base64?'
 const ENCODED_END = '?='
 
 /** Names are chosen by clients. Characters that a header cannot hold are encoded, so that a name cannot end the line. */
-function encodeValue(value: string): string {
+export function encodeValue(value: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith(ENCODED)) return value
   return `${ENCODED}${Buffer.from(value).toString('base64')}${ENCODED_END}`
 }

@@ -107,6 +107,9 @@ export function inputOf(text: string): JsonObject | undefined {
   return requestState === undefined ? undefined : { requestState, inputResponses }
 }
 
+/** The client's capabilities in `_meta`. */
+export const capabilitiesIn = (meta: unknown): unknown => (isObject(meta) ? meta[META_CAPABILITIES] : undefined)
+
 /** A message for a target without sessions. Messages of the gateway do not have the members of `_meta` that are required. */
 export const toModernText = (text: string, { meta }: ModernClient): string => (text.includes(META_VERSION) ? text : withMeta(text, meta))
 

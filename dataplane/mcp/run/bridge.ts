@@ -26,6 +26,7 @@ import type { BridgedSession, BridgedTarget } from '../session/bridged.ts'
 import type { Target } from '../target/target.ts'
 import { EndpointGoneError, type CallContext, type MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
+import { modernLink } from '../upstream/modern-link.ts'
 import { streamableLink } from '../upstream/streamable.ts'
 import { hasRounds } from '../upstream/rounds.ts'
 import { LISTEN_ID, listenText, notificationsOf } from '../upstream/upgraded.ts'
@@ -121,7 +122,11 @@ export class Bridge {
     const subscriptions = this.#subscriptions.get(target)
     if (await this.isModern(run, target)) {
       const label = { method: 'subscriptions/listen', id: LISTEN_ID }
-      const answer = await streamableLink(target, MODERN_STATE).post(context, toModernText(listenText({ subscriptions }), this.#client), label)
+      const answer = await modernLink(target, MODERN_STATE, run.memory, { addsParams: false }).post(
+        context,
+        toModernText(listenText({ subscriptions }), this.#client),
+        label,
+      )
       return answer.kind === 'events' ? { kind: 'events', events: notificationsOf(answer.events) } : answer
     }
     await this.#start(run, target)
@@ -148,7 +153,7 @@ export class Bridge {
 
   /** Undefined if the target did not process the message, because it has no such session or does not speak the revision. */
   async #send(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
-    if (await this.isModern(run, target)) return this.#sendModern(target, context, text, label)
+    if (await this.isModern(run, target)) return this.#sendModern(run, target, context, text, label)
     const input = label.method !== undefined && hasRounds(label.method) ? inputOf(text) : undefined
     if (input !== undefined) return this.#resume(run, target, label, input)
     const { started } = await this.#start(run, target)
@@ -164,9 +169,11 @@ export class Bridge {
     return this.#inputs.resume(run, target, label, input)
   }
 
-  async #sendModern(target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
+  async #sendModern({ memory }: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
     const name = label.name ?? (this.#isUnchanged ? decodeValue(context.exchange.request.headers.get('mcp-name') ?? '') : undefined)
-    const answer = await streamableLink(target, MODERN_STATE).post(context, toModernText(text, this.#client), { ...label, name: name || undefined })
+    // A client whose messages pass unchanged has the server's schemas, and adds headers of arguments itself.
+    const link = modernLink(target, MODERN_STATE, memory, { addsParams: !this.#isUnchanged })
+    const answer = await link.post(context, toModernText(text, this.#client), { ...label, name: name || undefined })
     if (answer.kind !== 'refused' || !REJECTIONS.has(answer.response.status)) return answer
     const response = await keepable(answer.response)
     const error = modernErrorIn(textOf(response))

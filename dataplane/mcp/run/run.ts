@@ -15,6 +15,7 @@ import type { Session } from '../session/sessions.ts'
 import type { McpConfig, Target } from '../target/target.ts'
 import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
+import type { ServerMemory } from '../upstream/memory.ts'
 import { openApiLink } from '../openapi/link.ts'
 import { sseLink } from '../upstream/sse.ts'
 import { streamableLink } from '../upstream/streamable.ts'
@@ -30,6 +31,8 @@ export interface Run extends CallContext {
   /** Clients without sessions: the link to a target, which starts the target's session if it needs one. */
   readonly linkOf?: ((run: Run, target: Target) => Link) | undefined
   readonly revisions: Revisions
+  /** What is known about servers of revision 2026-07-28. */
+  readonly memory: ServerMemory
   /** Start of the ids of the gateway's own requests to targets. Unique if requests share sessions. */
   readonly idPrefix: string
   /** Called with the response to a request, for logs. */
@@ -69,11 +72,11 @@ export function linkTo(run: Run, target: Target): Link {
 }
 
 /** The link to a target whose session was started already. */
-export function plainLink({ session }: Pick<Run, 'session'>, target: Target): Link {
+export function plainLink({ session, memory }: Pick<Run, 'session' | 'memory'>, target: Target): Link {
   if (target.openapi !== undefined) return openApiLink(target, target.openapi)
   if (target.protocol === 'SSE') return sseLink(target, session.connections)
   const state = stateOf(session, target)
-  return state.version === MODERN_VERSION ? upgradedLink(target, state, session.client ?? UNKNOWN_CLIENT) : streamableLink(target, state)
+  return state.version === MODERN_VERSION ? upgradedLink(target, state, session.client ?? UNKNOWN_CLIENT, memory) : streamableLink(target, state)
 }
 
 /** The state of the session with a target. Throws a McpFailure 404 if the session does not include the target. */

@@ -9,6 +9,9 @@ export interface SessionSharing {
   /** The session ended: no worker accepts its id any more. */
   end(id: string): void
   hasEnded(id: string): boolean
+  /** Counts a change of something with a name, such as a list of a server. */
+  bumpChanges(name: string): void
+  changesOf(name: string): number
 }
 
 /** Messages between the workers of a data plane, about what one of them holds. */

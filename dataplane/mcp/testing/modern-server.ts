@@ -21,6 +21,8 @@ export interface ModernServerOptions {
   readonly cacheScope?: 'public' | 'private'
   /** Handles some methods in place of the server: returns the result, or undefined. */
   readonly handle?: (body: Body) => object | undefined
+  /** Tools besides `echo` and `ask`. Arguments with `x-mcp-header` are compared with their headers. */
+  readonly tools?: readonly { readonly name: string; readonly inputSchema: object }[]
   /** Responds to requests with JSON instead of event streams. */
   readonly isJson?: boolean
   /** Default: true. */
@@ -89,9 +91,12 @@ function answer(
   if (request.headers['mcp-session-id'] !== undefined) return fail(400, -32020, 'there are no sessions')
   const meta = (params['_meta'] ?? {}) as Record<string, unknown>
   if (meta[`${PREFIX}protocolVersion`] !== MODERN || typeof meta[`${PREFIX}clientCapabilities`] !== 'object') return fail(400, -32602, '_meta is incomplete')
+  const wrongParam = method === 'tools/call' ? wrongHeader(options, request, params) : undefined
+  if (wrongParam !== undefined) return fail(400, -32020, `${wrongParam} does not match`)
   if (id === undefined) return void response.writeHead(202).end()
   if (method === 'subscriptions/listen' && options.listens !== false) return listen(modern, response, id, params)
-  const result = options.handle?.(body) ?? resultOf(name, method, params)
+  const own = method === 'tools/list' ? { tools: [...['echo', 'ask'].map((tool) => ({ name: tool, inputSchema })), ...(options.tools ?? [])] } : undefined
+  const result = options.handle?.(body) ?? own ?? resultOf(name, method, params)
   if (result === undefined) return fail(404, -32601, `no method ${method}`)
   if ('isOpen' in result) {
     modern.open.push(response.writeHead(200, { 'content-type': 'text/event-stream' }))
@@ -115,6 +120,20 @@ function answer(
   const progressToken = meta['progressToken']
   if (progressToken !== undefined) response.write(event({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: 1 } }))
   response.end(`event: message\ndata: ${text}\n\n`)
+}
+
+/** The header that does not repeat an argument as the schema of the tool requires. */
+function wrongHeader({ tools = [] }: ModernServerOptions, request: IncomingMessage, params: Record<string, unknown>): string | undefined {
+  const { properties = {} } = (tools.find((tool) => tool.name === params['name'])?.inputSchema ?? {}) as { properties?: Record<string, object> }
+  for (const [name, property] of Object.entries(properties)) {
+    const header = (property as Record<string, string>)['x-mcp-header']
+    const value = (params['arguments'] as Record<string, string | undefined> | undefined)?.[name]
+    const sent = header === undefined ? undefined : request.headers[`mcp-param-${header.toLowerCase()}`]
+    const [, encoded] = /^=\?base64\?(.*)\?=$/.exec(String(sent)) ?? []
+    const decoded = encoded === undefined ? sent : Buffer.from(encoded, 'base64').toString()
+    if (header !== undefined && decoded !== value) return header
+  }
+  return undefined
 }
 
 const event = (message: object): string => `event: message\ndata: ${JSON.stringify(message)}\n\n`
@@ -146,8 +165,6 @@ function resultOf(name: string, method: string, params: Record<string, unknown>)
         capabilities: { tools: { listChanged: true }, prompts: {}, resources: { subscribe: true }, completions: {} },
         instructions: `Use ${name}.`,
       }
-    case 'tools/list':
-      return { tools: ['echo', 'ask'].map((tool) => ({ name: tool, inputSchema })) }
     case 'tools/call':
       return callTool(name, params)
     case 'prompts/list':

@@ -23,6 +23,8 @@ export interface MessageLabel {
   readonly method: string | undefined
   /** Name or URI of the item, as the target knows it. */
   readonly name?: string | undefined
+  /** Headers of arguments, in place of those of the client. */
+  readonly params?: readonly (readonly [string, string])[] | undefined
   /** Id, if the message is a request. */
   readonly id?: RpcId | undefined
   /** Token of the progress notifications that the client wants. */

@@ -12,13 +12,14 @@ import { isRepeatable, type Link, type LinkAnswer, type LinkState } from './link
 /** Link to a target that speaks Streamable HTTP: each message is a POST. */
 export function streamableLink(target: Target, state: LinkState): Link {
   return {
-    async post(context, text, { method, name, id }) {
+    async post(context, text, { method, name, id, params }) {
       const isInitialize = method === 'initialize'
       const headers = headersFor(context.exchange.request.headers, {
         sessionId: state.sessionId,
         version: versionFor(state, isInitialize),
         method,
         name,
+        params,
         hasBody: true,
       })
       const { response, endpoint } = await callTarget(context, target, {

@@ -4,14 +4,16 @@ import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { isObject } from '../message/json.ts'
 import { clientMeta, isLevel, modernErrorIn, toLegacyMessage, withMeta, type SessionClient } from '../message/modern.ts'
+import { mayHaveParamHeaders, paramHeaders } from '../message/param-headers.ts'
 import { errorText, idKey, INVALID_PARAMS, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcMessage } from '../message/rpc.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import type { EventSink, EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
 import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } from './call.ts'
 import type { Link, LinkAnswer, LinkState } from './link.ts'
+import type { ServerMemory } from './memory.ts'
+import { modernLink } from './modern-link.ts'
 import { deliverInput, hasRounds, inputRequired, roundsOf, type RoundContext } from './rounds.ts'
-import { streamableLink } from './streamable.ts'
 
 /** Rejections of a server of the revision; those of older servers have these statuses too. */
 const REJECTIONS: ReadonlySet<number> = new Set([400, 404, 405])
@@ -20,8 +22,8 @@ const MAX_REFUSAL_BYTES = 64 * 1024
 export const LISTEN_ID = 'proxy_listen'
 
 /** Link of a client with sessions to a target without (mcp.md §13.4). `client` is what the client said at `initialize`. */
-export function upgradedLink(target: Target, state: LinkState, client: SessionClient): Link {
-  const plain = streamableLink(target, state)
+export function upgradedLink(target: Target, state: LinkState, client: SessionClient, memory: ServerMemory): Link {
+  const plain = modernLink(target, state, memory, { addsParams: true })
   const send = (context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> =>
     plain.post(context, withMeta(text, clientMeta(client, state.logLevel)), label)
   return {
@@ -103,11 +105,21 @@ const jsonOf = (text: string): LinkAnswer => ({ kind: 'json', body: new BufferBo
 async function readable(target: Target, method: string, context: CallContext, answer: LinkAnswer): Promise<LinkAnswer> {
   const convert = (text: string): string => {
     const message = parseUpstreamMessage(text)
-    return message === undefined || message.method !== undefined ? text : toText(toLegacyMessage(method, message))
+    if (message === undefined || message.method !== undefined) return text
+    const legacy = toLegacyMessage(method, message)
+    return toText(method === 'tools/list' && mayHaveParamHeaders(text) ? withoutInvalidParams(legacy) : legacy)
   }
   if (answer.kind === 'accepted' || (answer.kind === 'refused' && !REJECTIONS.has(answer.response.status))) return answer
   if (answer.kind === 'events') return { kind: 'events', events: mapped(answer.events, (event) => ({ ...event, data: convert(event.data) })) }
   return jsonOf(convert(await textIn(target, context, answer)))
+}
+
+/** Clients of the revision do not offer a tool whose schema breaks the rules for headers of arguments. Older ones do not know them. */
+function withoutInvalidParams(message: RpcMessage): RpcMessage {
+  const { result } = message
+  if (!isObject(result) || !Array.isArray(result['tools'])) return message
+  const tools = result['tools'].filter((tool: unknown) => !isObject(tool) || paramHeaders(tool['inputSchema']) !== undefined)
+  return { ...message, result: { ...result, tools } }
 }
 
 /** The text of the message in a body: that of a response, or of a rejection with an error of the revision. */
