@@ -259,6 +259,29 @@ describe('authorization server metadata', () => {
     })
   })
 
+  test.each([
+    ['IdpKind1', '/.well-known/oauth-authorization-server/realms/shop'],
+    ['IdpKind2', '/realms/shop/.well-known/openid-configuration'],
+    [undefined, '/.well-known/oauth-authorization-server/realms/shop'],
+  ] as const)('of %s announces Client ID Metadata Documents if the provider does, with or without registration', async (provider, document) => {
+    const members = { issuer, authorization_endpoint: `${issuer}/authorize`, client_id_metadata_document_supported: true }
+    for (const registration of [{}, { registration_endpoint: `${issuer}/register` }]) {
+      documents = { [`GET ${document}`]: JSON.stringify({ ...members, ...registration }) }
+      const { status, json } = await send(compile({ ...(provider && { provider }) }), path)
+      expect([status, json()['client_id_metadata_document_supported'], 'registration_endpoint' in json()]).toEqual([
+        200,
+        true,
+        'registration_endpoint' in registration,
+      ])
+    }
+  })
+
+  test('of a provider that follows the standards announces the issuer in redirects, which is its own', async () => {
+    documents = { 'GET /.well-known/oauth-authorization-server/realms/shop': JSON.stringify({ issuer, authorization_response_iss_parameter_supported: true }) }
+    const [metadata, resource] = [await send(compile(), path), await send(compile(), '/.well-known/oauth-protected-resource/mcp')]
+    expect([metadata.json(), resource.json()['authorization_servers']]).toEqual([{ issuer, authorization_response_iss_parameter_supported: true }, [issuer]])
+  })
+
   test('is also served at the path of the resource', async () => {
     documents = metadataOfKind2()
     const { json } = await send(compile({ provider: 'IdpKind2' }), '/mcp/.well-known/oauth-authorization-server')

@@ -27,7 +27,9 @@ export function adaptServerMetadata(config: MCPAuthentication, own: ServerMetada
   if (provider === undefined) return own
   const registration = own['registration_endpoint']
   const base = `${origin}${metadataPath(path)}`
-  if (provider === 'IdpKind2' && typeof registration !== 'string') throw new Error('the metadata of the identity provider has no registration_endpoint')
+  // Clients that publish their own metadata need no registration.
+  const needsRegistration = provider === 'IdpKind2' && own['client_id_metadata_document_supported'] !== true
+  if (needsRegistration && typeof registration !== 'string') throw new Error('the metadata of the identity provider has no registration_endpoint')
   return {
     ...own,
     issuer: `${origin}${resourcePath}`,

@@ -1,7 +1,7 @@
 import type { Item, ItemKind } from '../target/authorize.ts'
 import { McpFailure, noTargets, UpstreamRpcError } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
-import { prefixName, prefixUri, splitName, type Addressed } from '../message/names.ts'
+import { prefixName, prefixUri, splitName, withUiResource, type Addressed } from '../message/names.ts'
 import { gather, type Gathered } from '../run/gather.ts'
 import { Flow, type Reply } from '../message/reply.ts'
 import { badAnswer, post, readAnswer, type Run } from '../run/run.ts'
@@ -128,15 +128,21 @@ function itemsOf(target: Target, { method, member, key }: ListShape, { result }:
 /** The items that the client may use, with the names that it sees. */
 function showItems({ config, judge, onListed }: Run, target: Target, { kind, key }: ListShape, items: readonly JsonObject[]): JsonObject[] {
   const shown: JsonObject[] = []
+  const { prefixesUris } = config.naming
+  const showUi = (uri: string): string | undefined => {
+    if (!judge({ kind: 'resource', target: target.name, name: uri }, target.rules)) return undefined
+    return prefixesUris ? prefixUri(target.name, uri) : uri
+  }
   for (const item of items) {
     const name = item[key] as string
-    const selected = kind === 'tool' && target.tools !== undefined ? target.tools.show(item, name) : item
-    if (selected === undefined) continue
+    const offered = kind === 'tool' && target.tools !== undefined ? target.tools.show(item, name) : item
+    if (offered === undefined) continue
+    const selected = kind === 'tool' ? withUiResource(offered, showUi) : offered
     const judged: Item = { kind, target: target.name, name }
     if (!judge(judged, target.rules)) continue
     onListed?.(judged)
     const own = selected[key] as string
-    const seen = key === 'name' ? shownName(config, target, kind, own) : config.naming.prefixesUris ? prefixUri(target.name, own) : own
+    const seen = key === 'name' ? shownName(config, target, kind, own) : prefixesUris ? prefixUri(target.name, own) : own
     shown.push(seen === own ? selected : { ...selected, [key]: seen })
   }
   return shown
