@@ -61,6 +61,15 @@ export const resolvedDefinitions: Definitions = {
     },
     ['targets'],
   ),
+  ResolvedMcpToolPins: object(
+    'Pins of the tools of an MCP backend.',
+    {
+      pins: string('The document of pins, in JSON. Default: no pins.'),
+      action: { type: 'string', enum: ['Audit', 'Hold', 'Block'], description: 'Handling of new and changed tools.' },
+      invalid: string('Why there are no pins, for logs. No tool is approved.'),
+    },
+    ['action'],
+  ),
   ...mcpOpenApiDefinitions,
   ...priceCatalogDefinitions,
 }
@@ -76,6 +85,7 @@ const replacements: Readonly<Record<string, string>> = {
   McpSelector: 'ResolvedMcpTargets',
   McpOpenApi: 'ResolvedMcpOpenApi',
   PriceCatalogReference: 'ResolvedPriceCatalog',
+  McpToolPins: 'ResolvedMcpToolPins',
 }
 
 /** Replaces every reference to another object by its resolved form. */

@@ -109,6 +109,12 @@ export const dataplaneMessages = {
     cause: 'The requests of one key have used a percentage of a limit that `traffic.budgets[].alertAt` names. Reported once for each key and window.',
     fix: 'Nothing, or raise the limit. Fields `policy`, `budget`, `limit` and `percent` name it; the metric `proxy_budget_alerts_total` counts it.',
   },
+  PX4029: {
+    title: 'MCP tool is not as it was approved',
+    cause:
+      'A server lists a tool that has no pin, differs from its pin, has a name like that of a pinned tool, or a definition with hidden characters or instructions. Reported once for each version.',
+    fix: 'Look at the tool with `proxyctl mcp diff`. Approve it with `proxyctl mcp approve`, or remove the server. Fields `mcp.target`, `gen_ai.tool.name` and `findings` name it.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

@@ -152,6 +152,12 @@ export const policyMessages = {
     cause: 'The document is neither JSON nor YAML, or a field is not that of a price catalog. None of its prices apply; other prices do.',
     fix: 'Correct the field that the message names. Prices are texts in US dollars per million tokens, such as `"2.5"`.',
   },
+  PX1333: {
+    title: 'pins of MCP tools are missing or not usable',
+    cause:
+      'The ConfigMap of `toolPins` does not exist in the namespace of the backend, has no such key, or its content is no document of pins. No tool is approved: with Hold and Block, clients see none.',
+    fix: 'Write the document with `proxyctl mcp approve` and put it into the ConfigMap, in the namespace of the backend.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -62,6 +62,11 @@ export const proxyctlMessages = {
     cause: 'The Secret has an entry of this name. `proxyctl keys create` replaces no key, because its clients would be rejected.',
     fix: 'Use another name, or remove the old key with `proxyctl keys revoke`.',
   },
+  PX6019: {
+    title: 'MCP server cannot be read',
+    cause: 'The server does not respond, rejects the request, or does not list its tools over Streamable HTTP.',
+    fix: 'Check the URL in --server, and send a credential with --header.',
+  },
 } as const satisfies MessageTable
 
 export type ProxyctlCode = keyof typeof proxyctlMessages

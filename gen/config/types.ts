@@ -1029,6 +1029,7 @@ export interface MCPBackend {
    * Enabled: clients see three tools, to search, describe and call those of the targets, so that many tools do not fill the context of a model. Default: Disabled.
    */
   toolSearch?: 'Disabled' | 'Enabled'
+  toolPins?: ResolvedMcpToolPins
 }
 /**
  * One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
@@ -1175,6 +1176,23 @@ export interface ResolvedMcpTargets {
      */
     protocol: 'StreamableHTTP' | 'SSE'
   }[]
+}
+/**
+ * Pins of the tools of an MCP backend.
+ */
+export interface ResolvedMcpToolPins {
+  /**
+   * The document of pins, in JSON. Default: no pins.
+   */
+  pins?: string
+  /**
+   * Handling of new and changed tools.
+   */
+  action: 'Audit' | 'Hold' | 'Block'
+  /**
+   * Why there are no pins, for logs. No tool is approved.
+   */
+  invalid?: string
 }
 /**
  * An HTTP API as an MCP server: its operations as tools, compiled from an OpenAPI document.
@@ -2704,6 +2722,10 @@ export interface ShortMCP {
    * Enabled: clients search for tools and see three. Default: Disabled.
    */
   toolSearch?: 'Disabled' | 'Enabled'
+  /**
+   * Pins of tools: `pins: "${file:pins.json}"`.
+   */
+  toolPins?: ResolvedMcpToolPins
   /**
    * Portable: names of tools have at most 64 letters, digits, `_` and `-`. Default: Unchanged.
    */

@@ -2315,6 +2315,20 @@ export interface MCPBackend {
    * Enabled: clients see three tools, to search, describe and call those of the targets, so that many tools do not fill the context of a model. Default: Disabled.
    */
   toolSearch?: 'Disabled' | 'Enabled'
+  toolPins?: McpToolPins
+}
+/**
+ * Compares tools with digests that a user approved.
+ */
+export interface McpToolPins {
+  /**
+   * Pins, as `proxyctl mcp approve` writes them. If they are missing or broken, no tool is approved.
+   */
+  configMapRef: ConfigMapKeyReference
+  /**
+   * New and changed tools. Audit: only log and metric. Hold: hidden until approved. Block: as Hold, and a target that changed or imitated an approved tool offers none.
+   */
+  action: 'Audit' | 'Hold' | 'Block'
 }
 /**
  * One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.

@@ -107,6 +107,34 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./log.ts')).runLog,
   },
   {
+    name: 'mcp diff',
+    summary: 'Compares the tools of MCP servers with their pins',
+    details:
+      'Shows tools that are new, changed or gone, and those with hidden characters or instructions in their definitions. Characters that cannot be seen are printed as escapes. Exit status 1 if there is any. Servers are called directly.',
+    options: ['server', 'pins', 'header'],
+    examples: [
+      ['The tools of a server', 'proxyctl mcp diff --server tickets=http://localhost:9001/mcp'],
+      [
+        'Several servers, with a credential',
+        "proxyctl mcp diff --pins pins.json --server a=https://a.example/mcp --server b=https://b.example/mcp --header 'Authorization: Bearer ...'",
+      ],
+    ],
+    load: async () => (await import('./mcp.ts')).runMcpDiff,
+  },
+  {
+    name: 'mcp approve',
+    arguments: '[TARGET/TOOL...]',
+    summary: 'Writes the pins of tools of MCP servers',
+    details:
+      'Without arguments, all tools of the servers are approved, except those with hidden characters or instructions in their definitions, which must be named, and pins of tools that are gone are removed.',
+    options: ['server', 'pins', 'header'],
+    examples: [
+      ['All tools of a server', 'proxyctl mcp approve --server tickets=http://localhost:9001/mcp'],
+      ['One tool', 'proxyctl mcp approve tickets/search --server tickets=http://localhost:9001/mcp'],
+    ],
+    load: async () => (await import('./mcp.ts')).runMcpApprove,
+  },
+  {
     name: 'keys create',
     arguments: 'NAME',
     summary: 'Creates an API key, and prints the Secret with its digest or writes it',

@@ -32,7 +32,7 @@ export const optionTable = {
     text: 'waits for a request with this method; with URL, the method to send',
     completes: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'],
   },
-  header: { type: 'string', multiple: true, value: "'NAME: VALUE'", text: 'header of the request to URL; repeatable' },
+  header: { type: 'string', multiple: true, value: "'NAME: VALUE'", text: 'header of the request to URL or to the servers; repeatable' },
   timeout: { type: 'string', value: 'DURATION', text: 'how long to wait for the request; default 30s' },
   client: { type: 'boolean', text: 'prints the version of proxyctl only, without a request to the cluster' },
   from: {
@@ -47,6 +47,8 @@ export const optionTable = {
   metadata: { type: 'string', multiple: true, value: 'NAME=VALUE', text: 'metadata of the key, such as team=red or models=["gpt-*"]; repeatable' },
   expires: { type: 'string', value: 'TIME', text: 'when the key ends: a duration such as 90d or 12h, or a time such as 2027-01-31T00:00:00Z' },
   write: { type: 'boolean', text: 'writes the Secret on the cluster instead of printing what to apply' },
+  server: { type: 'string', multiple: true, value: 'NAME=URL', text: 'MCP server: name of its target, and URL of its endpoint; repeatable' },
+  pins: { type: 'string', value: 'FILE', text: 'file of pins; default mcp-pins.json', completes: 'files' },
   expand: { type: 'boolean', text: 'prints a valid config file with its short forms in the long form' },
   output: { type: 'string', short: 'o', value: formats.join('|'), text: 'output format; default text. wide adds columns to tables', completes: formats },
   help: { type: 'boolean', short: 'h', text: 'prints this help' },

@@ -22,6 +22,8 @@ export interface Options {
   readonly expires?: string | undefined
   readonly write?: boolean | undefined
   readonly expand?: boolean | undefined
+  readonly server?: string[] | undefined
+  readonly pins?: string | undefined
 }
 
 export interface Invocation {

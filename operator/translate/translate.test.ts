@@ -85,6 +85,36 @@ spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind:
   expect(JSON.stringify(translation.statuses.find(({ kind }) => kind === 'ProxyBackend'))).toMatch(/mcp\.toolGuards\.input\.0\.regex\.builtins\.0.*PX1312/)
 })
 
+test.each([
+  ['of a ConfigMap are part of the config', '{"a":{}}', '{"action":"Hold","pins":"{\\"a\\":{}}"}', undefined],
+  ['that do not exist approve no tool', undefined, '{"action":"Hold","invalid":"ConfigMap default/pins not found; no tool is approved"}', 'not found'],
+  [
+    'that are not usable approve no tool',
+    '[]',
+    '"invalid":"pins.json of ConfigMap default/pins is not a JSON object of targets; no tool is approved"}',
+    'is not a JSON object',
+  ],
+])('pins of MCP tools %s', (_, pins, expected, problem) => {
+  const manifests = `apiVersion: proxy.dev/v1alpha1
+kind: ProxyBackend
+metadata: {name: tools}
+spec:
+  mcp:
+    toolPins: {configMapRef: {name: pins, key: pins.json}, action: Hold}
+    targets: [{name: a, static: {host: tools.example, port: 80}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r}
+spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind: ProxyBackend, name: tools}]}]}`
+  const map = pins === undefined ? '' : `\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: pins}\ndata: {pins.json: '${pins}'}`
+  const translation = translate(createSnapshot(objectsOf(`${base}\n---\n${manifests}${map}`)), { checkExpression: () => undefined })
+  expect(JSON.stringify(messageOf(translation, 'backend', 'default/tools'))).toContain(expected)
+  const status = JSON.stringify(translation.statuses.find(({ kind }) => kind === 'ProxyBackend'))
+  if (problem === undefined) expect(status).toContain('"reason":"Accepted"')
+  else expect(status).toMatch(new RegExp(`PartiallyValid.*mcp\\.toolPins\\.configMapRef.*${problem}.*PX1333`))
+})
+
 describe('expressions that do not parse (operator.md §10 case 56)', () => {
   const options: TranslateOptions = { checkExpression: (text) => (text.includes('(((') ? `no end in ${text}` : undefined) }
   test.each<[sentence: string, body: string, traffic: object | undefined, conditions: string[]]>([

@@ -39,8 +39,20 @@ export const mcpBackendDefinitions: Definitions = {
         ['Disabled', 'Enabled'],
         'Enabled: clients see three tools, to search, describe and call those of the targets, so that many tools do not fill the context of a model. Default: Disabled.',
       ),
+      toolPins: ref('McpToolPins'),
     },
     ['targets'],
+  ),
+  McpToolPins: object(
+    'Compares tools with digests that a user approved.',
+    {
+      configMapRef: ref('ConfigMapKeyReference', 'Pins, as `proxyctl mcp approve` writes them. If they are missing or broken, no tool is approved.'),
+      action: choice(
+        ['Audit', 'Hold', 'Block'],
+        'New and changed tools. Audit: only log and metric. Hold: hidden until approved. Block: as Hold, and a target that changed or imitated an approved tool offers none.',
+      ),
+    },
+    ['configMapRef', 'action'],
   ),
   McpTargetSelector: object(
     'One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.',

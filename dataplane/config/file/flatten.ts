@@ -1,5 +1,6 @@
 import type { MessageCode } from '#api/messages/code.ts'
 import { parseDuration, parseTimeout } from '#api/duration.ts'
+import { parsePins } from '#api/mcp-pins/pins.ts'
 import { findToolClashes } from '#api/tool-clashes.ts'
 import type {
   Backend,
@@ -251,6 +252,8 @@ class Flattener {
       this.#report(path, `the ${message.kind} ${message.message.key} exists already, as ${this.#format(other)}; give one another name`)
     this.#messages.push(message)
     if (message.kind !== 'backend' || message.message.mcp === undefined) return
+    const pins = parsePins(message.message.mcp.toolPins?.pins ?? '')
+    if (typeof pins === 'string') this.#report([...path, 'mcp', 'toolPins', 'pins'], pins, 'PX1333')
     for (const clash of findToolClashes(message.message.mcp)) this.#report([...path, 'mcp', ...clash.path], clash.message, 'PX1323')
   }
 

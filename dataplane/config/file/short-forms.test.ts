@@ -112,6 +112,14 @@ mcp: { port: 3001, prefixMode: Always, failureMode: FailOpen, sessionRouting: St
     })
   })
 
+  test('read pins of tools from a file, and reject a file that is none', async () => {
+    const text = `mcp: { toolPins: { pins: '\${file:pins.json}', action: Hold }, a: { url: 'http://localhost:9000/mcp' } }`
+    await writeFile(join(directory, 'pins.json'), '{"a":{}}')
+    expect(backendOf(await load(text), 'default/mcp')?.mcp?.toolPins).toEqual({ pins: '{"a":{}}', action: 'Hold' })
+    await writeFile(join(directory, 'pins.json'), '{"a":[]}')
+    await expect(load(text)).rejects.toThrow(/has no object of tools at "a".*PX1333/)
+  })
+
   test('reject two tools with one name for clients', async () => {
     const overrides = '[{ name: x, rename: z }, { name: y, rename: z }]'
     const reported = load(`mcp: { a: { url: 'http://localhost:9000/mcp', tools: { overrides: ${overrides} } } }`)

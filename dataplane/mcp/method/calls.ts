@@ -4,6 +4,7 @@ import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { checkInput, outputCheck } from './guarded.ts'
 import { findOwner, findPortable } from './lists.ts'
+import { isPinAllowed } from './pinned.ts'
 import { recordAdmitted, recordItem } from '../record/log.ts'
 import { fold, prefixContent, splitName, splitUri, withPrefixedUri, type Addressed } from '../message/names.ts'
 import type { Reply } from '../message/reply.ts'
@@ -84,10 +85,11 @@ export async function complete(run: Run, request: RpcRequest, text: string): Pro
 /** The target of a tool or prompt, and its name there. */
 async function resolveName(run: Run, kind: NamedKind, name: string): Promise<Addressed | undefined> {
   const found = await resolveShown(run, kind, name)
-  const tools = kind === 'tool' && found !== undefined ? run.config.targetOf.get(found.target)?.tools : undefined
-  if (tools === undefined || found === undefined) return found
-  const serverName = tools.serverName(found.name)
-  return serverName === undefined ? undefined : { target: found.target, name: serverName }
+  if (kind !== 'tool' || found === undefined) return found
+  const tools = run.config.targetOf.get(found.target)?.tools
+  const serverName = tools === undefined ? found.name : tools.serverName(found.name)
+  if (serverName === undefined || (run.config.pins !== undefined && !(await isPinAllowed(run, found.target, serverName)))) return undefined
+  return tools === undefined ? found : { target: found.target, name: serverName }
 }
 
 /** The target of a tool or prompt, and its name for clients without prefix. */

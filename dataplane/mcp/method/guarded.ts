@@ -59,7 +59,7 @@ interface Masked {
 
 /** Adapts masked structured content to the output schema of the tool (mcp.md §4.8). */
 async function fitResult(run: Run, target: Target, name: string, { checked, before, after }: Masked): Promise<RpcMessage> {
-  const schema = (await readTool(run, target, name))?.['outputSchema']
+  const schema = (await readTool(run, target, name).catch(() => undefined))?.['outputSchema']
   if (!isObject(schema)) return checked
   const fitted = await runWhileConnected(fitMasked(schema, before, after), run.exchange)
   const { structuredContent: _, ...result } = checked.result as JsonObject

@@ -1,4 +1,5 @@
 import { McpFailure } from '../message/failure.ts'
+import { isObject } from '../message/json.ts'
 import { callAll, isSessionOver } from '../run/gather.ts'
 import { Flow, PASSED_CHARS, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from '../run/reverse.ts'
@@ -101,7 +102,7 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
         note(event)
         passEvent(run, target, event, out)
       },
-      ...(!run.config.isMultiplexing && out.part !== undefined && target.guards?.checkOutput === undefined && { onPart, largeFrom: PASSED_CHARS }),
+      ...(!run.config.isMultiplexing && out.part !== undefined && !isChecked(run, target) && { onPart, largeFrom: PASSED_CHARS }),
       onEnd,
       onError: onEnd,
     })
@@ -151,14 +152,19 @@ async function openAgain(run: Run, target: Target, lastEventId: string | undefin
 const hasNoStream = (error: Error): boolean =>
   (error instanceof RefusedError && error.response.status === 405) || (error instanceof McpFailure && error.status === 405)
 
-/** Responses on the stream are those of calls whose own stream ended. They would not be checked, so they are dropped. */
-const isUnchecked = (target: Target, data: string): boolean => {
-  const message = target.guards?.checkOutput === undefined || data === '' ? undefined : parseUpstreamMessage(data)
-  return message !== undefined && isResponse(message)
+/** Whether responses on the stream, which are those of requests whose own stream ended, would not be checked. */
+const isChecked = ({ config }: Run, target: Target): boolean => target.guards?.checkOutput !== undefined || config.pins !== undefined
+
+/** Responses that would not be checked are dropped: results of tools with guards, lists of tools with pins. */
+function isUnchecked(run: Run, target: Target, data: string): boolean {
+  if (data === '' || !isChecked(run, target)) return false
+  const message = parseUpstreamMessage(data)
+  if (message === undefined || !isResponse(message)) return false
+  return target.guards?.checkOutput !== undefined || (isObject(message.result) && message.result['tools'] !== undefined)
 }
 
 function passEvent(run: Run, target: Target, event: SseEvent, out: EventOutput): void {
-  if (isUnchecked(target, event.data)) return
+  if (isUnchecked(run, target, event.data)) return
   if (!mayBeMapped(run, event.data)) return out.write(event)
   const message = event.data === '' ? undefined : parseUpstreamMessage(event.data)
   const place = run.config.isMultiplexing ? {} : { id: event.id, retry: event.retry }

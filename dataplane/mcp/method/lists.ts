@@ -1,3 +1,4 @@
+import { runWhileConnected } from '../../runtime/connected.ts'
 import type { Item, ItemKind } from '../target/authorize.ts'
 import { McpFailure, noTargets, UpstreamRpcError } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
@@ -50,7 +51,10 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
       message.error === undefined
         ? { ...message, result: { ...(message.result as JsonObject), [shape.member]: showItems(run, sole, shape, itemsOf(sole, shape, message)) } }
         : message
-    return callOne(run, sole, request, text, isChanged ? { change } : {})
+    const { pins } = config
+    const check =
+      pins === undefined || shape.kind !== 'tool' || sole.openapi !== undefined ? undefined : (message: RpcMessage) => reviewed(run, sole, shape, message)
+    return callOne(run, sole, request, text, { ...(isChanged && { change }), check })
   }
   if (request.params?.['cursor'] !== undefined) throw McpFailure.rpc(INVALID_PARAMS, 'params.cursor is not one that this server gave: its lists have one page')
   if (sole === undefined) throw noTargets()
@@ -69,6 +73,18 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
       return `{"${shape.member}":[${texts.filter((one) => one !== '').join(',')}]}`
     },
   })
+}
+
+/** A list of a target without the tools that its pins do not allow. */
+async function reviewed(run: Run, target: Target, shape: ListShape, message: RpcMessage): Promise<RpcMessage> {
+  if (message.error !== undefined) return message
+  const items = await review(run, target, shape, itemsOf(target, shape, message))
+  return { ...message, result: { ...(message.result as JsonObject), [shape.member]: items } }
+}
+
+/** The items that pins allow. */
+async function review({ config: { pins }, exchange }: Run, target: Target, { kind }: ListShape, items: JsonObject[]): Promise<readonly JsonObject[]> {
+  return pins === undefined || kind !== 'tool' || target.openapi !== undefined ? items : runWhileConnected(pins.review(target.name, items), exchange)
 }
 
 /** Contribution of one target to a list. `items` is set if the items of other targets decide which ones are shown. */
@@ -104,7 +120,7 @@ async function drain(
     // A target without the method has no such items.
     if (isObject(page.error) && page.error['code'] === METHOD_NOT_FOUND) return items
     if (page.error !== undefined) throw new UpstreamRpcError(page)
-    items.push(...itemsOf(target, shape, page))
+    items.push(...(await review(run, target, shape, itemsOf(target, shape, page))))
     run.onPage?.(page.result as JsonObject, count === 1)
     const cursor = (page.result as JsonObject)['nextCursor']
     if (typeof cursor !== 'string' || cursor === '' || flow.isClosed) return items
@@ -238,9 +254,9 @@ export async function readTools(run: Run, name?: string): Promise<JsonObject[]> 
   return isLookedUp(run, shape) ? withoutDuplicates(tools) : tools
 }
 
-/** The definition of a tool as its server has it; undefined if the list of the server does not have it or cannot be read. */
+/** The definition of a tool as its server has it; undefined if the list of the server does not have it, or pins do not allow it. */
 export async function readTool(run: Run, target: Target, name: string): Promise<JsonObject | undefined> {
-  const [found] = await readLists(run, 'tool', [target]).catch(() => [])
+  const [found] = await readLists(run, 'tool', [target])
   return found?.items.find((item) => item['name'] === name)
 }
 

@@ -4,6 +4,7 @@ import type { ServiceConfig } from '../../forward/service.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { compileMcpAuthentication, type McpAuthentication } from '../auth/index.ts'
 import { compileToolGuards, type ToolGuards } from '../guards/tool-guards.ts'
+import { ToolPins } from '../pins/tool-pins.ts'
 import { compileItemRules, type ItemRules } from './authorize.ts'
 import { ListChanges } from './list-changes.ts'
 import type { Naming } from '../message/names.ts'
@@ -55,7 +56,9 @@ export interface McpConfig {
   readonly portable: PortableNames | undefined
   /** With `toolSearch`: indexes of tools; undefined if clients see all tools. */
   readonly toolIndexes: ToolIndexes | undefined
-  /** The backend or one of its targets restricts items: it has rules, guards, or a selection of tools. */
+  /** Pins of tools; undefined if all tools are approved. */
+  readonly pins: ToolPins | undefined
+  /** The backend or one of its targets restricts items: it has rules, guards, pins, or a selection of tools. */
   readonly hasRules: boolean
   /** Runs before everything else. Taken from the most specific level only. */
   readonly authentication: McpAuthentication | undefined
@@ -88,10 +91,21 @@ export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConf
     rules,
     portable: mcp?.toolNames === 'Portable' ? (previous?.portable ?? new PortableNames()) : undefined,
     toolIndexes: mcp?.toolSearch === 'Enabled' ? (previous?.toolIndexes ?? new ToolIndexes()) : undefined,
-    hasRules: rules !== undefined || targets.some((target) => target.rules !== undefined || target.tools !== undefined || target.guards !== undefined),
+    pins: pinsOf(config, previous),
+    hasRules:
+      rules !== undefined ||
+      mcp?.toolPins !== undefined ||
+      targets.some((target) => target.rules !== undefined || target.tools !== undefined || target.guards !== undefined),
     authentication: authenticationOf(config),
     broken: problemOf(config, targets),
   }
+}
+
+/** Pins that did not change keep what they know of the servers. */
+function pinsOf({ backend, state }: ServiceConfig, previous: McpConfig | undefined): ToolPins | undefined {
+  const section = backend.mcp?.toolPins
+  if (section === undefined) return undefined
+  return previous?.pins?.isOf(section) === true ? previous.pins : new ToolPins(section, state)
 }
 
 function namingOf(mode: NonNullable<MCPBackend['prefixMode']>, count: number): Naming {

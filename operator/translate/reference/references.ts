@@ -5,6 +5,7 @@ import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import { findKeySetProblem } from '#api/credentials/key-set.ts'
 import { parseDuration } from '#api/duration.ts'
 import { findBudgetProblems } from '#api/budget.ts'
+import { parsePins } from '#api/mcp-pins/pins.ts'
 import { GROUP } from '#api/names.ts'
 import { refName, type Schema } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
@@ -12,13 +13,14 @@ import type {
   BackendRef,
   ResolvedKeySet,
   ResolvedMcpOpenApi,
+  ResolvedMcpToolPins,
   ResolvedPluginSource,
   ResolvedPriceCatalog,
   ResolvedSecret,
   ResolvedSecrets,
   Secret as SecretMessage,
 } from '#gen/config/types.ts'
-import type { McpOpenApi } from '#gen/v1alpha1/types.ts'
+import type { McpOpenApi, McpToolPins } from '#gen/v1alpha1/types.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget } from '../common/backend-ref.ts'
 import { validate } from '../../source/validate.ts'
@@ -94,6 +96,7 @@ const leaves = new Set([
   'ConfigMapKeyReference',
   'McpOpenApi',
   'PriceCatalogReference',
+  'McpToolPins',
 ])
 /** Definitions with a check of their own besides the references in them. */
 const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
@@ -233,6 +236,8 @@ class Resolver {
         return this.#priceCatalog(value as { name: string; key: string }, path)
       case 'McpOpenApi':
         return this.#openApi(value as McpOpenApi, path)
+      case 'McpToolPins':
+        return this.#toolPins(value as McpToolPins, path)
       case 'SecretSelector':
         return this.#selectSecrets((value as { matchLabels: Record<string, string> }).matchLabels, path)
       case 'RemoteJWKS':
@@ -316,6 +321,17 @@ class Resolver {
       }
     for (const problem of source.problems) this.#fail(path, problem, 'PX1326', 'document')
     return { ...source.message, ...backend }
+  }
+
+  /** Without pins, no tool is approved. */
+  #toolPins({ configMapRef: { name, key }, action }: McpToolPins, path: readonly string[]): ResolvedMcpToolPins {
+    const map = this.#context.snapshot.get('ConfigMap', this.#namespace, name)
+    const shown = `ConfigMap ${this.#namespace}/${name}`
+    const pins = map?.data !== undefined && Object.hasOwn(map.data, key) ? map.data[key] : undefined
+    const problem = pins === undefined ? (map === undefined ? 'not found' : `has no ${key}`) : parsePins(pins)
+    if (typeof problem !== 'string') return { action, ...(pins !== undefined && { pins }) }
+    const text = pins === undefined ? `${shown} ${problem}` : `${key} of ${shown} ${problem}`
+    return { action, invalid: this.#fail([...path, 'configMapRef'], `${text}; no tool is approved`, 'PX1333', 'document') }
   }
 
   #secret(name: string, path: readonly string[], owner: string): ResolvedSecret {

@@ -45,6 +45,13 @@ const guardRows: Row[] = [
   ['a list of tool guards without entries', guards({ output: [] }), `${guardsAt}.output`, FEW],
 ]
 
+const pins = (more: object) => backend({ mcp: { targets: [target('a')], toolPins: { configMapRef: { name: 'pins', key: 'pins.json' }, ...more } } })
+const pinRows: Row[] = [
+  ['pins of tools', pins({ action: 'Hold' })],
+  ['pins without an action', pins({}), 'spec.mcp.toolPins.action', REQUIRED],
+  ['pins with another action', pins({ action: 'Hide' }), 'spec.mcp.toolPins.action', UNSUPPORTED],
+]
+
 const toolRows: Row[] = [
   [
     'a selection and changes of tools',
@@ -151,6 +158,7 @@ export const mcpRows: Row[] = [
   ['an unknown toolSearch', backend({ mcp: { targets: [target('a')], toolSearch: 'On' } }), 'spec.mcp.toolSearch', UNSUPPORTED],
   ...toolRows,
   ...guardRows,
+  ...pinRows,
   ['mcp policies on an mcp backend', backend({ mcp: { targets: [target('a')] }, policies: { mcp: { authorization: rules } } })],
   [
     'ai policies on an mcp backend',

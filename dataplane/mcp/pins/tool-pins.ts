@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto'
+import type { ResolvedMcpToolPins } from '#gen/config/types.ts'
+import { digestTool } from '#api/mcp-pins/digest.ts'
+import { findSuspicions, skeletonOf, type Suspicion } from '#api/mcp-pins/findings.ts'
+import { changedParts, parsePins, type Pins, type ToolPart } from '#api/mcp-pins/pins.ts'
+import { METRIC_PREFIX } from '#api/names.ts'
+import type { PolicyState } from '../../policy/state.ts'
+import type { Cooperative } from '../../runtime/cooperative.ts'
+import { defineMetrics } from '../../telemetry/metrics/area.ts'
+import type { JsonObject } from '../message/json.ts'
+
+/** What is reported about a tool that is not as it was approved. */
+type Finding = 'Changed' | 'New' | 'LooksAlike' | Suspicion
+
+/** The state of one version of a tool. */
+interface Verdict {
+  /** Digest of the definition. */
+  readonly digest: string
+  readonly findings: readonly Finding[]
+  readonly parts: readonly ToolPart[]
+  /** Name of the pinned tool that the name looks like. */
+  readonly twin: string | undefined
+}
+
+interface Seen extends Verdict {
+  readonly atMs: number
+}
+
+/** How long the state of a tool is used for calls before the list of its server is read again, in milliseconds. */
+export const FRESH_MS = 60_000
+const TOOLS_PER_STEP = 16
+/** Tools of one target whose states are kept. */
+const MAX_TOOLS = 4096
+const MAX_TARGETS = 1024
+/** Lines in the log about one target in FRESH_MS. */
+const MAX_LINES = 100
+/** Characters of a name in the log. */
+const MAX_NAME = 128
+
+const findingMetrics = defineMetrics((registry) => {
+  const found = registry.counter(`${METRIC_PREFIX}mcp_tool_findings_total`, 'Versions of MCP tools that are not as they were approved.', ['server', 'finding'])
+  return (server: string, finding: Finding): void => void found.series(server, finding).value++
+})
+
+/** Compares the tools of the targets of one backend with their pins (mcp.md §4.9). */
+export class ToolPins {
+  readonly action: ResolvedMcpToolPins['action']
+  readonly #source: ResolvedMcpToolPins
+  readonly #pins: Pins
+  readonly #skeletons: ReadonlyMap<string, readonly { readonly target: string; readonly name: string }[]>
+  readonly #state: Pick<PolicyState, 'registry' | 'log' | 'monotonicMs'>
+  readonly #seen = new Map<string, Map<string, Seen>>()
+  readonly #lines = new Map<string, { count: number; sinceMs: number }>()
+
+  constructor(source: ResolvedMcpToolPins, state: Pick<PolicyState, 'registry' | 'log' | 'monotonicMs'>) {
+    this.#source = source
+    this.#state = state
+    this.action = source.action
+    const pins = parsePins(source.pins ?? '')
+    // Without usable pins, no tool is approved.
+    this.#pins = typeof pins === 'string' || source.invalid !== undefined ? new Map() : pins
+    const skeletons = new Map<string, { target: string; name: string }[]>()
+    for (const [target, tools] of this.#pins)
+      for (const name of tools.keys()) {
+        const skeleton = skeletonOf(name)
+        const known = skeletons.get(skeleton)
+        if (known === undefined) skeletons.set(skeleton, [{ target, name }])
+        else known.push({ target, name })
+      }
+    this.#skeletons = skeletons
+  }
+
+  /** Whether a version of the config has the same pins, so that the states stay valid. */
+  isOf({ action, pins, invalid }: ResolvedMcpToolPins): boolean {
+    return this.#source.action === action && this.#source.pins === pins && this.#source.invalid === invalid
+  }
+
+  /** Records the tools that a target listed; returns those that clients may see. */
+  *review(target: string, tools: readonly JsonObject[]): Cooperative<readonly JsonObject[]> {
+    const atMs = this.#state.monotonicMs()
+    const seen = this.#seenOf(target)
+    const verdicts: Verdict[] = []
+    for (const [index, tool] of tools.entries()) {
+      if (index % TOOLS_PER_STEP === TOOLS_PER_STEP - 1) yield
+      const name = String(tool['name'])
+      const digest = createHash('sha256').update(JSON.stringify(tool)).digest('base64')
+      const known = seen.get(name)
+      const verdict = known?.digest === digest ? known : this.#judge(target, name, tool, digest)
+      if (verdict !== known) this.#report(target, name, verdict)
+      if (seen.size >= MAX_TOOLS && known === undefined) seen.clear()
+      seen.set(name, { ...verdict, atMs })
+      verdicts.push(verdict)
+    }
+    if (this.action === 'Audit') return tools
+    if (this.#isBlocked(seen, atMs)) return []
+    return tools.filter((_, index) => verdicts[index] !== undefined && !isHeld(verdicts[index]))
+  }
+
+  /** Whether clients may call a tool; undefined if the list of its server must be read first. */
+  isOffered(target: string, name: string): boolean | undefined {
+    if (this.action === 'Audit') return true
+    const nowMs = this.#state.monotonicMs()
+    const seen = this.#seenOf(target)
+    if (this.#isBlocked(seen, nowMs)) return false
+    const known = seen.get(name)
+    return known === undefined || nowMs - known.atMs > FRESH_MS ? undefined : !isHeld(known)
+  }
+
+  #seenOf(target: string): Map<string, Seen> {
+    let seen = this.#seen.get(target)
+    if (seen === undefined) {
+      if (this.#seen.size >= MAX_TARGETS) this.#seen.clear()
+      this.#seen.set(target, (seen = new Map()))
+    }
+    return seen
+  }
+
+  /** With `Block`, a target that changed an approved tool, or imitates one, offers none. */
+  #isBlocked(seen: ReadonlyMap<string, Seen>, nowMs: number): boolean {
+    if (this.action !== 'Block') return false
+    for (const { findings, atMs } of seen.values())
+      if (nowMs - atMs <= FRESH_MS && (findings.includes('Changed') || findings.includes('LooksAlike'))) return true
+    return false
+  }
+
+  #judge(target: string, name: string, tool: JsonObject, digest: string): Verdict {
+    const pinned = this.#pins.get(target)?.get(name)
+    const parts = pinned === undefined ? [] : changedParts(pinned, digestTool(tool))
+    // An approved tool has been looked at.
+    if (pinned !== undefined && parts.length === 0) return { digest, findings: [], parts, twin: undefined }
+    const twin = pinned === undefined ? this.#twinOf(name) : undefined
+    const findings: Finding[] = [pinned === undefined ? 'New' : 'Changed', ...(twin === undefined ? [] : ['LooksAlike' as const]), ...findSuspicions(tool)]
+    return { digest, findings, parts, twin }
+  }
+
+  /** A pinned tool with another name that looks the same. Servers may have tools of one name: prefixes distinguish them. */
+  #twinOf(name: string): string | undefined {
+    const twin = this.#skeletons.get(skeletonOf(name))?.find((one) => one.name !== name)
+    return twin && `${twin.name} of ${twin.target}`
+  }
+
+  /** Whether the log has too many lines about a target: its server changes tools with each list. */
+  #isFlood(target: string): boolean {
+    const nowMs = this.#state.monotonicMs()
+    let lines = this.#lines.get(target)
+    if (lines === undefined || nowMs - lines.sinceMs > FRESH_MS) {
+      if (this.#lines.size >= MAX_TARGETS) this.#lines.clear()
+      this.#lines.set(target, (lines = { count: 0, sinceMs: nowMs }))
+    }
+    return ++lines.count > MAX_LINES
+  }
+
+  #report(target: string, name: string, { findings, parts, twin }: Verdict): void {
+    if (findings.length === 0) return
+    const { registry, log } = this.#state
+    const count = findingMetrics(registry)
+    for (const finding of findings) count(target, finding)
+    if (this.#isFlood(target)) return
+    log?.warn('an MCP tool is not as it was approved', {
+      code: 'PX4029',
+      'mcp.target': target,
+      'gen_ai.tool.name': name.slice(0, MAX_NAME),
+      findings: findings.join(','),
+      ...(parts.length > 0 && { changed: parts.join(',') }),
+      ...(twin !== undefined && { looksLike: twin }),
+      action: this.action,
+    })
+  }
+}
+
+const isHeld = ({ findings }: Pick<Verdict, 'findings'>): boolean => findings.includes('New') || findings.includes('Changed')
