@@ -14,6 +14,7 @@ export interface McpVariables {
   tool?: Record<string, unknown>
   prompt?: Record<string, unknown>
   resource?: Record<string, unknown>
+  task?: Record<string, unknown>
 }
 
 type Fields = Readonly<Record<string, unknown>>

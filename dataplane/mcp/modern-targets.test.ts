@@ -179,7 +179,7 @@ describe('a federation of servers with and without sessions (mcp.md §13.3)', ()
     const none = await bed.modern('none')
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', bare.port), staticTarget('b', none.port)] } })
     expect((await sendModern(url, 'prompts/list')).json.result?.['prompts']).toEqual([{ name: 'a_greet' }, { name: 'b_greet' }])
-    expect(gist(await sendModern(url, 'tasks/get', { taskId: '1' }))).toEqual([404, -32601])
+    expect(gist(await sendModern(url, 'tasks/get', { taskId: '1' }))).toEqual([200, -32602])
   })
 
   test('without prefixes, a name is looked up in lists of both', async () => {

@@ -42,6 +42,7 @@ export interface ModernClient {
 }
 
 /** Methods whose header Mcp-Name is required, and the member of `params` that it repeats. */
+const TASK_METHODS = /^tasks\/(get|update|cancel)$/
 const NAMED: Readonly<Record<string, 'name' | 'uri'>> = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
 
 /**
@@ -54,6 +55,9 @@ export function readModernClient(headers: HeaderList, { method, params }: RpcReq
   const member = NAMED[method]
   const name = member && params?.[member]
   if (typeof name === 'string') checkHeader(headers, 'Mcp-Name', name)
+  // Older clients of the extension do not send it.
+  const taskId = TASK_METHODS.test(method) && headers.has('mcp-name') ? params?.['taskId'] : undefined
+  if (typeof taskId === 'string') checkHeader(headers, 'Mcp-Name', taskId)
   const meta = params?.['_meta']
   if (!isObject(meta) || meta[META_VERSION] === undefined) throw incomplete(`params._meta["${META_VERSION}"] is required`)
   if (typeof meta[META_VERSION] !== 'string') throw incomplete(`params._meta["${META_VERSION}"] must be a string`)
@@ -107,6 +111,27 @@ export function inputOf(text: string): JsonObject | undefined {
   return requestState === undefined ? undefined : { requestState, inputResponses }
 }
 
+/** The extension for tasks (SEP-2663). Other revisions have another form of tasks. */
+export const TASKS_EXTENSION = `${PREFIX}tasks`
+
+/** Capabilities of a client or server without tasks. */
+export function withoutTaskExtension(capabilities: JsonObject): JsonObject {
+  const { extensions } = capabilities
+  if (!isObject(extensions) || extensions[TASKS_EXTENSION] === undefined) return capabilities
+  const { [TASKS_EXTENSION]: _, ...others } = extensions
+  return { ...capabilities, extensions: others }
+}
+
+/** A request of a client that has no tasks. */
+export function withoutTasksIn(text: string): string {
+  if (!text.includes(TASKS_EXTENSION)) return text
+  const message = parseJson(text) as RpcMessage
+  const meta = message.params?.['_meta']
+  const capabilities = capabilitiesIn(meta)
+  if (!isObject(meta) || !isObject(capabilities)) return text
+  return JSON.stringify({ ...message, params: { ...message.params, _meta: { ...meta, [META_CAPABILITIES]: withoutTaskExtension(capabilities) } } })
+}
+
 /** The client's capabilities in `_meta`. */
 export const capabilitiesIn = (meta: unknown): unknown => (isObject(meta) ? meta[META_CAPABILITIES] : undefined)
 
@@ -152,7 +177,7 @@ export function toInitializeResult(discovered: JsonObject, requested: unknown, n
   const { instructions } = discovered
   return {
     protocolVersion: requested,
-    capabilities,
+    capabilities: withoutTaskExtension(capabilities),
     serverInfo: serverOf(discovered) ?? { name, version: '0' },
     ...(typeof instructions === 'string' && { instructions }),
   }

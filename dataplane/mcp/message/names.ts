@@ -35,6 +35,17 @@ export function prefixUri(target: string, uri: string): string {
 
 /** Target names contain no `_`, so the first one ends the target's name. */
 export const splitName = (name: string): Addressed | undefined => splitAt(name, NAME_MARK)
+/** The target of a task, and its id there. */
+export const splitTask = (id: string): Addressed | undefined => splitAt(id, URI_MARK)
+
+/** A task whose id names the target, and the resources in its result. Unchanged if the object is no task. */
+export function prefixTask(target: string, task: JsonObject): JsonObject {
+  const { taskId, result } = task
+  if (typeof taskId !== 'string') return task
+  const prefixed = isObject(result) && result['content'] !== undefined ? { result: { ...result, content: prefixContent(target, result['content']) } } : {}
+  return { ...task, taskId: `${target}${URI_MARK}${taskId}`, ...prefixed }
+}
+
 /** URIs without a target's prefix return undefined or a target that does not exist. */
 export function splitUri(uri: string): Addressed | undefined {
   const isUi = uri.startsWith(UI)

@@ -6,7 +6,7 @@ import { checkInput, outputCheck } from './guarded.ts'
 import { findOwner, findPortable } from './lists.ts'
 import { isPinAllowed } from './pinned.ts'
 import { recordAdmitted, recordItem } from '../record/log.ts'
-import { fold, prefixContent, splitName, splitUri, withPrefixedUri, type Addressed } from '../message/names.ts'
+import { fold, prefixContent, prefixTask, splitName, splitUri, withPrefixedUri, type Addressed } from '../message/names.ts'
 import type { Reply } from '../message/reply.ts'
 import { badAnswer, type Run } from '../run/run.ts'
 import { INVALID_PARAMS, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
@@ -113,7 +113,7 @@ export function resolveUri({ config }: Run, uri: string): Addressed | undefined 
 }
 
 /** The target of an item, if the client may use it. A denied item is reported like one that does not exist (mcp.md §3.2). */
-function admit(run: Run, kind: ItemKind, found: Addressed | undefined, shown: string, args?: unknown): Target {
+export function admit(run: Run, kind: ItemKind, found: Addressed | undefined, shown: string, args?: unknown): Target {
   const target = found && run.config.targetOf.get(found.target)
   if (found !== undefined && target !== undefined) {
     const item: Item = { kind, target: target.name, name: found.name, ...(args === undefined ? {} : { arguments: args }) }
@@ -134,13 +134,13 @@ function textParam({ params, method }: RpcRequest, member: 'name' | 'uri'): stri
 }
 
 /** Rejects variants such as `Name`, which some JSON libraries read as `name`: the target must see the item that the rules checked. */
-function rejectVariants(object: JsonObject, member: string): void {
-  const variant = Object.keys(object).find((key) => key !== member && fold(key) === member)
+export function rejectVariants(object: JsonObject, member: string): void {
+  const variant = Object.keys(object).find((key) => key !== member && fold(key) === fold(member))
   if (variant !== undefined) throw McpFailure.rpc(INVALID_PARAMS, `params has ${variant} beside ${member}: remove it`)
 }
 
 /** The request as the target receives it. If rules checked it, it is serialized again, so that the target reads what they read. */
-function rewritten({ config }: Run, request: RpcRequest, text: string, change: JsonObject): string {
+export function rewritten({ config }: Run, request: RpcRequest, text: string, change: JsonObject): string {
   if (!config.hasRules && config.portable === undefined && !config.naming.prefixesNames && !config.naming.prefixesUris) return text
   return toText({ ...request, params: { ...request.params, ...change } })
 }
@@ -151,6 +151,7 @@ const methodOf = { content: 'tools/call', messages: 'prompts/get', contents: 're
 function prefixResult(target: Target, message: RpcMessage, member: 'content' | 'messages' | 'contents'): RpcMessage {
   const { result } = message
   if (message.error !== undefined || (isObject(result) && result['resultType'] === 'input_required')) return message
+  if (isObject(result) && result['resultType'] === 'task') return { ...message, result: prefixTask(target.name, result) }
   // A tool may return structured content only.
   if (!isObject(result) || (member !== 'content' && !Array.isArray(result[member]))) throw badAnswer(target, methodOf[member])
   if (!Array.isArray(result[member])) return message

@@ -24,11 +24,12 @@ import { discover } from './discover.ts'
 import { dispatch } from './dispatch.ts'
 import { listShape } from './lists.ts'
 import { subscribe } from './subscribe.ts'
+import { callTask, isTaskMethod } from './tasks.ts'
 
 /** Methods of older revisions that this one does not have. */
 const REMOVED: ReadonlySet<string> = new Set(['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'])
-/** Methods that only a single server of the revision is sent. */
-const isUnbridged = (method: string): boolean => method.startsWith('tasks/')
+/** Other methods for tasks are those of older revisions. */
+const isUnknownTaskMethod = (method: string): boolean => method.startsWith('tasks/') && !isTaskMethod(method)
 
 /** What a request of a client without sessions is handled with. */
 export interface ModernContext {
@@ -47,7 +48,7 @@ export async function dispatchModern(run: Run, request: RpcRequest, text: string
       context.bridge.passUnchanged()
       return await dispatch(run, request, text, { admit: undefined, version: '' })
     }
-    if (isUnbridged(request.method)) throw notFound(request.method)
+    if (isUnknownTaskMethod(request.method)) throw notFound(request.method)
     if (request.method === 'subscriptions/listen') return await subscribe({ ...run, meta: context.client.meta }, request, context.bridge)
     return await dispatchConverted(run, request, context)
   } catch (error) {
@@ -92,7 +93,9 @@ async function dispatchConverted(plainRun: Run, request: RpcRequest, { bridge, c
   exchange.onAbort(onGone)
   try {
     const unique = withUniqueId(request, id)
-    return await convertReply(run, await dispatch(run, unique, toText(unique), { admit: undefined, version: '' }), conversion, { onAnswered, onGone })
+    const text = toText(unique)
+    const reply = isTaskMethod(request.method) ? callTask(run, unique, text, bridge) : dispatch(run, unique, text, { admit: undefined, version: '' })
+    return await convertReply(run, await reply, conversion, { onAnswered, onGone })
   } catch (error) {
     onAnswered()
     throw error

@@ -1,15 +1,17 @@
 import { capabilitiesOf } from '../message/capabilities.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
-import { withSubscription } from '../message/modern.ts'
+import { capabilitiesIn, TASKS_EXTENSION, withSubscription } from '../message/modern.ts'
+import { splitTask } from '../message/names.ts'
 import type { EventOutput, Reply } from '../message/reply.ts'
-import { INVALID_PARAMS, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import { INVALID_PARAMS, MISSING_CAPABILITY, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Bridge } from '../run/bridge.ts'
 import { RefusedError, toFailure, type Run } from '../run/run.ts'
 import type { StreamFeeder } from '../sse/body.ts'
 import type { Target } from '../target/target.ts'
 import { resolveUri } from './calls.ts'
 import { listen } from './listen.ts'
+import { hasTasks } from './tasks.ts'
 
 /** Members of the filter of `subscriptions/listen`, their notifications, and the capability that announces them. */
 const LISTS = [
@@ -18,6 +20,7 @@ const LISTS = [
   { member: 'resourcesListChanged', method: 'notifications/resources/list_changed', capability: 'resources' },
 ] as const
 const UPDATED = 'notifications/resources/updated'
+const TASK = 'notifications/tasks'
 const MAX_SUBSCRIPTIONS = 1000
 
 /**
@@ -46,14 +49,42 @@ export async function subscribe(run: Run, request: RpcRequest, bridge: Bridge): 
     bridge.subscribeTo(target, found.name)
     return true
   })
+  const tasks = await subscribeToTasks(run, filter['taskIds'] ?? [], bridge)
   const honored: JsonObject = {
     ...Object.fromEntries(lists.map(({ member }) => [member, true])),
     ...(subscribed.length > 0 && { resourceSubscriptions: subscribed }),
+    ...(tasks.length > 0 && { taskIds: tasks }),
   }
   const opened = await listenToSome(run)
   const admits = ({ method, params }: RpcMessage): boolean =>
-    lists.some((list) => list.method === method) || (method === UPDATED && subscribed.includes(String(params?.['uri'])))
+    lists.some((list) => list.method === method) ||
+    (method === UPDATED && subscribed.includes(String(params?.['uri']))) ||
+    (method === TASK && tasks.includes(String(params?.['taskId'])))
   return { kind: 'stream', feed: (out) => opened(new SubscriptionOutput(out, request, honored, admits)) }
+}
+
+/** The tasks whose states the client receives. Rejects with -32021 if the client does not have the extension. */
+async function subscribeToTasks(run: Run, ids: unknown, bridge: Bridge): Promise<string[]> {
+  if (!Array.isArray(ids) || ids.length > MAX_SUBSCRIPTIONS || !ids.every((id): id is string => typeof id === 'string'))
+    throw McpFailure.rpc(INVALID_PARAMS, `params.notifications.taskIds must be a list of at most ${MAX_SUBSCRIPTIONS} ids`)
+  if (ids.length === 0) return []
+  const capabilities = capabilitiesIn(run.meta)
+  const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined
+  if (!isObject(extensions) || extensions[TASKS_EXTENSION] === undefined) {
+    const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } }
+    throw McpFailure.rpc(MISSING_CAPABILITY, 'Missing required client capability', { status: 400, data })
+  }
+  const [sole] = run.config.targets
+  const subscribed: string[] = []
+  for (const id of new Set(ids)) {
+    const found = run.config.naming.prefixesUris ? splitTask(id) : sole && { target: sole.name, name: id }
+    const target = found && run.config.targetOf.get(found.target)
+    if (found === undefined || target === undefined || !run.judge({ kind: 'task', target: target.name, name: found.name }, target.rules)) continue
+    if (!(await hasTasks(run, target, bridge))) continue
+    bridge.subscribeToTask(target, found.name)
+    subscribed.push(id)
+  }
+  return subscribed
 }
 
 /** Results of `server/discover` or `initialize`. With FailOpen, targets that are not available are left out. */

@@ -22,6 +22,9 @@ const methods = new Set([
   'completion/complete',
   'server/discover',
   'subscriptions/listen',
+  'tasks/get',
+  'tasks/update',
+  'tasks/cancel',
   'notifications/initialized',
   'notifications/cancelled',
   'notifications/progress',
@@ -97,15 +100,15 @@ export function recordListed({ registry }: Pick<CountContext, 'registry'>, item:
 /** Whether the item of the request was in no list and in no successful call: only the response shows whether it exists. */
 export function isNewItem({ registry, exchange }: CountContext): boolean {
   const item = itemOf(exchange)
-  return item !== undefined && !mcpMetrics(registry).isKnown(item)
+  return item !== undefined && item.kind !== 'task' && !mcpMetrics(registry).isKnown(item)
 }
 
 /**
  * Counts a client's message. The label has the name of the item only if the item exists, because clients choose the names: it was in a list or
- * a call of it succeeded. Denied items have no name either.
+ * a call of it succeeded. Denied items have no name either, and tasks never: each has an id of its own.
  */
 export function countMessage({ registry, exchange }: CountContext, { method }: { readonly method?: string }): void {
   const metrics = mcpMetrics(registry)
   const item = itemOf(exchange)
-  metrics.count(exchange, method, item, item !== undefined && (metrics.isKnown(item) || hasSucceeded(exchange)))
+  metrics.count(exchange, method, item, item !== undefined && item.kind !== 'task' && (metrics.isKnown(item) || hasSucceeded(exchange)))
 }

@@ -18,6 +18,7 @@ import {
   serverOf,
   toLegacyText,
   toModernText,
+  withoutTasksIn,
   type ModernClient,
 } from '../message/modern.ts'
 import { Flow } from '../message/reply.ts'
@@ -58,6 +59,7 @@ export class Bridge {
   readonly #sent: Sent[] = []
   readonly #servers = new Map<Target, JsonObject>()
   readonly #subscriptions = new Map<Target, Set<string>>()
+  readonly #tasks = new Map<Target, Set<string>>()
   #isUnchanged = false
 
   /** `gateway` is the identity for clients that do not name themselves. Without `inputs`, requests of targets are rejected. */
@@ -101,6 +103,13 @@ export class Bridge {
     else uris.add(uri)
   }
 
+  /** Adds a task to those whose states `listen` of the target's link returns. The target speaks the client's revision. */
+  subscribeToTask(target: Target, id: string): void {
+    const ids = this.#tasks.get(target)
+    if (ids === undefined) this.#tasks.set(target, new Set([id]))
+    else ids.add(id)
+  }
+
   /** The identity of the target, if it is known. */
   serverOf(target: Target): JsonObject | undefined {
     return this.#servers.get(target)
@@ -124,7 +133,7 @@ export class Bridge {
       const label = { method: 'subscriptions/listen', id: LISTEN_ID }
       const answer = await modernLink(target, MODERN_STATE, run.memory, { addsParams: false }).post(
         context,
-        toModernText(listenText({ subscriptions }), this.#client),
+        toModernText(listenText({ subscriptions, taskIds: this.#tasks.get(target) }), this.#client),
         label,
       )
       return answer.kind === 'events' ? { kind: 'events', events: notificationsOf(answer.events) } : answer
@@ -173,7 +182,10 @@ export class Bridge {
     const name = label.name ?? (this.#isUnchanged ? decodeValue(context.exchange.request.headers.get('mcp-name') ?? '') : undefined)
     // A client whose messages pass unchanged has the server's schemas, and adds headers of arguments itself.
     const link = modernLink(target, MODERN_STATE, memory, { addsParams: !this.#isUnchanged })
-    const answer = await link.post(context, toModernText(text, this.#client), { ...label, name: name || undefined })
+    const sent = toModernText(text, this.#client)
+    // A guard could not check the result of a task.
+    const admitted = target.guards?.checkOutput === undefined ? sent : withoutTasksIn(sent)
+    const answer = await link.post(context, admitted, { ...label, name: name || undefined })
     if (answer.kind !== 'refused' || !REJECTIONS.has(answer.response.status)) return answer
     const response = await keepable(answer.response)
     const error = modernErrorIn(textOf(response))

@@ -1,6 +1,6 @@
 import { McpFailure } from '../message/failure.ts'
 import { parseJson } from '../message/json.ts'
-import { prefixUri } from '../message/names.ts'
+import { prefixTask, prefixUri } from '../message/names.ts'
 import type { Reply } from '../message/reply.ts'
 import { discard, post, type Run } from './run.ts'
 import { errorText, isRequest, METHOD_NOT_FOUND, resultText, toText, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
@@ -32,6 +32,7 @@ export function mapServerMessage(run: Run, target: Target, message: RpcMessage):
   if (method === undefined) return config.isMultiplexing ? undefined : message
   if (method === 'notifications/resources/updated' && config.naming.prefixesUris && typeof params?.['uri'] === 'string')
     return { ...message, params: { ...params, uri: prefixUri(target.name, params['uri']) } }
+  if (method === 'notifications/tasks' && config.naming.prefixesUris && params !== undefined) return { ...message, params: prefixTask(target.name, params) }
   if (method === 'notifications/cancelled' && params?.['requestId'] !== undefined)
     return { ...message, params: { ...params, requestId: mapId(target.name, params['requestId'] as RpcId) } }
   return message

@@ -6,13 +6,13 @@ import { compileSet, groupRules, isAllowed, type Rules } from '../../policy/auth
 import type { PolicyState } from '../../policy/state.ts'
 
 /** Kinds of items that rules apply to. */
-export type ItemKind = 'tool' | 'prompt' | 'resource'
+export type ItemKind = 'tool' | 'prompt' | 'resource' | 'task'
 
-/** A tool, prompt or resource that a request refers to. */
+/** A tool, prompt, resource or task that a request refers to. */
 export interface Item {
   readonly kind: ItemKind
   readonly target: string
-  /** Name or URI as the target knows it. */
+  /** Name, URI or id as the target knows it. */
   readonly name: string
   /** Arguments of a tool call; undefined in lists. */
   readonly arguments?: unknown

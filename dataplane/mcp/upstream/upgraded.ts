@@ -3,7 +3,7 @@ import { readHeldBody } from '../../exchange/held.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { isObject } from '../message/json.ts'
-import { clientMeta, isLevel, modernErrorIn, toLegacyMessage, withMeta, type SessionClient } from '../message/modern.ts'
+import { clientMeta, isLevel, modernErrorIn, toLegacyMessage, withMeta, withoutTaskExtension, type SessionClient } from '../message/modern.ts'
 import { mayHaveParamHeaders, paramHeaders } from '../message/param-headers.ts'
 import { errorText, idKey, INVALID_PARAMS, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcMessage } from '../message/rpc.ts'
 import type { SseEvent } from '../sse/parser.ts'
@@ -25,7 +25,7 @@ export const LISTEN_ID = 'proxy_listen'
 export function upgradedLink(target: Target, state: LinkState, client: SessionClient, memory: ServerMemory): Link {
   const plain = modernLink(target, state, memory, { addsParams: true })
   const send = (context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> =>
-    plain.post(context, withMeta(text, clientMeta(client, state.logLevel)), label)
+    plain.post(context, withMeta(text, clientMeta({ ...client, capabilities: withoutTaskExtension(client.capabilities) }, state.logLevel)), label)
   return {
     async post(context, text, label) {
       const { method, id } = label
@@ -210,12 +210,13 @@ function cancelCall(state: LinkState, text: string): void {
 }
 
 /** The request for all notifications. The target acknowledges those that it has. */
-export function listenText({ subscriptions }: Pick<LinkState, 'subscriptions'>): string {
+export function listenText({ subscriptions, taskIds }: Pick<LinkState, 'subscriptions'> & { readonly taskIds?: ReadonlySet<string> | undefined }): string {
   const notifications = {
     toolsListChanged: true,
     promptsListChanged: true,
     resourcesListChanged: true,
     ...(subscriptions !== undefined && subscriptions.size > 0 && { resourceSubscriptions: [...subscriptions] }),
+    ...(taskIds !== undefined && taskIds.size > 0 && { taskIds: [...taskIds] }),
   }
   return toText({ jsonrpc: '2.0', id: LISTEN_ID, method: 'subscriptions/listen', params: { notifications } })
 }
