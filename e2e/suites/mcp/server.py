@@ -3,6 +3,7 @@
 import sys
 
 from mcp.server.fastmcp import Context, FastMCP
+from pydantic import BaseModel
 
 server = FastMCP("python", host="127.0.0.1", port=int(sys.argv[1]), instructions="Adds numbers.")
 
@@ -20,6 +21,16 @@ async def count(to: int, context: Context) -> str:
         await context.report_progress(done + 1, to)
     await context.info("counted")
     return f"counted to {to}"
+
+
+class Person(BaseModel):
+    name: str
+
+
+@server.tool()
+async def who(context: Context) -> str:
+    """Asks the user for a name."""
+    return (await context.elicit("Who?", Person)).data.model_dump_json()
 
 
 @server.resource("note://{name}")
