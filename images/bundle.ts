@@ -56,6 +56,8 @@ const programs = {
     'password-worker': 'dataplane/policy/basic-authentication/password-worker.ts',
     'plugin-worker': 'dataplane/policy/plugins/plugin-worker.ts',
     'token-worker': 'dataplane/llm/usage/token-worker.ts',
+    'store-worker': 'dataplane/ledger/store-worker.ts',
+    'spend-worker': 'dataplane/ledger/spend-worker.ts',
   },
   operator: { main: 'operator/main.ts' },
 } as const

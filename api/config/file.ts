@@ -41,7 +41,31 @@ export const fileDefinitions: Definitions = {
     connectionTerminationDeadline: string(
       'Duration after which connections that are still open at shutdown are closed. Environment: TERMINATION_GRACE_PERIOD_SECONDS.',
     ),
+    ledger: ref('LedgerConfig'),
   }),
+  LedgerConfig: object(
+    'Records each LLM and MCP request, and a sample of the others, in a database: who used which model, tokens, cost, latency and status. Not set: nothing is recorded.',
+    {
+      sqlite: object(
+        'The store: a SQLite file that this process writes.',
+        { path: string('Absolute path of the file; it is created if it does not exist. Its directory must be writable.', { minLength: 1, maxLength: 4096 }) },
+        ['path'],
+      ),
+      retention: duration('Age at which records are deleted, at least 1m. Default: 2160h, 90 days.'),
+      httpSampling: {
+        type: 'number',
+        minimum: 0,
+        maximum: 1,
+        description: 'Share of the requests that are recorded of those that are neither LLM nor MCP. Reports extrapolate. Default: 0.',
+      },
+      user: string(
+        'CEL expression of the user of a request; null and errors: none. Bodies are not available. Default: `coalesce(jwt.sub, basicAuth.username)`.',
+        { minLength: 1, maxLength: 16384 },
+      ),
+      team: string('CEL expression of the team of a request. Default: `coalesce(apiKey.metadata.team, jwt.team)`.', { minLength: 1, maxLength: 16384 }),
+    },
+    ['sqlite'],
+  ),
   FileBind: object(
     'A port.',
     { port: port('TCP port.'), addresses: list(string('IP address.'), 'Default: all.'), listeners: list(ref('FileListener'), 'Listeners.') },

@@ -2,6 +2,7 @@ import type { ConfigVersions } from './config.ts'
 import type { LlmRow, LlmUsage } from './llm.ts'
 import type { BackendNode, EndpointNode, Overview, Problem } from './overview.ts'
 import type { RequestBatch } from './requests.ts'
+import type { Spend, SpendRow } from './spend.ts'
 import type { Series, SeriesPoint, Stats, StatsRow } from './stats.ts'
 
 /** A response of one process; `name` is that of its pod. */
@@ -183,4 +184,29 @@ const addLlmRows = (a: LlmRow, b: LlmRow): LlmRow => ({
   serverErrors: a.serverErrors + b.serverErrors,
   timeouts: a.timeouts + b.timeouts,
   aborted: a.aborted + b.aborted,
+})
+
+/** The sum of the spend of several processes, whose reports have the same dimensions and times. */
+export function mergeSpend(all: readonly [Spend, ...Spend[]]): Spend {
+  const rows = new Map<string, SpendRow>()
+  for (const row of all.flatMap((spend) => spend.rows)) {
+    const id = JSON.stringify(row.group)
+    const known = rows.get(id)
+    rows.set(id, known === undefined ? row : addSpendRows(known, row))
+  }
+  const sorted = [...rows.values()].sort((a, b) => b.cost - a.cost || b.requests - a.requests)
+  return { ...all[0], rows: sorted, isCut: all.some(({ isCut }) => isCut) }
+}
+
+const addSpendRows = (a: SpendRow, b: SpendRow): SpendRow => ({
+  group: a.group,
+  requests: a.requests + b.requests,
+  errors: a.errors + b.errors,
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  cachedTokens: a.cachedTokens + b.cachedTokens,
+  reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+  cost: a.cost + b.cost,
+  unpriced: a.unpriced + b.unpriced,
+  seconds: a.seconds + b.seconds,
 })

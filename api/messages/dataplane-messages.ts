@@ -109,6 +109,12 @@ export const dataplaneMessages = {
     cause: 'The requests of one key have used a percentage of a limit that `traffic.budgets[].alertAt` names. Reported once for each key and window.',
     fix: 'Nothing, or raise the limit. Fields `policy`, `budget`, `limit` and `percent` name it; the metric `proxy_budget_alerts_total` counts it.',
   },
+  PX4022: {
+    title: 'requests are missing in the ledger',
+    cause:
+      'The file of the ledger cannot be written, for example because the disk is full. The requests of the failed batches are not recorded; traffic goes on.',
+    fix: 'Field `error` names the cause. Make space, shorten `config.ledger.retention`, or mount a larger volume. The metric `proxy_ledger_rows_dropped_total` counts the requests.',
+  },
   PX4029: {
     title: 'MCP tool is not as it was approved',
     cause:

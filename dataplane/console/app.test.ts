@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { ConfigMessage } from '../config/store.ts'
 import { createConfigStore } from '../config/store.ts'
+import type { SpendQuery } from '../ledger/spend.ts'
 import { createLogging } from '../telemetry/log.ts'
 import { createConsoleApp } from './app.ts'
 import type { ConsoleApp } from './context.ts'
@@ -48,6 +49,8 @@ const messages: ConfigMessage[] = [
   },
 ]
 
+const spendSums = { requests: 1, errors: 0, inputTokens: 2, outputTokens: 3, cachedTokens: 0, reasoningTokens: 0, cost: 0.5, unpriced: 0, seconds: 4 }
+
 const llmRow = {
   model: 'm',
   provider: 'openai',
@@ -84,6 +87,12 @@ beforeAll(() => {
     llm: { timeMs: 9, sinceMs: 4, rows: [llmRow] },
     tail: { records: [], seen: 3, skipped: 1 },
   }
+  const ledger = {
+    spend: (query: SpendQuery) =>
+      query.sinceMs === 13
+        ? Promise.reject(new Error('/secret/path: disk I/O error'))
+        : Promise.resolve({ rows: [{ group: query.by.map((name) => `a ${name}`), ...spendSums }], isCut: false }),
+  }
   app = createConsoleApp({
     name: 'pod-1',
     version: '9.9',
@@ -94,6 +103,7 @@ beforeAll(() => {
     versions,
     // Two threads with the same numbers.
     threads: (method) => Promise.resolve([results[method], results[method]] as never),
+    ledger,
     snapshot: () => store.snapshot(),
     async *writeConfig() {
       yield '{"version":'
@@ -142,6 +152,21 @@ describe('the management API', () => {
       sinceMs: 4,
       rows: [{ model: 'm', key: 'team-a', requests: 4, inputTokens: 20, outputTokens: 10, cachedTokens: 2, cost: 1, firstTokenSeconds: 0.5, rateLimited: 2 }],
     })
+  })
+
+  test('reports the spend of the ledger by dimensions and time', async () => {
+    expect(await get('/api/v1/spend?by=team,model&since=5&until=9')).toEqual({
+      by: ['team', 'model'],
+      sinceMs: 5,
+      untilMs: 9,
+      rows: [{ group: ['a team', 'a model'], ...spendSums }],
+      isCut: false,
+    })
+    const unknown = await app.request('/api/v1/spend?by=team,colour')
+    expect([unknown.status, await unknown.json()]).toEqual([400, { error: expect.stringMatching(/^by: "colour" is not one of gateway, route/) }])
+    expect((await app.request('/api/v1/spend?since=yesterday')).status).toBe(400)
+    const failed = await app.request('/api/v1/spend?since=13&until=14')
+    expect([failed.status, await failed.text()]).toEqual([503, expect.not.stringContaining('/secret')])
   })
 
   test('shows the graph with the endpoints of all threads', async () => {

@@ -5,6 +5,7 @@ import { registerExpressions } from './expressions.ts'
 import { registerOverview } from './overview.ts'
 import { registerRequests } from './requests.ts'
 import { registerRoutes } from './routes.ts'
+import { registerSpend } from './spend.ts'
 import { registerStats } from './stats.ts'
 import { registerTry } from './try.ts'
 
@@ -18,6 +19,7 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
   })
   registerOverview(app, context)
   registerStats(app, context)
+  registerSpend(app, context)
   registerRoutes(app, context)
   registerTry(app, context)
   registerRequests(app, context)

@@ -5,7 +5,7 @@ import { variables } from '../exchange/variables.ts'
 import { logFields } from '../telemetry/access-log/fields.ts'
 import { protocolOf, reasonOf, statusOf } from '../telemetry/outcome.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { observe, unobserve } from './observers.ts'
+import { observe, unobserve } from '../telemetry/observers.ts'
 
 const SLOT_MS = 60_000
 const SLOTS = 15

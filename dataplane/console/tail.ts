@@ -12,7 +12,7 @@ import { errorTextOf, logFields } from '../telemetry/access-log/fields.ts'
 import { protocolOf, reasonOf, statusOf } from '../telemetry/outcome.ts'
 import { isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { observe, unobserve } from './observers.ts'
+import { observe, unobserve } from '../telemetry/observers.ts'
 import type { TailCall } from './thread.ts'
 
 /** Tails open at the same time. */

@@ -39,6 +39,7 @@ export async function loadConsole({ version, startedAtMs, processConfig, setting
     live,
     versions,
     threads,
+    ledger: traffic.ledger,
     snapshot: () => store.snapshot(),
     writeConfig: () => writeDump(dumpConfig(store, processConfig)),
     redact: (value) => redactMessage(value, store.snapshot().secrets),

@@ -12,9 +12,11 @@ import { readSessionKeys } from '../mcp/session/codec.ts'
 import type { OwnProcess } from '../destination/reach.ts'
 import { followOperator } from './operator.ts'
 import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
-import { readSettings, type ProcessSettings } from './settings.ts'
+import { readSettings, SettingError, type ProcessSettings } from './settings.ts'
 import { startSources } from './sources.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
+import type { RequestLedger } from '../ledger/writer.ts'
+import type { Registry } from '../telemetry/metrics/registry.ts'
 import { createLogging, type Logging } from '../telemetry/log.ts'
 import { releaseMemory } from '../runtime/garbage.ts'
 import { countHeldBuffers } from '../runtime/buffer-memory.ts'
@@ -48,7 +50,15 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const livenessAddress = resolveLivenessAddress(env, own.isInPod)
   // Before anything that takes time, so that a start that hangs is noticed.
   const liveness = livenessAddress && (await startLiveness(livenessAddress))
-  const traffic = await createTraffic({ settings, logging, own, keys: readSessionKeys(env), version, nodeName: settings.nodeName })
+  const traffic = await createTraffic({
+    settings,
+    openLedger: (registry) => openLedger(settings, logging, registry),
+    logging,
+    own,
+    keys: readSessionKeys(env),
+    version,
+    nodeName: settings.nodeName,
+  })
   const { store } = traffic
   const versions = new VersionHistory(store)
   const live = new LiveStats((families) => traffic.threads('sample', families))
@@ -91,6 +101,21 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   let draining: Promise<void> | undefined
   drain = (cause) => (draining ??= shutDown(cause, { traffic, logging, settings, sources, management: started, liveness }))
   return { drain }
+}
+
+/** Opens the ledger of the settings. Throws a SettingError if its file cannot be used. */
+async function openLedger({ ledger: settings }: ProcessSettings, logging: Logging, registry: Registry): Promise<RequestLedger | undefined> {
+  if (settings === undefined) return undefined
+  // Loaded on demand: it starts a thread, and most processes have no ledger.
+  const { RequestLedger } = await import('../ledger/writer.ts')
+  try {
+    return await RequestLedger.open({ settings, log: logging.logger('ledger'), registry })
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error)
+    throw new SettingError(`config.ledger.sqlite.path is ${JSON.stringify(settings.path)}: ${cause}; name a file in a directory that this process may write`, {
+      cause: error,
+    })
+  }
 }
 
 interface RunningParts {

@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { parseTimeout } from '#api/duration.ts'
 import { totalmem } from 'node:os'
 import { countCpus, type CpuCount } from '../runtime/cpu.ts'
-import type { ProcessConfig } from '#gen/config/types.ts'
+import type { LedgerConfig, ProcessConfig } from '#gen/config/types.ts'
+import { readLedgerSettings, type LedgerSettings } from '../ledger/settings.ts'
 
 /**
  * Settings of the process, except its addresses (admin/listen.ts). The environment overrides the file's `config` section, which
@@ -28,6 +29,8 @@ export interface ProcessSettings {
   readonly maxDrainMs: number
   /** Threads that handle traffic. 1: the main thread. */
   readonly workers: number
+  /** Undefined: no ledger. */
+  readonly ledger: LedgerSettings | undefined
 }
 
 /** An invalid setting. The message names the variable or field, its value and a fix. */
@@ -57,6 +60,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     minDrainMs: readMs('CONNECTION_MIN_TERMINATION_DEADLINE', text('CONNECTION_MIN_TERMINATION_DEADLINE', file.connectionMinTerminationDeadline ?? '0s')),
     maxDrainMs: readGrace(env, file),
     workers: readWorkers(text('WORKERS', String(file.workers ?? 'auto'))),
+    ledger: file.ledger && readLedger(file.ledger),
   }
 }
 
@@ -82,6 +86,12 @@ function readGrace(env: Environment, file: ProcessConfig): number {
   const seconds = Number(raw)
   if (!Number.isInteger(seconds) || seconds < 0) throw new SettingError(`TERMINATION_GRACE_PERIOD_SECONDS is "${raw}": give whole seconds, such as 60`)
   return Math.max(1, seconds > 10 ? seconds - 5 : seconds - 1) * 1000
+}
+
+function readLedger(section: LedgerConfig): LedgerSettings {
+  const settings = readLedgerSettings(section)
+  if (typeof settings === 'string') throw new SettingError(settings)
+  return settings
 }
 
 function readWorkers(raw: string): number {

@@ -60,6 +60,14 @@ const parts = createParts({
 })
 const { store, binds, gateway, telemetry, logging } = parts
 
+const recorder =
+  data.ledger &&
+  (await import('../ledger/recorder.ts')).startRecorder({
+    settings: data.ledger.settings,
+    pending: data.ledger.pending,
+    telemetry,
+    send: (batch) => send({ type: 'ledger', batch }),
+  })
 hasSessions = () => parts.services.factories.mcp !== undefined
 await relay.listen({ onRequest: (exchange) => gateway.handle(exchange), onFinish: (exchange) => binds.finish(exchange) })
 parentPort?.on('message', (message: ToWorker) => endpoint.receive(message))
@@ -75,6 +83,7 @@ endpoint.open({
   drain: (settings) => binds.drain(settings),
   async finish() {
     relay.close()
+    recorder?.close()
     await closeParts(parts)
     await telemetry.close()
   },

@@ -3,6 +3,7 @@ import type { MetricsSource } from '../admin/stats.ts'
 import { runInThread, type CallThreads } from '../console/thread.ts'
 import { createConfigStore, type ConfigStore } from '../config/store.ts'
 import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
+import type { RequestLedger } from '../ledger/writer.ts'
 import type { LogFormat, Logging } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { createTelemetry } from '../telemetry/telemetry.ts'
@@ -33,6 +34,8 @@ export interface Traffic {
   trace(filter: TraceFilter, timeoutMs: number, signal?: AbortSignal): Promise<TraceReport | undefined>
   /** Calls a method of the management API in every thread that handles traffic. */
   readonly threads: CallThreads
+  /** Undefined: requests are not recorded. */
+  readonly ledger: RequestLedger | undefined
   /** Memory of each worker; undefined without workers. */
   memory?(): Promise<readonly NodeJS.MemoryUsage[]>
   /** Finishes requests in flight. */
@@ -43,16 +46,26 @@ export interface Traffic {
 
 export interface TrafficOptions extends PartsOptions {
   readonly settings: ProcessSettings
+  /** Opens the ledger; the registry of the main thread has its metrics. */
+  openLedger(registry: Registry): Promise<RequestLedger | undefined>
 }
 
-export const createTraffic = (options: TrafficOptions): Promise<Traffic> =>
-  options.settings.workers === 1 ? inThisThread(options) : Promise.resolve(inWorkers(options))
+export const createTraffic = (options: TrafficOptions): Promise<Traffic> => (options.settings.workers === 1 ? inThisThread(options) : inWorkers(options))
 
-async function inThisThread({ settings, ...options }: TrafficOptions): Promise<Traffic> {
+async function inThisThread({ settings, openLedger, ...options }: TrafficOptions): Promise<Traffic> {
   // Loaded on demand: a main thread with workers handles no traffic, and saves the memory of this code.
   const { closeParts, createParts } = await import('./parts.ts')
   const parts = createParts(options)
   const { store, logging, telemetry, binds, gateway } = parts
+  const ledger = await openLedger(telemetry.metrics.registry)
+  const recorder =
+    ledger &&
+    (await import('../ledger/recorder.ts')).startRecorder({
+      settings: ledger.settings,
+      pending: ledger.pending.memory,
+      telemetry,
+      send: (batch) => ledger.write(batch),
+    })
   return {
     store,
     logging,
@@ -64,20 +77,24 @@ async function inThisThread({ settings, ...options }: TrafficOptions): Promise<T
     failures: () => binds.failures(),
     trace: (filter, timeoutMs, signal) => gateway.tracer.wait(filter, timeoutMs, signal),
     threads: async (method, body) => [await runInThread(parts, method, body)],
+    ledger,
     async drain() {
       await binds.drain(settings)
+      recorder?.close()
       await closeParts(parts)
+      await ledger?.close()
     },
     close: () => telemetry.close(),
   }
 }
 
-function inWorkers({ settings, logging, version, keys, own }: TrafficOptions): Traffic {
+async function inWorkers({ settings, openLedger, logging, version, keys, own }: TrafficOptions): Promise<Traffic> {
   const { workers: count, nodeName, logFormat, xdsAddress } = settings
   const memory = allocateMemory(count)
   bodyBudget.share(new SharedHeldBytes(memory.held, 0))
   const telemetry = createTelemetry(logging, { version })
   const { registry } = telemetry.metrics
+  const ledger = await openLedger(registry)
   const loopSecret = keys[0] ?? randomBytes(32)
   const relaySecret = randomBytes(32).toString('hex')
   let lastNumber = 0
@@ -89,6 +106,7 @@ function inWorkers({ settings, logging, version, keys, own }: TrafficOptions): T
     log: logging.logger('workers'),
     writer: logging.writer,
     registry,
+    ledger,
     dataOf: (index) => ({
       index,
       number: ++lastNumber,
@@ -103,6 +121,7 @@ function inWorkers({ settings, logging, version, keys, own }: TrafficOptions): T
       isInPod: own.isInPod,
       xdsAddress,
       managementPorts,
+      ledger: ledger && { settings: ledger.settings, pending: ledger.pending.memory },
     }),
   })
   const store = createConfigStore()
@@ -121,8 +140,12 @@ function inWorkers({ settings, logging, version, keys, own }: TrafficOptions): T
     failures: () => pool.failures(),
     trace: (filter, timeoutMs, signal) => pool.trace(filter, timeoutMs, signal),
     threads: pool.callThreads,
+    ledger,
     memory: () => pool.memory(),
-    drain: () => pool.drain(settings),
+    async drain() {
+      await pool.drain(settings)
+      await ledger?.close()
+    },
     close: () => telemetry.close(),
   }
 }

@@ -27,3 +27,16 @@ export function reasonOf(exchange: Exchange): Reason {
 export function statusOf(exchange: Exchange): number {
   return exchange.response?.status ?? 0
 }
+
+/** Results of guards, the strongest first. */
+const guardActions = ['Reject', 'Mask', 'FailOpen', 'Allow'] as const
+type GuardAction = (typeof guardActions)[number]
+
+/** The strongest result of the guards of a request; undefined: no guard has checked it. */
+export const guardOutcome = defineSlot<GuardAction>('guardOutcome')
+
+/** Called with the result of each guard. */
+export function recordGuard(exchange: Exchange, action: GuardAction): void {
+  const known = guardOutcome.get(exchange)
+  if (known === undefined || guardActions.indexOf(action) < guardActions.indexOf(known)) guardOutcome.set(exchange, action)
+}

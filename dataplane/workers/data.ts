@@ -1,4 +1,5 @@
 import { SharedHeldBytes } from '../http/budget.ts'
+import type { LedgerSettings } from '../ledger/settings.ts'
 import { allocateSessions, type SessionMemory } from './sessions.ts'
 import { allocateCells } from '../runtime/shared-cells.ts'
 import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
@@ -57,6 +58,8 @@ export interface WorkerData {
   readonly xdsAddress: string | undefined
   /** Ports of the management endpoints. */
   readonly managementPorts: readonly number[]
+  /** Undefined: requests are not recorded. */
+  readonly ledger: { readonly settings: LedgerSettings; readonly pending: SharedArrayBuffer } | undefined
 }
 
 /** State of the ports of a worker. */

@@ -1,5 +1,6 @@
 import type { BindStatus, WorkerDrain } from './data.ts'
 import type { ThreadCall } from '../console/thread.ts'
+import type { LedgerBatch } from '../ledger/recorder.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 
@@ -50,6 +51,8 @@ export type FromWorker =
   | { readonly type: 'online' }
   | { readonly type: 'result'; readonly id: number; readonly result: unknown }
   | { readonly type: 'failure'; readonly id: number; readonly error: string }
+  /** Rows for the ledger. */
+  | { readonly type: 'ledger'; readonly batch: LedgerBatch }
   /** Lines of the log. */
   | { readonly type: 'log'; readonly text: string }
   | { readonly type: 'binds'; readonly status: BindStatus }

@@ -3,6 +3,7 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import { SharedHeldBytes } from '../http/budget.ts'
 import { backoffDelay } from '../runtime/backoff.ts'
+import type { LedgerBatch } from '../ledger/recorder.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { retainRoutes } from '../telemetry/metrics/metrics.ts'
 import { createRegistry, type FamilyDump, type Registry } from '../telemetry/metrics/registry.ts'
@@ -26,6 +27,8 @@ export interface WorkerPoolOptions {
   readonly writer: LineWriter
   /** Registry of the main thread. */
   readonly registry: Registry
+  /** Receives the rows of the workers. */
+  readonly ledger: { write(batch: LedgerBatch): void } | undefined
 }
 
 interface Slot {
@@ -227,6 +230,9 @@ export class WorkerPool {
         return
       case 'log':
         this.#options.writer.write(message.text)
+        return
+      case 'ledger':
+        this.#options.ledger?.write(message.batch)
         return
       case 'binds':
         slot.status = message.status

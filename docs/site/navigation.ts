@@ -64,6 +64,7 @@ export const navigation: readonly Group[] = [
     text: 'Operations',
     pages: [
       guide('proxyctl', 'proxyctl'),
+      guide('Ledger', 'ledger'),
       guide('Telemetry', 'telemetry'),
       guide('Console', 'console'),
       guide('Management endpoints', 'management-endpoints'),

@@ -2249,6 +2249,37 @@ export interface ProcessConfig {
    * Duration after which connections that are still open at shutdown are closed. Environment: TERMINATION_GRACE_PERIOD_SECONDS.
    */
   connectionTerminationDeadline?: string
+  ledger?: LedgerConfig
+}
+/**
+ * Records each LLM and MCP request, and a sample of the others, in a database: who used which model, tokens, cost, latency and status. Not set: nothing is recorded.
+ */
+export interface LedgerConfig {
+  /**
+   * The store: a SQLite file that this process writes.
+   */
+  sqlite: {
+    /**
+     * Absolute path of the file; it is created if it does not exist. Its directory must be writable.
+     */
+    path: string
+  }
+  /**
+   * Age at which records are deleted, at least 1m. Default: 2160h, 90 days.
+   */
+  retention?: string
+  /**
+   * Share of the requests that are recorded of those that are neither LLM nor MCP. Reports extrapolate. Default: 0.
+   */
+  httpSampling?: number
+  /**
+   * CEL expression of the user of a request; null and errors: none. Bodies are not available. Default: `coalesce(jwt.sub, basicAuth.username)`.
+   */
+  user?: string
+  /**
+   * CEL expression of the team of a request. Default: `coalesce(apiKey.metadata.team, jwt.team)`.
+   */
+  team?: string
 }
 /**
  * A port.

@@ -1,11 +1,13 @@
-import { Agent, request, type ClientRequest } from 'node:http'
+import { Agent, request, type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { homedir } from 'node:os'
+import type { Duplex } from 'node:stream'
 import { join } from 'node:path'
 import { existsSync } from 'node:fs'
 import type { KubeConnection } from '../kube/connection.ts'
 import { ADMIN_PORT, safeName } from '#api/names.ts'
 import { sha256Hex } from '../deploy/hash.ts'
 import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
+import type { Target, TargetRequest } from './console/targets.ts'
 import { CommandError, UsageError } from './output.ts'
 import type { Invocation } from './types.ts'
 
@@ -178,4 +180,47 @@ export async function askJson<T>(admin: Admin, path: string, options?: AskOption
   const { status, body } = await admin.ask('GET', path, options)
   if (status !== 200) throw new CommandError('PX6004', `${admin.name}: ${body.trim()}`)
   return JSON.parse(body) as T
+}
+
+/** The management ports of the data planes at a location: an address, or all running pods of a Gateway. */
+export async function listTargets(location: Location): Promise<Target[]> {
+  if (location.kind === 'address') {
+    const { host, port } = location
+    return [{ name: `${host}:${port}`, request: (sent) => send({ host, port, agent: false }, sent) }]
+  }
+  const { kubeconfig, namespace } = location
+  return (await listPods(location)).map((pod) => ({
+    name: pod,
+    async request(sent) {
+      const { openPodPort } = await import('../kube/port-forward.ts')
+      const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
+      return sendOver(stream, sent)
+    },
+  }))
+}
+
+/** Sends a request over a forwarded port, which is closed with the response. */
+async function sendOver(stream: Duplex, sent: TargetRequest): Promise<IncomingMessage> {
+  const agent = new Agent({ keepAlive: false })
+  agent.createConnection = () => stream
+  try {
+    if (stream.destroyed) throw stream.errored ?? new CommandError('PX6003', 'the pod closed the forwarded connection')
+    const response = await send({ host: '127.0.0.1', port: ADMIN_PORT, agent }, sent)
+    response.once('close', () => stream.destroy())
+    return response
+  } catch (error) {
+    stream.destroy()
+    throw error
+  }
+}
+
+function send(to: RequestOptions, { method, path, headers, body, signal }: TargetRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const call = request({ ...to, method, path, headers, signal }, (response) => {
+      response.on('error', () => undefined)
+      resolve(response)
+    })
+    call.on('error', reject)
+    call.end(body)
+  })
 }

@@ -192,6 +192,20 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./import.ts')).runImport,
   },
   {
+    name: 'spend',
+    summary: 'Sums requests, tokens and cost of the ledger by user, team, model and other dimensions',
+    details:
+      'Adds up the ledgers of all pods of a Gateway; --file reads the file of one. Dimensions: gateway, route, protocol, key, user, team, provider, model, requestedModel, operation, target, tool, status, reason, guard, budget, hour, day, month. -o csv prints comma-separated values, -o table is the default, -o wide adds columns.',
+    options: [...target, 'by', 'since', 'until', 'file'],
+    formats: ['table', 'csv'],
+    examples: [
+      ['Cost of the last week by model', 'proxyctl spend'],
+      ['By team and model, for a spreadsheet', 'proxyctl spend --by team,model --since 30d -o csv'],
+      ['Days of one month from a file', 'proxyctl spend --file ledger.db --by day --since 2027-01-01 --until 2027-02-01'],
+    ],
+    load: async () => (await import('./spend.ts')).runSpend,
+  },
+  {
     name: 'version',
     summary: 'Prints the versions of proxyctl, the operator and the data planes',
     options: ['client', 'kubeconfig'],

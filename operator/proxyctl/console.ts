@@ -1,13 +1,11 @@
 import { getRequestListener } from '@hono/node-server'
 import { spawn } from 'node:child_process'
-import { Agent, createServer, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Duplex } from 'node:stream'
 import type { Problem } from '#api/management/overview.ts'
-import { ADMIN_PORT } from '#api/names.ts'
-import { listPods, locate, type Location } from './admin.ts'
+import { listTargets, locate } from './admin.ts'
 import { createConsoleServer } from './console/server.ts'
-import { Targets, type Target, type TargetRequest } from './console/targets.ts'
+import { Targets } from './console/targets.ts'
 import { CommandError, UsageError } from './output.ts'
 import { describeCluster } from './status.ts'
 import type { Command, Invocation, Row } from './types.ts'
@@ -57,48 +55,6 @@ function parsePort(text = '0'): number {
   const port = Number(text)
   if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new UsageError(`--port: ${JSON.stringify(text)} is not a port from 0 to 65535`)
   return port
-}
-
-async function listTargets(location: Location): Promise<Target[]> {
-  if (location.kind === 'address') {
-    const { host, port } = location
-    return [{ name: `${host}:${port}`, request: (request) => send({ host, port, agent: false }, request) }]
-  }
-  const { kubeconfig, namespace } = location
-  return (await listPods(location)).map((pod) => ({
-    name: pod,
-    async request(request) {
-      const { openPodPort } = await import('../kube/port-forward.ts')
-      const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
-      return sendOver(stream, request)
-    },
-  }))
-}
-
-/** Sends a request over a forwarded port, which is closed with the response. */
-async function sendOver(stream: Duplex, request: TargetRequest): Promise<IncomingMessage> {
-  const agent = new Agent({ keepAlive: false })
-  agent.createConnection = () => stream
-  try {
-    if (stream.destroyed) throw stream.errored ?? new CommandError('PX6003', 'the pod closed the forwarded connection')
-    const response = await send({ host: LOOPBACK, port: ADMIN_PORT, agent }, request)
-    response.once('close', () => stream.destroy())
-    return response
-  } catch (error) {
-    stream.destroy()
-    throw error
-  }
-}
-
-function send(to: RequestOptions, { method, path, headers, body, signal }: TargetRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const call = requestHttp({ ...to, method, path, headers, signal }, (response) => {
-      response.on('error', () => undefined)
-      resolve(response)
-    })
-    call.on('error', reject)
-    call.end(body)
-  })
 }
 
 /** Bad conditions of the objects on the cluster that the user may read. */

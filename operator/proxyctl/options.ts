@@ -11,7 +11,9 @@ interface OptionEntry {
 }
 
 export const formats = ['text', 'wide', 'json', 'yaml'] as const
-export type Format = (typeof formats)[number]
+/** Formats of single commands besides `formats`. */
+const extraFormats = ['table', 'csv'] as const
+export type Format = (typeof formats | typeof extraFormats)[number]
 
 /** All options, in the order of the help. Each command lists the ones that it takes; `output` and `help` belong to every command. */
 export const optionTable = {
@@ -50,6 +52,10 @@ export const optionTable = {
   server: { type: 'string', multiple: true, value: 'NAME=URL', text: 'MCP server: name of its target, and URL of its endpoint; repeatable' },
   pins: { type: 'string', value: 'FILE', text: 'file of pins; default mcp-pins.json', completes: 'files' },
   expand: { type: 'boolean', text: 'prints a valid config file with its short forms in the long form' },
+  by: { type: 'string', value: 'DIMENSIONS', text: 'dimensions of the groups, separated by commas, such as team,model; default model' },
+  since: { type: 'string', value: 'TIME', text: 'start: a duration before now such as 7d or 12h, or a time such as 2027-01-31T00:00:00Z; default 7d' },
+  until: { type: 'string', value: 'TIME', text: 'end, as for --since; default now' },
+  file: { type: 'string', value: 'FILE', text: 'SQLite file of a ledger, instead of a data plane', completes: 'files' },
   output: { type: 'string', short: 'o', value: formats.join('|'), text: 'output format; default text. wide adds columns to tables', completes: formats },
   help: { type: 'boolean', short: 'h', text: 'prints this help' },
 } as const satisfies Readonly<Record<string, OptionEntry>>

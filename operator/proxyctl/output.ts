@@ -33,6 +33,8 @@ export type Colour = 'red' | 'yellow' | 'green' | 'gray'
 export interface Output {
   /** Tables have their additional columns. */
   readonly isWide: boolean
+  /** The text is printed as CSV. */
+  readonly isCsv: boolean
   /** Prints `value` as JSON or YAML, or the lines of `text`. */
   print(value: unknown, text: () => readonly string[]): void
   paint(colour: Colour, text: string): string
@@ -57,6 +59,7 @@ export async function createOutput(terminal: Terminal, format: Format): Promise<
   }
   return {
     isWide: format === 'wide',
+    isCsv: format === 'csv',
     print: (value, text) => terminal.write(render(value, text)),
     paint: (colour, text) => (hasColours ? styleText(colour, text, { validateStream: false }) : text),
     note: (text) => terminal.writeError(text),

@@ -33,7 +33,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       program: isRunner ? rest : [],
       options,
       env: terminal.env,
-      output: await createOutput(terminal, parseFormat(format)),
+      output: await createOutput(terminal, parseFormat(format, entry)),
       readInput: () => terminal.readInput(),
     })
   } catch (error) {
@@ -64,9 +64,10 @@ const hint = (text: string, words: readonly string[], prefix = ''): string => {
   return word === undefined ? '' : `; did you mean ${prefix}${word}?`
 }
 
-function parseFormat(text: string): Format {
-  const format = formats.find((each) => each === text)
-  if (format === undefined) throw new UsageError(`--output: ${JSON.stringify(text)} is not one of ${formats.join(', ')}`)
+function parseFormat(text: string, { formats: extra = [] }: CommandEntry): Format {
+  const known: readonly Format[] = [...formats, ...extra]
+  const format = known.find((each) => each === text)
+  if (format === undefined) throw new UsageError(`--output: ${JSON.stringify(text)} is not one of ${known.join(', ')}`)
   return format
 }
 

@@ -1,5 +1,5 @@
 import type { Output } from './output.ts'
-import type { OptionName } from './options.ts'
+import type { Format, OptionName } from './options.ts'
 
 /** Options of the command line, as given. */
 export interface Options {
@@ -24,6 +24,10 @@ export interface Options {
   readonly expand?: boolean | undefined
   readonly server?: string[] | undefined
   readonly pins?: string | undefined
+  readonly by?: string | undefined
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+  readonly file?: string | undefined
 }
 
 export interface Invocation {
@@ -52,6 +56,8 @@ export interface CommandEntry {
   readonly details?: string
   /** Options that it takes beside `-o` and `-h`. */
   readonly options?: readonly OptionName[]
+  /** Formats besides those of all commands. */
+  readonly formats?: readonly Format[]
   readonly examples: readonly (readonly [purpose: string, line: string])[]
   /** Completions of its arguments: fixed words or names of files. */
   readonly completes?: readonly string[] | 'files'

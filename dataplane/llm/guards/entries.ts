@@ -1,8 +1,10 @@
 import type { CustomResponse, PromptguardRequest, PromptguardResponse, Regex } from '#gen/config/types.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
 import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
 import { defineMetrics } from '../../telemetry/metrics/area.ts'
+import { recordGuard } from '../../telemetry/outcome.ts'
 import { compilePatterns, type Patterns } from './patterns.ts'
 import type { GuardConfig } from './service.ts'
 import type { Guard, GuardPhase, Outcome, Subject } from './types.ts'
@@ -41,8 +43,11 @@ const guardMetrics = defineMetrics((registry) => {
 
 type Registry = GuardConfig['state']['registry']
 
-/** Counts one evaluation of a guard. */
-export const countCheck = (registry: Registry, phase: CountedPhase, action: Outcome['action']): void => guardMetrics(registry)(phase, action)
+/** Counts one evaluation of a guard, and records its result for the request. */
+export function countCheck(registry: Registry, exchange: Exchange, phase: CountedPhase, action: Outcome['action']): void {
+  guardMetrics(registry)(phase, action)
+  recordGuard(exchange, action)
+}
 
 /** Runs guards in order, each on the result of the previous one. Returns the rejection, if there is one. */
 export async function runEntries(
@@ -53,7 +58,7 @@ export async function runEntries(
 ): Promise<Rejection | undefined> {
   for (const { guard, response: custom } of entries) {
     const outcome = await guard(subject)
-    countCheck(registry, phase, outcome.action)
+    countCheck(registry, subject.exchange, phase, outcome.action)
     if (outcome.action === 'Reject') return outcome.response ?? { status: custom.statusCode ?? DEFAULT_STATUS, body: custom.message ?? defaultMessages[phase] }
   }
   return undefined

@@ -14,7 +14,6 @@ import { BodySubject, StreamSubject } from './subject.ts'
 import {
   StreamRejection,
   type GuardContext,
-  type GuardPhase,
   type GuardVerdict,
   type Outcome,
   type PromptGuards,
@@ -37,7 +36,6 @@ export function compileGuards(section: AIPromptGuard | undefined, config: GuardC
   const request = (section.request ?? []).map((entry) => compileEntry(entry, 'Request', config))
   const response = (section.response ?? []).map((entry) => compileEntry(entry, 'Response', config))
   const { registry } = config.state
-  const count = (phase: GuardPhase, action: Outcome['action']): void => countCheck(registry, phase, action)
   const run = (entries: readonly Entry[], subject: Subject): Promise<Rejection | undefined> => runEntries(entries, subject, registry)
   const check = async (entries: readonly Entry[], subject: BodySubject): Promise<GuardVerdict> => {
     const rejected = await run(entries, subject)
@@ -53,7 +51,7 @@ export function compileGuards(section: AIPromptGuard | undefined, config: GuardC
     stream(context, headers) {
       if (response.length === 0) return undefined
       const patterns = joinPatterns(response)
-      if (patterns !== undefined) return maskStream(patterns, context.exchange, (action) => count('Response', action))
+      if (patterns !== undefined) return maskStream(patterns, context.exchange, (action) => countCheck(registry, context.exchange, 'Response', action))
       return holdStream(context, headers, (subject) => run(response, subject))
     },
   }

@@ -69,6 +69,29 @@ describe('the console of several pods', () => {
     })
   })
 
+  test('adds up the spend of all pods with a ledger', async () => {
+    const sums = { requests: 1, errors: 1, inputTokens: 2, outputTokens: 3, cachedTokens: 4, reasoningTokens: 5, cost: 0.5, unpriced: 6, seconds: 7 }
+    const paths: (string | undefined)[] = []
+    const spend = (model: string) => (request: IncomingMessage) => {
+      paths.push(request.url)
+      return { body: { by: ['model'], sinceMs: 1, untilMs: 2, rows: [{ group: [model], ...sums }], isCut: model === 'n' } }
+    }
+    const none = await startTarget('d', () => ({ status: 404, body: { error: 'this data plane keeps no ledger' } }))
+    const app = serve([await startTarget('a', spend('n')), await startTarget('b', spend('m')), await startTarget('c', spend('m')), none])
+    expect(await json(app, '/api/v1/spend?by=model&since=1')).toEqual({
+      by: ['model'],
+      sinceMs: 1,
+      untilMs: 2,
+      rows: [
+        { group: ['m'], requests: 2, errors: 2, inputTokens: 4, outputTokens: 6, cachedTokens: 8, reasoningTokens: 10, cost: 1, unpriced: 12, seconds: 14 },
+        { group: ['n'], ...sums },
+      ],
+      isCut: true,
+    })
+    expect(new Set(paths)).toEqual(new Set(['/api/v1/spend?by=model&since=1']))
+    expect((await ask(serve([none]), '/api/v1/spend')).status).toBe(404)
+  })
+
   test('shows the sums of their numbers', async () => {
     const app = serve([await startTarget('a', () => ({ body: stats(10) })), await startTarget('b', () => ({ body: stats(30) }))])
     expect(await json(app, '/api/v1/stats')).toMatchObject({ windowSeconds: 10, rows: [{ key: 'total', requests: 40, requestsPerSecond: 4, counts: [40, 0] }] })

@@ -4,9 +4,10 @@ import { Readable } from 'node:stream'
 import { Hono, type Context } from 'hono'
 import type { ConfigVersions } from '#api/management/config.ts'
 import type { LlmUsage } from '#api/management/llm.ts'
-import { mergeBatches, mergeLlmUsage, mergeOverviews, mergeSeries, mergeStats, mergeVersions } from '#api/management/merge.ts'
+import { mergeBatches, mergeLlmUsage, mergeOverviews, mergeSeries, mergeSpend, mergeStats, mergeVersions } from '#api/management/merge.ts'
 import type { Overview, Problem } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
+import type { Spend } from '#api/management/spend.ts'
 import type { Series, Stats } from '#api/management/stats.ts'
 import { guardBrowsers } from '../../../dataplane/admin/guard.ts'
 import { browserHeaders } from '../../../dataplane/admin/static.ts'
@@ -56,6 +57,10 @@ export function createConsoleServer({ targets, problems, listening }: ConsoleSer
   app.get('/api/v1/requests', async (c) => c.json(mergeBatches(await targets.json<RequestBatch>(pathOf(c)), Number(c.req.query('limit') ?? 100))))
   app.get('/api/v1/requests/stream', (c) => streamRequests(c, targets))
   app.get('/api/v1/llm', async (c) => c.json(mergeLlmUsage(valuesOf(await targets.json<LlmUsage>('/api/v1/llm')), Date.now())))
+  app.get('/api/v1/spend', async (c) => {
+    const [first, ...others] = valuesOf(await targets.json<Spend>(pathOf(c)))
+    return first === undefined ? passOn(c, targets, 'first') : c.json(mergeSpend([first, ...others]))
+  })
   app.get('/api/v1/config/versions', async (c) => c.json(mergeVersions(await targets.json<ConfigVersions>('/api/v1/config/versions'))))
   app.put('/api/v1/log-level', (c) => passOn(c, targets, 'all'))
   app.post('/logging', (c) => passOn(c, targets, 'all'))

@@ -1,5 +1,5 @@
 import type { Exchange } from '../exchange/exchange.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { Telemetry } from './telemetry.ts'
 
 type Observer = (exchange: Exchange) => void
 type Observed = Pick<Telemetry, 'observe'>

@@ -1,0 +1,278 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { Secret } from '#api/cel/index.ts'
+import { apiKeyNames } from '../exchange/key-names.ts'
+import { variables } from '../exchange/variables.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import { setLogField } from '../telemetry/access-log/access-log.ts'
+import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
+import { recordGuard, setProtocol, type Protocol } from '../telemetry/outcome.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import { testExchange } from '../testing/exchange.ts'
+import type { Dimension } from './columns.ts'
+import { ledgerMetrics } from './metrics.ts'
+import { MAX_PENDING_ROWS, PendingRows, startRecorder, type LedgerBatch } from './recorder.ts'
+import { readLedgerSettings, type LedgerSettings } from './settings.ts'
+import { readSpend } from './spend.ts'
+import { LedgerStore } from './store.ts'
+import { RequestLedger } from './writer.ts'
+
+let directory: string
+let path: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'proxy-ledger-'))
+  path = join(directory, 'ledger.db')
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+const settingsOf = (change: Partial<LedgerSettings> = {}): LedgerSettings => {
+  const settings = readLedgerSettings({ sqlite: { path } })
+  if (typeof settings === 'string') throw new Error(settings)
+  return { ...settings, ...change }
+}
+
+const read = (...by: Dimension[]) => readSpend(path, { by, sinceMs: 0, untilMs: Date.now() + 60_000 }).rows
+
+/** A finished request. */
+function finished(protocol: Protocol, status = 200, model = 'm'): Exchange {
+  const exchange = testExchange()
+  setProtocol(exchange, protocol)
+  exchange.labels = { gateway: 'ns/gw', listener: 'http', route: 'ns/chat', rule: '' }
+  exchange.response = { status } as NonNullable<typeof exchange.response>
+  exchange.finishedAtMs = exchange.startedAtMs + 250
+  if (protocol === 'llm') {
+    setLogField(exchange, 'gen_ai.request.model', model)
+    setLogField(exchange, 'gen_ai.usage.input_tokens', 100)
+    setLogField(exchange, 'gen_ai.usage.output_tokens', 20)
+  }
+  return exchange
+}
+
+/** A thread that records; `batches` are those that it has sent. */
+function record(
+  settings: LedgerSettings,
+  { pending = new PendingRows(), registry = createRegistry(), random }: { pending?: PendingRows; registry?: Registry; random?: () => number } = {},
+) {
+  const telemetry: Pick<Telemetry, 'observe'> & { metrics: { registry: Registry } } = { observe: undefined, metrics: { registry } }
+  const batches: LedgerBatch[] = []
+  const recorder = startRecorder({ settings, pending: pending.memory, telemetry, send: (batch) => void batches.push(batch), random })
+  return { registry, telemetry, batches, recorder, finish: (exchange: Exchange) => telemetry.observe?.(exchange) }
+}
+
+async function openLedger(settings = settingsOf()) {
+  const registry = createRegistry()
+  const lines: [level: string, message: string, fields: object][] = []
+  const add =
+    (level: string) =>
+    (message: string, fields: object = {}): void =>
+      void lines.push([level, message, fields])
+  const log = { error: add('error'), warn: add('warn'), info: add('info'), debug: add('debug'), trace: add('trace'), isEnabled: () => true }
+  return { registry, lines, ledger: await RequestLedger.open({ settings, log, registry }) }
+}
+
+/** Value of a counter. */
+const metricOf = (registry: Registry, name: 'stored' | 'full' | 'failed'): number => {
+  const { stored, dropped } = ledgerMetrics(registry)
+  return name === 'stored' ? stored.value : dropped.series(name).value
+}
+
+describe('the ledger', () => {
+  test('stores who used which model, with tokens, cost, latency, status and guard', async () => {
+    const { ledger, registry } = await openLedger()
+    const { finish, recorder, batches } = record(ledger.settings, { pending: ledger.pending, registry })
+    const exchange = finished('llm')
+    const metadata = { team: 'red' }
+    apiKeyNames.set(metadata, 'alice-key')
+    variables.apiKey.set(exchange, { key: new Secret('s3cr3t'), metadata })
+    variables.jwt.set(exchange, { sub: 'alice' })
+    setLogField(exchange, 'gen_ai.provider.name', 'openai')
+    setLogField(exchange, 'gen_ai.operation.name', 'chat')
+    setLogField(exchange, 'gen_ai.response.model', 'm-2024')
+    setLogField(exchange, 'gen_ai.usage.cache_read.input_tokens', 40)
+    setLogField(exchange, 'proxy.ai.usage.cost.total', 0.25)
+    setLogField(exchange, 'proxy.ai.time_to_first_token', 0.125)
+    setLogField(exchange, 'trace.id', '0af7651916cd43dd8448eb211c80319c')
+    recordGuard(exchange, 'Mask')
+    recordGuard(exchange, 'Allow')
+    finish(exchange)
+    recorder.close()
+    expect(JSON.stringify(batches)).not.toContain('s3cr3t')
+    for (const batch of batches) ledger.write(batch)
+    await ledger.close()
+
+    const by = ['gateway', 'route', 'key', 'user', 'team', 'provider', 'operation', 'requestedModel', 'model', 'status', 'reason', 'guard'] as const
+    expect(read(...by)).toEqual([
+      {
+        group: ['ns/gw', 'ns/chat', 'alice-key', 'alice', 'red', 'openai', 'chat', 'm', 'm-2024', '200', 'Upstream', 'Mask'],
+        requests: 1,
+        errors: 0,
+        inputTokens: 100,
+        outputTokens: 20,
+        cachedTokens: 40,
+        reasoningTokens: 0,
+        cost: 0.25,
+        unpriced: 0,
+        seconds: 0.25,
+      },
+    ])
+    expect(new DatabaseSync(path).prepare('SELECT first_token_ms, trace_id FROM requests').get()).toMatchObject({
+      first_token_ms: 125,
+      trace_id: '0af7651916cd43dd8448eb211c80319c',
+    })
+    expect(metricOf(registry, 'stored')).toBe(1)
+    expect(ledger.pending.count).toBe(0)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
+
+  test('records LLM and MCP requests always, and others as often as httpSampling says', async () => {
+    const numbers = [0.1, 0.3, 0.9, 0.2]
+    const { finish, recorder, batches } = record(settingsOf({ httpSampling: 0.25 }), { random: () => numbers.shift() ?? 1 })
+    for (const protocol of ['llm', 'mcp', 'http', 'http', 'http', 'http'] as const) finish(finished(protocol, protocol === 'mcp' ? 404 : 200))
+    recorder.close()
+    const { ledger } = await openLedger()
+    for (const batch of batches) ledger.write(batch)
+    await ledger.close()
+    expect(read('protocol').map(({ group, requests, errors }) => [...group, requests, errors])).toEqual([
+      ['http', 8, 0],
+      ['llm', 1, 0],
+      ['mcp', 1, 1],
+    ])
+  })
+
+  test('records no plain HTTP request and calls nothing after its end by default', () => {
+    const { finish, recorder, batches, telemetry } = record(settingsOf())
+    finish(finished('http'))
+    recorder.close()
+    expect(batches).toEqual([])
+    expect(telemetry.observe).toBeUndefined()
+  })
+
+  test('drops and counts requests while too many wait for the store', () => {
+    const pending = new PendingRows()
+    const { finish, recorder, batches, registry } = record(settingsOf(), { pending })
+    pending.add(MAX_PENDING_ROWS - 2)
+    for (let i = 0; i < 5; i++) finish(finished('llm'))
+    recorder.flush()
+    expect(batches.map(({ rows }) => rows)).toEqual([2])
+    expect(metricOf(registry, 'full')).toBe(3)
+    pending.remove(MAX_PENDING_ROWS)
+    finish(finished('llm'))
+    recorder.close()
+    expect(batches.map(({ rows }) => rows)).toEqual([2, 1])
+  })
+
+  test('counts the requests of failed batches, logs the failure once, and stores again after it', async () => {
+    const { ledger, registry, lines } = await openLedger()
+    const batch = (): LedgerBatch => {
+      const { finish, recorder, batches } = record(ledger.settings, { pending: ledger.pending })
+      finish(finished('llm'))
+      recorder.close()
+      return batches[0] as LedgerBatch
+    }
+    const settled = async (): Promise<void> => {
+      while (ledger.pending.count > 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+    const other = new DatabaseSync(path)
+    other.exec('ALTER TABLE requests RENAME TO hidden')
+    ledger.write(batch())
+    ledger.write(batch())
+    await settled()
+    expect(lines).toMatchObject([['error', 'requests are missing in the ledger', { code: 'PX4022', error: 'no such table: requests' }]])
+    expect(metricOf(registry, 'failed')).toBe(2)
+    other.exec('ALTER TABLE hidden RENAME TO requests')
+    other.close()
+    ledger.write(batch())
+    await settled()
+    await ledger.close()
+    expect(lines.slice(1)).toMatchObject([['info', 'the ledger stores requests again', {}]])
+    expect(read('model')).toMatchObject([{ requests: 1 }])
+  })
+
+  test('reads reports while the file is open for writing, and stores texts of clients as they are', async () => {
+    const { ledger } = await openLedger()
+    const { finish, recorder, batches } = record(ledger.settings, { pending: ledger.pending })
+    const hostile = `'); DROP TABLE requests; --\u0000\ud800${'x'.repeat(1000)}`
+    finish(finished('llm', 200, hostile))
+    recorder.close()
+    for (const batch of batches) ledger.write(batch)
+    while (ledger.pending.count > 0) await new Promise((resolve) => setImmediate(resolve))
+    const { rows, isCut } = await ledger.spend({ by: ['model'], sinceMs: 0, untilMs: Date.now() + 1000 })
+    expect(isCut).toBe(false)
+    expect(rows).toMatchObject([{ requests: 1, unpriced: 1 }])
+    expect(rows[0]?.group[0]).toMatch(/^'\); DROP TABLE requests; --/)
+    expect(rows[0]?.group[0]?.length).toBeLessThanOrEqual(256)
+    await expect(ledger.spend({ by: [], sinceMs: Date.now() + 1000, untilMs: Date.now() + 2000 })).resolves.toMatchObject({ rows: [] })
+    await ledger.close()
+  })
+})
+
+describe('the file of a ledger', () => {
+  const row = (time: number): (string | number | null)[] => [
+    ...[time, 'llm', null, null, null, null, null, 'chat', null, 'm', null, null, null, 200, 'Upstream', null, null],
+    ...[1, 1, null, null, 0.5, 10, null, null, 1],
+  ]
+
+  test('loses records beyond the retention in steps', () => {
+    const store = new LedgerStore(path)
+    store.add(Array.from({ length: 5001 }, (_, index) => row(index)))
+    store.add([row(10_000)])
+    expect(store.prune(9000)).toBe(true)
+    expect(store.prune(9000)).toBe(false)
+    expect(store.prune(9000)).toBe(false)
+    store.close()
+    expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 20_000 }).rows).toMatchObject([{ group: [], requests: 1, cost: 0.5 }])
+  })
+
+  test('stores all rows of a batch or none', () => {
+    const store = new LedgerStore(path)
+    expect(() => store.add([row(1), [...row(2).slice(0, -1), null]])).toThrow(/NOT NULL/)
+    store.add([row(3)])
+    store.close()
+    expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 10 }).rows).toMatchObject([{ requests: 1 }])
+  })
+
+  test('is opened again with its records', () => {
+    for (const time of [1, 2]) {
+      const store = new LedgerStore(path)
+      store.add([row(time)])
+      store.close()
+    }
+    expect(readSpend(path, { by: ['hour'], sinceMs: 1, untilMs: 3 }).rows).toMatchObject([{ group: ['1970-01-01T00:00Z'], requests: 2 }])
+    expect(readSpend(path, { by: [], sinceMs: 1, untilMs: 2 }).rows).toMatchObject([{ requests: 1 }])
+  })
+
+  test('is rejected if it is no database, of a newer version, or in a missing directory', async () => {
+    writeFileSync(path, 'text of another program, which must not be overwritten')
+    await expect(openLedger()).rejects.toThrow('file is not a database')
+    rmSync(path)
+    const database = new DatabaseSync(path)
+    database.exec('PRAGMA user_version = 2')
+    database.close()
+    await expect(openLedger()).rejects.toThrow('the ledger has version 2; this program knows 1')
+    expect(() => readSpend(path, { by: [], sinceMs: 0, untilMs: 1 })).toThrow('the ledger has version 2')
+    await expect(openLedger(settingsOf({ path: join(directory, 'none', 'ledger.db') }))).rejects.toThrow('ENOENT')
+  })
+})
+
+describe('config.ledger', () => {
+  test.each([
+    [{ sqlite: { path: 'ledger.db' } }, 'config.ledger.sqlite.path is "ledger.db": give an absolute path'],
+    [{ sqlite: { path: '/l' }, retention: '59s' }, 'config.ledger.retention is "59s": give a duration of at least 1m, such as 720h'],
+    [{ sqlite: { path: '/l' }, httpSampling: 2 }, 'config.ledger.httpSampling is 2: give a number from 0 to 1'],
+    [{ sqlite: { path: '/l' }, user: 'jwt.' }, /^config\.ledger\.user is "jwt\.": ./],
+    [{ sqlite: { path: '/l' }, team: 'string(request.body)' }, /^config\.ledger\.team is .*: bodies are not available/],
+  ])('rejects %j', (section, message) => expect(readLedgerSettings(section)).toEqual(typeof message === 'string' ? message : expect.stringMatching(message)))
+
+  test('has defaults for all but the path', () => {
+    expect(readLedgerSettings({ sqlite: { path: '/l' } })).toEqual({
+      path: '/l',
+      retentionMs: 90 * 86_400_000,
+      httpSampling: 0,
+      user: 'coalesce(jwt.sub, basicAuth.username)',
+      team: 'coalesce(apiKey.metadata.team, jwt.team)',
+    })
+  })
+})

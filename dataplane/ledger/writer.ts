@@ -1,0 +1,136 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { BackgroundWorker } from '../runtime/background-worker.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Registry } from '../telemetry/metrics/registry.ts'
+import { ledgerMetrics } from './metrics.ts'
+import { PendingRows, type LedgerBatch } from './recorder.ts'
+import type { LedgerSettings } from './settings.ts'
+import type { SpendGroups, SpendQuery } from './spend.ts'
+import type { SpendRequest } from './spend-worker.ts'
+import type { FromStore, StoreData, ToStore } from './store-worker.ts'
+
+/** Time that the shutdown waits for the last rows. */
+const CLOSE_MS = 5000
+/** Time between two starts of the thread. */
+const RESTART_MS = 1000
+
+const fileOf = (name: string): URL => new URL(import.meta.url.endsWith('.ts') ? `./${name}.ts` : `./${name}.js`, import.meta.url)
+
+/** Options of the ledger of a process. */
+export interface LedgerOptions {
+  readonly settings: LedgerSettings
+  readonly log: Logger
+  /** Registry of the main thread. */
+  readonly registry: Registry
+}
+
+/**
+ * The ledger of a process, in the main thread: passes the rows of all threads to the one thread that writes the file, and reads reports in another.
+ * Failures are logged once until rows are stored again; rows of failed batches are counted.
+ */
+export class RequestLedger {
+  readonly settings: LedgerSettings
+  readonly pending = new PendingRows()
+  readonly #log: Logger
+  readonly #stored: { value: number }
+  readonly #failed: { value: number }
+  readonly #spend = new BackgroundWorker<SpendRequest, SpendGroups | { readonly error: string }>(fileOf('spend-worker'), 'reports of the spend')
+  #worker: Worker | undefined
+  #startedAtMs = 0
+  /** Rows that the thread has not confirmed. */
+  #sent = 0
+  #isFailing = false
+  #isClosing = false
+
+  private constructor({ settings, log, registry }: LedgerOptions) {
+    this.settings = settings
+    this.#log = log
+    const { stored, dropped, waiting } = ledgerMetrics(registry)
+    this.#stored = stored
+    this.#failed = dropped.series('failed')
+    registry.onCollect(() => (waiting.value = this.pending.count))
+  }
+
+  /** Opens the store. Rejects with the cause if it cannot be used. */
+  static async open(options: LedgerOptions): Promise<RequestLedger> {
+    const ledger = new RequestLedger(options)
+    await ledger.#start()
+    return ledger
+  }
+
+  /** Stores rows that a thread has sent. */
+  write({ json, rows }: LedgerBatch): void {
+    if (this.#worker === undefined && !this.#isClosing && performance.now() - this.#startedAtMs >= RESTART_MS) this.#start().catch(() => undefined)
+    if (this.#worker === undefined) return this.#fail(rows, 'the thread of the ledger has ended')
+    this.#sent += rows
+    this.#post(this.#worker, { type: 'batch', json, rows })
+  }
+
+  /** Reads a report. Rejects with the cause if the store cannot be read, and with a ProxyError if too many reports wait. */
+  async spend(query: SpendQuery): Promise<SpendGroups> {
+    const value = await this.#spend.run({ ...query, path: this.settings.path })
+    if ('error' in value) throw new Error(`the ledger cannot be read: ${value.error}`)
+    return value
+  }
+
+  /** Stores the rows that wait and closes the file; gives up after five seconds. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    const worker = this.#worker
+    if (worker === undefined) return
+    const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
+    this.#post(worker, { type: 'close' })
+    const abort = new AbortController()
+    await Promise.race([ended, wait(CLOSE_MS, undefined, { signal: abort.signal }).catch(() => undefined)])
+    abort.abort()
+    await worker.terminate()
+  }
+
+  #start(): Promise<void> {
+    this.#startedAtMs = performance.now()
+    const { path, retentionMs } = this.settings
+    const worker = new Worker(fileOf('store-worker'), { workerData: { path, retentionMs } satisfies StoreData, name: 'ledger' })
+    this.#worker = worker
+    return new Promise((resolve, reject) => {
+      worker.on('message', (message: FromStore) => {
+        if (message.type === 'open') {
+          worker.unref()
+          resolve()
+        }
+        if (message.type === 'unusable') end(new Error(message.error))
+        if (message.type === 'done') this.#onDone(message)
+      })
+      const end = (error: Error): void => {
+        reject(error)
+        if (this.#worker !== worker) return
+        this.#worker = undefined
+        if (this.#sent > 0) this.#fail(this.#sent, error.message)
+        this.#sent = 0
+      }
+      worker.on('error', (error) => end(error instanceof Error ? error : new Error(String(error))))
+      worker.on('exit', () => end(new Error('the thread of the ledger has ended')))
+    })
+  }
+
+  #post(worker: Worker, message: ToStore): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
+    worker.postMessage(message)
+  }
+
+  #onDone({ rows, error }: Extract<FromStore, { type: 'done' }>): void {
+    this.#sent -= rows
+    if (error !== undefined) return this.#fail(rows, error)
+    this.pending.remove(rows)
+    this.#stored.value += rows
+    if (this.#isFailing) this.#log.info('the ledger stores requests again', { path: this.settings.path })
+    this.#isFailing = false
+  }
+
+  #fail(rows: number, error: string): void {
+    this.pending.remove(rows)
+    this.#failed.value += rows
+    if (!this.#isFailing) this.#log.error('requests are missing in the ledger', { code: 'PX4022', path: this.settings.path, error })
+    this.#isFailing = true
+  }
+}
