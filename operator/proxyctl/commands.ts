@@ -104,7 +104,7 @@ export const commands: readonly CommandEntry[] = [
       ['Log more of two modules', 'proxyctl log level info,routing=debug,upstream=trace'],
     ],
     completes: ['error', 'warn', 'info', 'debug', 'trace'],
-    load: async () => (await import('./log.ts')).runLog,
+    load: async () => (await import('./config.ts')).runLog,
   },
   {
     name: 'mcp diff',

@@ -11,15 +11,7 @@ import { compileEntry, countCheck, runEntries, type Entry, type Rejection } from
 import type { Patterns } from './patterns.ts'
 import type { GuardConfig } from './service.ts'
 import { BodySubject, StreamSubject } from './subject.ts'
-import {
-  StreamRejection,
-  type GuardContext,
-  type GuardVerdict,
-  type Outcome,
-  type PromptGuards,
-  type StreamGuard,
-  type Subject,
-} from './types.ts'
+import { StreamRejection, type GuardContext, type GuardVerdict, type Outcome, type PromptGuards, type StreamGuard, type Subject } from './types.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
 
 export { StreamRejection, type PromptGuards, type StreamGuard } from './types.ts'
