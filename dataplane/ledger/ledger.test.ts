@@ -12,7 +12,7 @@ import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
 import { recordGuard, setProtocol, type Protocol } from '../telemetry/outcome.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { testExchange } from '../testing/exchange.ts'
-import type { Dimension } from './columns.ts'
+import { columns, type Column, type Dimension } from './columns.ts'
 import { ledgerMetrics } from './metrics.ts'
 import { MAX_PENDING_ROWS, PendingRows, startRecorder, type LedgerBatch } from './recorder.ts'
 import { readLedgerSettings, type LedgerSettings } from './settings.ts'
@@ -210,10 +210,8 @@ describe('the ledger', () => {
 })
 
 describe('the file of a ledger', () => {
-  const row = (time: number): (string | number | null)[] => [
-    ...[time, 'llm', null, null, null, null, null, 'chat', null, 'm', null, null, null, 200, 'Upstream', null, null],
-    ...[1, 1, null, null, 0.5, 10, null, null, 1],
-  ]
+  const values: Partial<Record<Column, string | number>> = { protocol: 'llm', status: 200, cost: 0.5, duration_ms: 10, weight: 1 }
+  const row = (time: number) => columns.map((name) => (name === 'time' ? time : (values[name] ?? null)))
 
   test('loses records beyond the retention in steps', () => {
     const store = new LedgerStore(path)
