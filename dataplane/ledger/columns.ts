@@ -61,7 +61,7 @@ export const dimensions = {
 export type Dimension = keyof typeof dimensions
 
 /** Dimensions of one report at most. */
-export const MAX_DIMENSIONS = 6
+const MAX_DIMENSIONS = 6
 
 /** Reads a comma-separated list of dimensions; the empty text is the empty list. Throws an Error that names an unknown one. */
 export function parseDimensions(text: string): Dimension[] {

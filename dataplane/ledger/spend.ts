@@ -3,7 +3,7 @@ import { dimensions, type Dimension } from './columns.ts'
 import { openForReading } from './store.ts'
 
 /** Groups of one report at most, those of the highest cost. */
-export const MAX_GROUPS = 10_000
+const MAX_GROUPS = 10_000
 
 /** The requests of a report. */
 export interface SpendQuery {

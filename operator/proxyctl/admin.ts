@@ -119,7 +119,7 @@ async function adminOfGateway(location: Extract<Location, { kind: 'pods' }>): Pr
 }
 
 /** Running pods of a Gateway that are not being deleted, at least one. Rejects with the cause if there is none. */
-export async function listPods({ kubeconfig, namespace, gateway }: Extract<Location, { kind: 'pods' }>): Promise<string[]> {
+async function listPods({ kubeconfig, namespace, gateway }: Extract<Location, { kind: 'pods' }>): Promise<string[]> {
   return withCluster(kubeconfig, (connection) => findPods(connection, namespace, gateway)).catch((error: unknown) => {
     throw explainUnreachable(error, kubeconfig)
   })
