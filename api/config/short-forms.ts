@@ -69,6 +69,7 @@ export const shortFormDefinitions: Definitions = {
       failureMode: { type: 'string', enum: ['FailClosed', 'FailOpen'], description: 'Handling of a server that fails. Default: FailClosed.' },
       sessionRouting: { type: 'string', enum: ['Stateful', 'Stateless'], description: 'Whether clients have sessions. Default: Stateful.' },
       toolSearch: { type: 'string', enum: ['Disabled', 'Enabled'], description: 'Enabled: clients search for tools and see three. Default: Disabled.' },
+      views: { ...list(ref('McpView'), 'Parts of the servers, by path or host.'), minItems: 1, maxItems: 32 },
       toolPins: ref('ResolvedMcpToolPins', 'Pins of tools: `pins: "${file:pins.json}"`.'),
       toolNames: {
         type: 'string',

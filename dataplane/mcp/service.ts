@@ -33,6 +33,7 @@ import type { SessionSharing, WorkerMessages } from './session/sharing.ts'
 import { defaultLimits, newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
 import { WaitingCalls, type WaitingLimits } from './session/waiting.ts'
 import { prepareStateless } from './method/stateless.ts'
+import { findView } from './target/views.ts'
 import { announceChanges, compileMcp, type McpConfig, type Target } from './target/target.ts'
 import { withTrace } from './record/trace.ts'
 import { callTarget } from './upstream/call.ts'
@@ -132,12 +133,13 @@ class McpService implements BackendService {
 
   async handle(exchange: Exchange, plan: CallPlan): Promise<ResponseHead> {
     setProtocol(exchange, 'mcp')
-    const config = this.#config
-    if (config.broken !== undefined) throw new ProxyError('FILTER_FAILED', { cause: new Error(config.broken) })
-    const answer = await config.authentication?.admit(exchange)
+    const base = this.#config
+    if (base.broken !== undefined) throw new ProxyError('FILTER_FAILED', { cause: new Error(base.broken) })
+    const answer = await base.authentication?.admit(exchange)
     if (answer !== undefined) return answer
     const seen: { message: RpcMessage | undefined } = { message: undefined }
     try {
+      const config = viewFor(base, exchange)
       if (config.targets.length === 0 && !config.isFailOpen) throw McpFailure.text(503, 'no backends configured')
       return await this.#answer(exchange, plan, config, seen)
     } catch (error) {
@@ -329,6 +331,14 @@ class McpService implements BackendService {
     if (reply?.kind === 'stream') feed(stream, feeders, reply.feed)
     if (reply?.kind === 'relay') reply.response.body?.cancel()
   }
+}
+
+/** The view that the request is for. OAuth documents are those of the backend. */
+function viewFor(config: McpConfig, exchange: Exchange): McpConfig {
+  if (config.views.length === 0 || isWellKnown(pathOf(exchange.request.target))) return config
+  const view = findView(config.views, exchange)
+  if (view === undefined) throw McpFailure.text(404, 'no view of the MCP backend has this path and host')
+  return view.config
 }
 
 let requests = 0

@@ -44,6 +44,7 @@ import type {
   ProviderD,
   ProviderE,
   ProviderF,
+  McpView,
   McpTools,
   DynamicForwardProxyBackend,
   CloudBackend,
@@ -111,6 +112,7 @@ export type {
   ProviderD,
   ProviderE,
   ProviderF,
+  McpView,
   McpTools,
   McpToolOverride,
   DynamicForwardProxyBackend,
@@ -1030,6 +1032,13 @@ export interface MCPBackend {
    */
   toolSearch?: 'Disabled' | 'Enabled'
   toolPins?: ResolvedMcpToolPins
+  /**
+   * Parts of the backend, by path or host. With views, requests that match none get 404.
+   *
+   * @minItems 1
+   * @maxItems 32
+   */
+  views?: McpView[]
 }
 /**
  * One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
@@ -2753,6 +2762,13 @@ export interface ShortMCP {
    * Enabled: clients search for tools and see three. Default: Disabled.
    */
   toolSearch?: 'Disabled' | 'Enabled'
+  /**
+   * Parts of the servers, by path or host.
+   *
+   * @minItems 1
+   * @maxItems 32
+   */
+  views?: McpView[]
   /**
    * Pins of tools: `pins: "${file:pins.json}"`.
    */

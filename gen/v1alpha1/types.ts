@@ -2316,6 +2316,13 @@ export interface MCPBackend {
    */
   toolSearch?: 'Disabled' | 'Enabled'
   toolPins?: McpToolPins
+  /**
+   * Parts of the backend, by path or host. With views, requests that match none get 404.
+   *
+   * @minItems 1
+   * @maxItems 32
+   */
+  views?: McpView[]
 }
 /**
  * Compares tools with digests that a user approved.
@@ -2329,6 +2336,55 @@ export interface McpToolPins {
    * New and changed tools. Audit: only log and metric. Hold: hidden until approved. Block: as Hold, and a target that changed or imitated an approved tool offers none.
    */
   action: 'Audit' | 'Hold' | 'Block'
+}
+/**
+ * Some targets and tools, for requests with a path and host. The most specific host decides, then the longest path.
+ */
+export interface McpView {
+  /**
+   * Name, unique in the backend.
+   */
+  name: SectionName
+  /**
+   * Prefix of the path, in whole segments.
+   */
+  path?: string
+  /**
+   * Host, or `*.` and a domain.
+   */
+  hostname?: string
+  /**
+   * Names of targets. Default: all.
+   *
+   * @minItems 1
+   * @maxItems 128
+   *
+   * Items: Name; `*` stands for any characters.
+   */
+  targets?: string[]
+  /**
+   * Tools, by their names for clients, with prefix.
+   */
+  tools?: {
+    /**
+     * Default: all.
+     *
+     * @minItems 1
+     * @maxItems 128
+     *
+     * Items: Name; `*` stands for any characters.
+     */
+    include?: string[]
+    /**
+     * Stronger than include.
+     *
+     * @minItems 1
+     * @maxItems 128
+     *
+     * Items: Name; `*` stands for any characters.
+     */
+    exclude?: string[]
+  }
 }
 /**
  * One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
@@ -2448,7 +2504,7 @@ export interface McpTools {
    * @minItems 1
    * @maxItems 128
    *
-   * Items: Name of a tool as the server has it; `*` stands for any characters.
+   * Items: Name; `*` stands for any characters.
    */
   include?: string[]
   /**
@@ -2457,7 +2513,7 @@ export interface McpTools {
    * @minItems 1
    * @maxItems 128
    *
-   * Items: Name of a tool as the server has it; `*` stands for any characters.
+   * Items: Name; `*` stands for any characters.
    */
   exclude?: string[]
   /**

@@ -3,7 +3,7 @@ import { port } from '../shared.ts'
 
 /** Longest name of a tool that MCP allows. */
 const TOOL_NAME = { minLength: 1, maxLength: 128 }
-const toolPatterns = (description: string) => set(string('Name of a tool as the server has it; `*` stands for any characters.', TOOL_NAME), description, 1, 128)
+const toolPatterns = (description: string) => set(string('Name; `*` stands for any characters.', TOOL_NAME), description, 1, 128)
 
 const { message: oneSource } = exactlyOneOf('selector', 'static')
 
@@ -40,6 +40,7 @@ export const mcpBackendDefinitions: Definitions = {
         'Enabled: clients see three tools, to search, describe and call those of the targets, so that many tools do not fill the context of a model. Default: Disabled.',
       ),
       toolPins: ref('McpToolPins'),
+      views: keyedList('name', ref('McpView'), 'Parts of the backend, by path or host. With views, requests that match none get 404.', 1, 32),
     },
     ['targets'],
   ),
@@ -53,6 +54,23 @@ export const mcpBackendDefinitions: Definitions = {
       ),
     },
     ['configMapRef', 'action'],
+  ),
+  McpView: object(
+    'Some targets and tools, for requests with a path and host. The most specific host decides, then the longest path.',
+    {
+      name: ref('SectionName', 'Name, unique in the backend.'),
+      path: string('Prefix of the path, in whole segments.', { minLength: 1, maxLength: 1024, pattern: '^/[^?#\\s]*$' }),
+      hostname: string('Host, or `*.` and a domain.', { minLength: 1, maxLength: 253, pattern: '^(\\*\\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' }),
+      targets: toolPatterns('Names of targets. Default: all.'),
+      tools: object(
+        'Tools, by their names for clients, with prefix.',
+        { include: toolPatterns('Default: all.'), exclude: toolPatterns('Stronger than include.') },
+        [],
+        [atLeastOneOf('include', 'exclude')],
+      ),
+    },
+    ['name'],
+    [atLeastOneOf('path', 'hostname')],
   ),
   McpTargetSelector: object(
     'One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.',

@@ -10,7 +10,7 @@ const serverName = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
 /** Expands the section `mcp`: one listener with one MCP backend, whose targets are the servers. */
 export function expandMcp(section: ShortMCP): Expansion {
-  const { port = MCP_PORT, addresses, tls, policies, prefixMode, failureMode, sessionRouting, toolNames, toolSearch, toolPins, ...others } = section
+  const { port = MCP_PORT, addresses, tls, policies, prefixMode, failureMode, sessionRouting, toolNames, toolSearch, toolPins, views, ...others } = section
   const problems: SchemaProblem[] = []
   const report = (path: Path, text: string): void => void problems.push({ path, text, code: 'PX3008' })
   const targets = Object.entries(others as Record<string, ShortMCPServer>).flatMap(([name, server]) => expandServer(name, server, report) ?? [])
@@ -39,6 +39,7 @@ export function expandMcp(section: ShortMCP): Expansion {
             ...(toolNames && { toolNames }),
             ...(toolSearch && { toolSearch }),
             ...(toolPins && { toolPins }),
+            ...(views && { views }),
           },
         },
       },

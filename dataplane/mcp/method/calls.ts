@@ -3,7 +3,7 @@ import type { Item, ItemKind } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { checkInput, outputCheck } from './guarded.ts'
-import { findOwner, findPortable } from './lists.ts'
+import { findOwner, findPortable, isInView } from './lists.ts'
 import { isPinAllowed } from './pinned.ts'
 import { recordAdmitted, recordItem } from '../record/log.ts'
 import { fold, prefixContent, prefixTask, splitName, splitUri, withPrefixedUri, type Addressed } from '../message/names.ts'
@@ -86,6 +86,7 @@ export async function complete(run: Run, request: RpcRequest, text: string): Pro
 async function resolveName(run: Run, kind: NamedKind, name: string): Promise<Addressed | undefined> {
   const found = await resolveShown(run, kind, name)
   if (kind !== 'tool' || found === undefined) return found
+  if (!isInView(run.config, { name: found.target }, kind, found.name)) return undefined
   const tools = run.config.targetOf.get(found.target)?.tools
   const serverName = tools === undefined ? found.name : tools.serverName(found.name)
   if (serverName === undefined || (run.config.pins !== undefined && !(await isPinAllowed(run, found.target, serverName)))) return undefined

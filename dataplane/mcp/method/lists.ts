@@ -45,7 +45,7 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
     const isChanged =
       config.rules !== undefined ||
       sole.rules !== undefined ||
-      (shape.kind === 'tool' && (sole.tools !== undefined || config.portable !== undefined)) ||
+      (shape.kind === 'tool' && (sole.tools !== undefined || config.offersTool !== undefined || config.portable !== undefined)) ||
       (shape.key === 'name' ? config.naming.prefixesNames : config.naming.prefixesUris)
     const change = (message: RpcMessage): RpcMessage =>
       message.error === undefined
@@ -158,11 +158,16 @@ function showItems({ config, judge, onListed }: Run, target: Target, { kind, key
     if (!judge(judged, target.rules)) continue
     onListed?.(judged)
     const own = selected[key] as string
+    if (!isInView(config, target, kind, own)) continue
     const seen = key === 'name' ? shownName(config, target, kind, own) : prefixesUris ? prefixUri(target.name, own) : own
     shown.push(seen === own ? selected : { ...selected, [key]: seen })
   }
   return shown
 }
+
+/** Whether the view of the request has the item. `own` is the name for clients without prefix. */
+export const isInView = ({ offersTool, naming }: Run['config'], target: Pick<Target, 'name'>, kind: ItemKind, own: string): boolean =>
+  kind !== 'tool' || offersTool === undefined || offersTool(naming.prefixesNames ? prefixName(target.name, own) : own)
 
 /** The name for clients of a tool or prompt. `own` is the name without prefix. */
 function shownName({ naming, portable }: Run['config'], target: Target, kind: ItemKind, own: string): string {

@@ -1,4 +1,4 @@
-import type { BackendFull, McpTarget, McpTargetSelector, MCPBackend, ResolvedMcpOpenApi, ResolvedMcpTargets } from '#gen/config/types.ts'
+import type { BackendFull, McpTarget, McpTargetSelector, McpView, MCPBackend, ResolvedMcpOpenApi, ResolvedMcpTargets } from '#gen/config/types.ts'
 import { mergeBackend } from '../../config/merge.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import type { Destination } from '../../upstream/destination.ts'
@@ -8,6 +8,7 @@ import { ToolPins } from '../pins/tool-pins.ts'
 import { compileItemRules, type ItemRules } from './authorize.ts'
 import { ListChanges } from './list-changes.ts'
 import type { Naming } from '../message/names.ts'
+import { compileMatch, compileSelection, type ViewMatch, type ViewSelection } from './views.ts'
 import { PortableNames } from '../tools/portable.ts'
 import { ToolIndexes } from '../tools/search-index.ts'
 import { compileToolView, type ToolView } from '../tools/view.ts'
@@ -58,12 +59,23 @@ export interface McpConfig {
   readonly toolIndexes: ToolIndexes | undefined
   /** Pins of tools; undefined if all tools are approved. */
   readonly pins: ToolPins | undefined
+  /** Tools of the view; undefined if it has all. */
+  readonly offersTool: ViewSelection['offersTool']
+  /** Views of the backend. If there are any, requests that match none are rejected. */
+  readonly views: readonly View[]
   /** The backend or one of its targets restricts items: it has rules, guards, pins, or a selection of tools. */
   readonly hasRules: boolean
   /** Runs before everything else. Taken from the most specific level only. */
   readonly authentication: McpAuthentication | undefined
   /** Why all requests are rejected, for logs. */
   readonly broken: string | undefined
+}
+
+/** A named part of a backend, for some paths or hosts. */
+interface View {
+  readonly name: string
+  readonly match: ViewMatch
+  readonly config: McpConfig
 }
 
 const defaultPaths: Readonly<Record<TargetProtocol, string>> = { StreamableHTTP: '/mcp', SSE: '/sse' }
@@ -80,7 +92,7 @@ export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConf
       : [staticTarget(config, entry, entry.static)]
   })
   const rules = compileItemRules(sectionsOf(config), config.state)
-  return {
+  const base: McpConfig = {
     key,
     targets,
     targetOf: new Map(targets.map((target) => [target.name, target])),
@@ -98,6 +110,30 @@ export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConf
       targets.some((target) => target.rules !== undefined || target.tools !== undefined || target.guards !== undefined),
     authentication: authenticationOf(config),
     broken: problemOf(config, targets),
+    offersTool: undefined,
+    views: [],
+  }
+  const views = (mcp?.views ?? []).map((view): View => {
+    const known = previous?.views.find(({ name }) => name === view.name)?.config
+    return { name: view.name, match: compileMatch(view), config: viewOf(base, mcp?.prefixMode, view, known) }
+  })
+  return views.length === 0 ? base : { ...base, views }
+}
+
+/** The config of a view: as if the backend had its targets and tools only. */
+function viewOf(base: McpConfig, prefixMode: MCPBackend['prefixMode'], view: McpView, previous: McpConfig | undefined): McpConfig {
+  const { offersTarget, offersTool } = compileSelection(view)
+  const targets = base.targets.filter(({ name }) => offersTarget(name))
+  return {
+    ...base,
+    targets,
+    targetOf: new Map(targets.map((target) => [target.name, target])),
+    naming: namingOf(prefixMode ?? 'Conditional', targets.length),
+    isMultiplexing: targets.length !== 1,
+    // Names depend on the number of targets.
+    portable: base.portable && (previous?.portable ?? new PortableNames()),
+    offersTool,
+    hasRules: base.hasRules || offersTool !== undefined,
   }
 }
 

@@ -1,3 +1,10 @@
+/** Whether one of the patterns matches. */
+export function compilePatterns(patterns: readonly string[]): (name: string) => boolean {
+  const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')))
+  const matchers = patterns.filter((pattern) => pattern.includes('*')).map(compilePattern)
+  return (name) => exact.has(name) || matchers.some((matches) => matches(name))
+}
+
 /** Compiles a pattern in which `*` stands for any characters. The time to match is at most the product of the lengths. */
 export function compilePattern(pattern: string): (name: string) => boolean {
   const [first = '', ...rest] = pattern.split('*')

@@ -7,7 +7,7 @@ import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { fold } from '../message/names.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS } from '../message/rpc.ts'
-import { compilePattern } from './pattern.ts'
+import { compilePatterns } from './pattern.ts'
 import { withoutProperties } from './schema.ts'
 
 /** How clients see the tools of one target (mcp.md §4.5). Names are without the prefix of the target. */
@@ -39,8 +39,8 @@ interface FixedArgument {
 
 /** Compiles the field `tools` of a target. */
 export function compileToolView({ include, exclude = [], overrides = [] }: McpTools): ToolView {
-  const included = include === undefined ? () => true : anyOf(include)
-  const excluded = anyOf(exclude)
+  const included = include === undefined ? () => true : compilePatterns(include)
+  const excluded = compilePatterns(exclude)
   const byName = new Map(overrides.map((override) => [override.name, compileOverride(override)]))
   const byShown = new Map<string, string | undefined>()
   // Two tools with one name could not be distinguished: neither is offered.
@@ -67,12 +67,6 @@ export function compileToolView({ include, exclude = [], overrides = [] }: McpTo
       return override === undefined || override.fixed.length === 0 ? given : withFixed(given, override, exchange)
     },
   }
-}
-
-function anyOf(patterns: readonly string[]): (name: string) => boolean {
-  const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')))
-  const matchers = patterns.filter((pattern) => pattern.includes('*')).map(compilePattern)
-  return (name) => exact.has(name) || matchers.some((matches) => matches(name))
 }
 
 function compileOverride({ name, rename, description, arguments: constants = {}, computedArguments = {} }: McpToolOverride): Override {

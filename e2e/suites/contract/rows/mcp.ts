@@ -52,6 +52,15 @@ const pinRows: Row[] = [
   ['pins with another action', pins({ action: 'Hide' }), 'spec.mcp.toolPins.action', UNSUPPORTED],
 ]
 
+const views = (...list: object[]) => backend({ mcp: { targets: [target('a')], views: list } })
+const viewRows: Row[] = [
+  ['views by path and host', views({ name: 'a', path: '/a', targets: ['a*'], tools: { include: ['x'] } }, { name: 'b', hostname: '*.example.com' })],
+  ['a view without path and host', views({ name: 'a' }), 'spec.mcp.views[0]', some('path', 'hostname')],
+  ['a view with empty tools', views({ name: 'a', path: '/', tools: {} }), 'spec.mcp.views[0].tools', some('include', 'exclude')],
+  ['a view whose path does not begin with a slash', views({ name: 'a', path: 'a' }), 'spec.mcp.views[0].path', PATTERN],
+  ['two views with one name', views({ name: 'a', path: '/a' }, { name: 'a', path: '/b' }), 'spec.mcp.views[1]', DUPLICATE],
+]
+
 const toolRows: Row[] = [
   [
     'a selection and changes of tools',
@@ -159,6 +168,7 @@ export const mcpRows: Row[] = [
   ...toolRows,
   ...guardRows,
   ...pinRows,
+  ...viewRows,
   ['mcp policies on an mcp backend', backend({ mcp: { targets: [target('a')] }, policies: { mcp: { authorization: rules } } })],
   [
     'ai policies on an mcp backend',
