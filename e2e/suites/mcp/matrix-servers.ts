@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { Server as ServerV1 } from '@modelcontextprotocol/sdk/server/index.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import { acceptedContent, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server'
-import { z } from 'zod'
+import { CallToolRequestSchema, GetPromptRequestSchema, ListToolsRequestSchema, ReadResourceRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { acceptedContent, createMcpHandler, fromJsonSchema, inputRequired, McpServer } from '@modelcontextprotocol/server'
 
 /** A server of the matrix. All have the tools `add`, `count` (progress) and `who` (elicitation), the prompt `ask` and the resource `note://x`. */
 interface MatrixServer {
@@ -14,7 +14,12 @@ interface MatrixServer {
 }
 
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] })
-const who = z.object({ name: z.string() })
+const objectOf = (type: string, ...names: string[]) => ({
+  type: 'object' as const,
+  properties: Object.fromEntries(names.map((name) => [name, { type }])),
+  required: names,
+})
+const schemas = { add: objectOf('number', 'a', 'b'), count: objectOf('number', 'to'), who: objectOf('string') }
 const elicitation = { message: 'Who?', requestedSchema: { type: 'object' as const, properties: { name: { type: 'string' as const } }, required: ['name'] } }
 const question = (topic: string) => ({ messages: [{ role: 'user' as const, content: { type: 'text' as const, text: `What is ${topic}?` } }] })
 
@@ -35,20 +40,19 @@ async function newTransport(known: Map<string, StreamableHTTPServerTransport>): 
     onsessioninitialized: (id) => void known.set(id, transport),
     onsessionclosed: (id) => void known.delete(id),
   })
-  const server = new McpServerV1({ name: 'ts1', version: '1' })
-  server.registerTool('add', { inputSchema: { a: z.number(), b: z.number() } }, ({ a, b }) => text(String(a + b)))
-  server.registerTool('count', { inputSchema: { to: z.number() } }, async ({ to }, { _meta: meta, sendNotification }) => {
+  const server = new ServerV1({ name: 'ts1', version: '1' }, { capabilities: { tools: {}, prompts: {}, resources: {} } })
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: Object.entries(schemas).map(([name, inputSchema]) => ({ name, inputSchema })) }))
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { _meta: meta, sendNotification, requestId }) => {
+    const { a = 0, b = 0, to = 0 } = (params.arguments ?? {}) as { a?: number; b?: number; to?: number }
+    if (params.name === 'add') return text(String(a + b))
+    if (params.name === 'who') return text(JSON.stringify((await server.elicitInput(elicitation, { relatedRequestId: requestId })).content))
     const { progressToken } = meta ?? {}
     for (let progress = 1; progress <= to && progressToken !== undefined; progress++)
       await sendNotification({ method: 'notifications/progress', params: { progressToken, progress } })
     return text(`counted to ${to}`)
   })
-  server.registerTool('who', {}, async ({ requestId }) => {
-    const { content } = await server.server.elicitInput(elicitation, { relatedRequestId: requestId })
-    return text(JSON.stringify(content))
-  })
-  server.registerPrompt('ask', { argsSchema: { topic: z.string() } }, ({ topic }) => question(topic))
-  server.registerResource('note', 'note://x', {}, ({ href }) => ({ contents: [{ uri: href, text: 'note x' }] }))
+  server.setRequestHandler(GetPromptRequestSchema, ({ params }) => question(params.arguments?.['topic'] ?? ''))
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => ({ contents: [{ uri: params.uri, text: 'note x' }] }))
   await server.connect(transport)
   return transport
 }
@@ -57,8 +61,8 @@ async function newTransport(known: Map<string, StreamableHTTPServerTransport>): 
 export async function startServerV2(): Promise<MatrixServer> {
   const define = (): McpServer => {
     const server = new McpServer({ name: 'ts2', version: '1' })
-    server.registerTool('add', { inputSchema: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => text(String(a + b)))
-    server.registerTool('count', { inputSchema: z.object({ to: z.number() }) }, async ({ to }, { mcpReq }) => {
+    server.registerTool('add', { inputSchema: fromJsonSchema<{ a: number; b: number }>(schemas.add) }, ({ a, b }) => text(String(a + b)))
+    server.registerTool('count', { inputSchema: fromJsonSchema<{ to: number }>(schemas.count) }, async ({ to }, { mcpReq }) => {
       const { _meta: meta } = mcpReq
       const { progressToken } = meta ?? {}
       for (let progress = 1; progress <= to && progressToken !== undefined; progress++)
@@ -66,11 +70,11 @@ export async function startServerV2(): Promise<MatrixServer> {
       return text(`counted to ${to}`)
     })
     server.registerTool('who', {}, ({ mcpReq }) => {
-      const content = acceptedContent(mcpReq.inputResponses, 'who', who)
+      const content = acceptedContent(mcpReq.inputResponses, 'who')
       if (content === undefined) return inputRequired({ inputRequests: { who: inputRequired.elicit(elicitation) } })
       return text(JSON.stringify(content))
     })
-    server.registerPrompt('ask', { argsSchema: z.object({ topic: z.string() }) }, ({ topic }) => question(topic))
+    server.registerPrompt('ask', { argsSchema: fromJsonSchema<{ topic: string }>(objectOf('string', 'topic')) }, ({ topic }) => question(topic))
     server.registerResource('note', 'note://x', {}, ({ href }) => ({ contents: [{ uri: href, text: 'note x' }] }))
     return server
   }
