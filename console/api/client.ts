@@ -44,6 +44,34 @@ function messageOf(text: string): string | undefined {
   }
 }
 
+/**
+ * Sends JSON and calls `onEvent` for each server-sent event of the response. Resolves at its end; rejects with a ManagementError, or with the error of `signal`.
+ */
+export async function sendStream(path: string, body: unknown, onEvent: (event: string, data: unknown) => void, signal: AbortSignal): Promise<void> {
+  const response = await fetch(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' }, signal }).catch(
+    (error: unknown) => {
+      if (signal.aborted) throw error
+      throw new ManagementError(0, 'the gateway cannot be reached')
+    },
+  )
+  if (!response.ok || response.body === null) throw new ManagementError(response.status, messageOf(await response.text()) ?? `status ${response.status}`)
+  let rest = ''
+  for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+    const parts = (rest + text).split('\n\n')
+    rest = parts.pop() ?? ''
+    for (const part of parts) {
+      const lines = part.split('\n')
+      const event =
+        lines
+          .find((line) => line.startsWith('event:'))
+          ?.slice(6)
+          .trim() ?? 'message'
+      const data = lines.filter((line) => line.startsWith('data:')).map((line) => line.slice(5))
+      if (data.length > 0) onEvent(event, JSON.parse(data.join('\n')))
+    }
+  }
+}
+
 export interface StreamHandlers<T> {
   readonly onValue: (value: T) => void
   /** The API rejected the stream, or it failed; it is not opened again. */

@@ -14,11 +14,20 @@ export interface TryTarget {
   readonly hasProxyHeader: boolean
 }
 
+/** Receives a response while it arrives. */
+export interface ResponseListener {
+  onHead(status: number, headers: readonly (readonly [string, string])[], headMs: number): void
+  /** Bytes of the body, at most as many as are kept. */
+  onData(chunk: Buffer): void
+  /** Aborted when nobody waits for the response any more. */
+  readonly signal: AbortSignal
+}
+
 /**
  * Sends a request to a port of this process. Reads the response until it ends, the limit of the body or the timeout. Throws a TypeError if HTTP does not
  * allow the request; resolves with `error` if there is no response.
  */
-export function sendRequest(target: TryTarget, request: TryRequest): Promise<Pick<TryResult, 'response' | 'error'>> {
+export function sendRequest(target: TryTarget, request: TryRequest, listener?: ResponseListener): Promise<Pick<TryResult, 'response' | 'error'>> {
   const { method, host, path, headers, body, timeoutMs } = request
   const startedAt = performance.now()
   const { promise, resolve } = Promise.withResolvers<Pick<TryResult, 'response' | 'error'>>()
@@ -31,6 +40,7 @@ export function sendRequest(target: TryTarget, request: TryRequest): Promise<Pic
     headers: ['host', host, 'connection', 'close', ...fields, ...length],
     setHost: false,
     createConnection: () => openSocket(target, host),
+    ...(listener && { signal: listener.signal }),
   })
   const timer = setTimeout(() => sent.destroy(new Error(`no response within ${timeoutMs} ms`)), timeoutMs)
   const finish = (result: Pick<TryResult, 'response' | 'error'>): void => {
@@ -49,9 +59,12 @@ export function sendRequest(target: TryTarget, request: TryRequest): Promise<Pic
     let size = 0
     const end = (isTruncated: boolean): void => finish({ response: describe(response, chunks, startedAt, headMs, isTruncated), error: null })
     clearTimeout(timer)
+    listener?.onHead(response.statusCode ?? 0, pairsOf(response.rawHeaders), headMs)
     const cut = setTimeout(() => end(true), Math.max(0, timeoutMs - headMs))
     response.on('data', (chunk: Buffer) => {
-      chunks.push(chunk.subarray(0, MAX_RESPONSE - size))
+      const kept = chunk.subarray(0, MAX_RESPONSE - size)
+      chunks.push(kept)
+      listener?.onData(kept)
       size += chunk.length
       if (size > MAX_RESPONSE) end(true)
     })
@@ -82,7 +95,7 @@ function describe(
   isTruncated: boolean,
 ): NonNullable<TryResult['response']> {
   const { rawHeaders, statusCode = 0 } = response
-  const headers = Array.from({ length: rawHeaders.length / 2 }, (_, i): [string, string] => [rawHeaders[2 * i] ?? '', rawHeaders[2 * i + 1] ?? ''])
+  const headers = pairsOf(rawHeaders)
   const bytes = Buffer.concat(chunks)
   const text = bytes.toString('utf8')
   const isText = Buffer.from(text).equals(bytes) || (isTruncated && /text|json|xml/.test(response.headers['content-type'] ?? ''))
@@ -96,3 +109,5 @@ function describe(
     durationMs: performance.now() - startedAt,
   }
 }
+
+const pairsOf = (raw: readonly string[]): [string, string][] => Array.from({ length: raw.length / 2 }, (_, i) => [raw[2 * i] ?? '', raw[2 * i + 1] ?? ''])

@@ -1,13 +1,15 @@
 import { createRoute } from '@hono/zod-openapi'
 import { randomUUID } from 'node:crypto'
+import type { Context } from 'hono'
+import { streamSSE } from 'hono/streaming'
 import { tryRequest, tryResult, type TryRequest, type TryResult } from '#api/management/requests.ts'
 import { indexPolicies } from '../config/merge.ts'
 import { effectiveFrontend, proxyProtocolSettings } from '../gateway/frontend.ts'
 import type { TraceReport } from '../trace/tracer.ts'
 
 import type { ConsoleApp, ConsoleContext } from './context.ts'
-import { failed, json } from './responses.ts'
-import { sendRequest, type TryTarget } from './send.ts'
+import { events, failed, json } from './responses.ts'
+import { sendRequest, type ResponseListener, type TryTarget } from './send.ts'
 
 /** Time for the trace after the response. */
 const TRACE_GRACE_MS = 1000
@@ -27,11 +29,28 @@ const tryRoute = createRoute({
   },
 })
 
+const tryStreamRoute = createRoute({
+  method: 'post',
+  path: '/api/v1/try/stream',
+  summary: 'Sends a request through a listener of this gateway, and streams the response',
+  description:
+    'Events: `head` with `status`, `headers` and `headMs`; `data` with the next `text` of the body; `end` with a TryResult whose body is empty; `failure` with `error`. The request is aborted when the client disconnects.',
+  request: tryRoute.request,
+  responses: { 200: events('The events.'), 400: failed('The request cannot be sent.'), 404: failed('There is no such listener.') },
+})
+
 export function registerTry(app: ConsoleApp, context: ConsoleContext): void {
+  app.openapi(tryStreamRoute, (c) => {
+    const request = c.req.valid('json')
+    const target = findTarget(context, request.listener)
+    if (target === undefined) return c.json({ error: unknownListener(request.listener) }, 404)
+    if (Buffer.byteLength(request.body) > MAX_BODY) return c.json({ error: 'body: is longer than 1 MiB' }, 400)
+    return streamTry(c, context, target, request)
+  })
   app.openapi(tryRoute, async (c) => {
     const request = c.req.valid('json')
     const target = findTarget(context, request.listener)
-    if (target === undefined) return c.json({ error: `listener ${JSON.stringify(request.listener)}: there is no HTTP or HTTPS listener with this key` }, 404)
+    if (target === undefined) return c.json({ error: unknownListener(request.listener) }, 404)
     if (Buffer.byteLength(request.body) > MAX_BODY) return c.json({ error: 'body: is longer than 1 MiB' }, 400)
     try {
       return c.json(await tryOut(context, target, request), 200)
@@ -40,6 +59,28 @@ export function registerTry(app: ConsoleApp, context: ConsoleContext): void {
       // Names and values of headers that HTTP does not allow.
       if (error instanceof TypeError) return c.json({ error: error.message }, 400)
       throw error
+    }
+  })
+}
+
+const unknownListener = (key: string): string => `listener ${JSON.stringify(key)}: there is no HTTP or HTTPS listener with this key`
+
+function streamTry(c: Context, context: ConsoleContext, target: TryTarget, request: TryRequest): Response {
+  return streamSSE(c, async (stream) => {
+    const left = new AbortController()
+    stream.onAbort(() => left.abort())
+    const text = new TextDecoder()
+    const write = (event: string, data: object): void => void stream.writeSSE({ event, data: JSON.stringify(data) })
+    try {
+      const result = await tryOut(context, target, request, {
+        onHead: (status, headers, headMs) => write('head', { status, headers, headMs }),
+        onData: (chunk) => write('data', { text: text.decode(chunk, { stream: true }) }),
+        signal: left.signal,
+      })
+      await stream.writeSSE({ event: 'end', data: JSON.stringify({ ...result, response: result.response && { ...result.response, body: '' } }) })
+    } catch (error) {
+      const isKnown = error instanceof RangeError || error instanceof TypeError
+      await stream.writeSSE({ event: 'failure', data: JSON.stringify({ error: isKnown ? error.message : 'internal error' }) })
     }
   })
 }
@@ -53,13 +94,13 @@ function findTarget({ snapshot }: ConsoleContext, key: string): TryTarget | unde
   return { host: bind.addresses?.[0] ?? '127.0.0.1', port: bind.port, isTls: listener.protocol === 'HTTPS', hasProxyHeader: proxyProtocol !== undefined }
 }
 
-async function tryOut(context: ConsoleContext, target: TryTarget, request: TryRequest): Promise<TryResult> {
+async function tryOut(context: ConsoleContext, target: TryTarget, request: TryRequest, listener?: ResponseListener): Promise<TryResult> {
   const id = randomUUID()
   const abort = new AbortController()
   const tracing = context.trace({ id }, request.timeoutMs + TRACE_GRACE_MS, abort.signal)
   let timer: NodeJS.Timeout | undefined
   try {
-    const { response, error } = await sendRequest(target, { ...request, headers: [...request.headers, ['x-proxy-trace-id', id]] })
+    const { response, error } = await sendRequest(target, { ...request, headers: [...request.headers, ['x-proxy-trace-id', id]] }, listener)
     // A request that no listener accepted is never traced.
     timer = setTimeout(() => abort.abort(), TRACE_GRACE_MS)
     const report = await tracing

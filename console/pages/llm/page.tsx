@@ -4,17 +4,34 @@ import { useResource } from '../../api/resource.ts'
 import { formatMs, formatNumber, formatTime } from '../../ui/format.ts'
 import { PageHead, Panel } from '../../ui/panel.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
+import { linkTo, location } from '../../ui/router.ts'
+import { GuardsView } from './guards.tsx'
+import { PlaygroundView } from './playground.tsx'
 import { Providers } from './providers.tsx'
 
 const INTERVAL_MS = 2000
 const SHOWN = 200
 
 export function LlmPage() {
+  const [, view] = location.value.parts
+  return view === 'playground' ? <PlaygroundView /> : view === 'guards' ? <GuardsView /> : <NumbersView />
+}
+
+function NumbersView() {
   const { value, error } = useResource<LlmUsage>('/api/v1/llm', INTERVAL_MS)
   const backends = (overview.value?.backends ?? []).filter(({ kind }) => kind === 'ai')
   return (
     <>
-      <PageHead title="LLM">{value && <span class="muted">since {formatTime(value.sinceMs).slice(0, 8)}, at most 15 minutes</span>}</PageHead>
+      <PageHead title="LLM">
+        {value && <span class="muted">since {formatTime(value.sinceMs).slice(0, 8)}, at most 15 minutes</span>}
+        <span class="grow" />
+        <a class="button" href={linkTo(['llm', 'playground'])}>
+          Playground
+        </a>
+        <a class="button" href={linkTo(['llm', 'guards'])}>
+          Guards
+        </a>
+      </PageHead>
       {error !== undefined && <ErrorBox title="The numbers cannot be read" message={error.message} />}
       {value === undefined ? error === undefined && <Loading /> : <Usage rows={value.rows} />}
       {backends.length > 0 && <Providers backends={backends} />}

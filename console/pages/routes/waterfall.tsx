@@ -16,7 +16,7 @@ const kinds: Readonly<Record<Span['step']['kind'], string>> = {
 }
 
 /** Details that the outcome shows already. */
-const shown = new Set(['refused', 'answered', 'failed', 'status', 'result', 'by', 'kind'])
+const shown = new Set(['refused', 'masked', 'answered', 'failed', 'status', 'result', 'by', 'kind'])
 
 /** All steps of a traced request over time. */
 export function Waterfall({ trace }: { readonly trace: Trace }) {

@@ -2,7 +2,9 @@ import type { CustomResponse, PromptguardRequest, PromptguardResponse, Regex } f
 import { METRIC_PREFIX } from '#api/names.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
+import type { TraceStep } from '../../exchange/trace.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
+import type { Cooperative } from '../../runtime/cooperative.ts'
 import { defineMetrics } from '../../telemetry/metrics/area.ts'
 import { recordGuard } from '../../telemetry/outcome.ts'
 import { compilePatterns, type Patterns } from './patterns.ts'
@@ -17,6 +19,8 @@ export interface Entry {
   readonly response: CustomResponse
   /** The patterns of a regex guard, which can check a stream as it passes. */
   readonly patterns: Patterns | undefined
+  /** Kind of guard, for traces; a regex guard with what it looks for. */
+  readonly name: string
 }
 
 /** The response of a guard that rejected. */
@@ -29,6 +33,8 @@ export interface Rejection {
 export type CountedPhase = GuardPhase | 'ToolInput' | 'ToolOutput'
 
 const DEFAULT_STATUS = 403
+/** Hits in a step of a trace. */
+const MAX_LISTED_HITS = 20
 const defaultMessages: Readonly<Record<CountedPhase, string>> = {
   Request: 'The request was rejected due to inappropriate content',
   Response: 'The response was rejected due to inappropriate content',
@@ -56,12 +62,32 @@ export async function runEntries(
   registry: Registry,
   phase: CountedPhase = subject.phase,
 ): Promise<Rejection | undefined> {
-  for (const { guard, response: custom } of entries) {
+  const { trace } = subject.exchange
+  for (const { guard, response: custom, name, patterns } of entries) {
+    const step = trace?.add('policy', `prompt guard, ${phase}: ${name}`)
+    const found = step && patterns && (await runWhileConnected(listHits(subject, patterns), subject.exchange))
     const outcome = await guard(subject)
     countCheck(registry, subject.exchange, phase, outcome.action)
+    if (step !== undefined) step.detail = describe(outcome, found)
     if (outcome.action === 'Reject') return outcome.response ?? { status: custom.statusCode ?? DEFAULT_STATUS, body: custom.message ?? defaultMessages[phase] }
   }
   return undefined
+}
+
+function describe({ action }: Outcome, found = ''): NonNullable<TraceStep['detail']> {
+  const decision = action === 'Reject' ? { refused: 'by the guard' } : action === 'Mask' ? { masked: true } : {}
+  return { ...decision, ...(found !== '' && { found }) }
+}
+
+/** Where patterns match, without what matches: `EMAIL at 5-18 of text 2`. Positions are those after the masks of the guards before. Texts are counted from 1. For traces only, so that its time does not matter. */
+function* listHits(subject: Subject, patterns: Patterns): Cooperative<string> {
+  const found: string[] = []
+  for (const [index, text] of (yield* subject.texts()).entries()) {
+    const hits = yield* patterns.find(text)
+    for (let nth = 0; nth < hits.length && found.length < MAX_LISTED_HITS; nth++)
+      found.push(`${hits.label(nth).replace(/[<>]/g, '')} at ${hits.start(nth)}-${hits.end(nth)} of text ${index + 1}`)
+  }
+  return found.join(', ')
 }
 
 /** Compiles one entry of a list of guards. With `Request`, regex guards may reject; with `Response`, they mask. */
@@ -80,7 +106,12 @@ export function compileEntry(entry: PromptguardRequest & PromptguardResponse, ph
             : modelArmor !== undefined
               ? compileModelArmor(modelArmor, config)
               : failClosed('the prompt guard is of a kind that this version does not support')
-  return { guard, response, patterns: typeof patterns === 'string' ? undefined : patterns }
+  return { guard, response, patterns: typeof patterns === 'string' ? undefined : patterns, name: nameOf(entry) }
+}
+
+function nameOf({ regex, response: _response, ...services }: PromptguardRequest & PromptguardResponse): string {
+  if (regex !== undefined) return `regex ${[...(regex.builtins ?? []), ...(regex.matches ?? [])].join(', ')}`
+  return Object.keys(services)[0] ?? 'unknown'
 }
 
 /** Requests are rejected or masked by `action`; responses are always masked (llm.md D6, part 2). */

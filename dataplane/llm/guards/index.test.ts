@@ -5,6 +5,7 @@ import type { AIPromptGuard, CustomResponse, PromptguardRequest } from '#gen/con
 import { Destinations } from '../../destination/destinations.ts'
 import { createConfigStore } from '../../config/store.ts'
 import type { ProxyError } from '../../exchange/error.ts'
+import { RequestTrace } from '../../exchange/trace.ts'
 import { readBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { createPolicyState } from '../../policy/state.ts'
@@ -277,6 +278,24 @@ describe('a webhook', () => {
     )
     expect(requests[0]?.headers['traceparent']).toBe(traceparent)
   })
+})
+
+test('a traced request shows what each guard did and where, without what it found', async () => {
+  const exchange = testExchange({}, {})
+  exchange.trace = new RequestTrace(performance.now())
+  const guards = compile({
+    request: [
+      { regex: { builtins: ['CreditCard'] } },
+      { regex: { builtins: ['Ssn'], matches: ['se[a-z]+t'] } },
+      { regex: { matches: ['stop'], action: 'Reject' } },
+    ],
+  })
+  await guards.request(chat(['user', 'hello'], ['user', 'the secret is 123-45-6789, stop']), { exchange, entry: clientFormats.completions, isStreaming: false })
+  expect(exchange.trace.steps.map(({ name, detail }) => [name, detail])).toEqual([
+    ['prompt guard, Request: regex CreditCard', {}],
+    ['prompt guard, Request: regex Ssn, se[a-z]+t', { masked: true, found: 'masked at 4-10 of text 2, SSN at 14-25 of text 2' }],
+    ['prompt guard, Request: regex stop', { refused: 'by the guard', found: 'masked at 23-27 of text 2' }],
+  ])
 })
 
 describe('a moderationApi guard', () => {

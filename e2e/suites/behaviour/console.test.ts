@@ -96,6 +96,29 @@ describe.each([1, 3])('the management API of a data plane with WORKERS=%d', (wor
     expect([none, error]).toEqual([null, 'no response within 200 ms'])
   })
 
+  test('streams the response of a request that is tried out, and its trace at the end', async () => {
+    const response = await fetch(`http://127.0.0.1:${dataplane.ports.admin}/api/v1/try/stream`, {
+      method: 'POST',
+      body: JSON.stringify({ host: 'a.example', listener: await listenerKey(), path: '/streamed', method: 'POST', body: 'h\u00e9llo' }),
+      headers: { 'content-type': 'application/json' },
+    })
+    const events = (await response.text()).split('\n\n').flatMap((text) => {
+      const [, event, data] = /^event: (\w+)\ndata: (.*)$/s.exec(text) ?? []
+      return data === undefined ? [] : [{ event, data: JSON.parse(data) as Record<string, unknown> }]
+    })
+    expect([events[0]?.event, events[0]?.data['status'], events.at(-1)?.event]).toEqual(['head', 200, 'end'])
+    const body = events.filter(({ event }) => event === 'data').map(({ data }) => String(data['text']))
+    expect(JSON.parse(body.join(''))).toMatchObject({ path: '/streamed', body: 'h\u00e9llo' })
+    const last = events.at(-1)?.data as Partial<TryResult> | undefined
+    expect([last?.response?.body, last?.response?.status, last?.trace?.steps.at(-1)?.kind]).toEqual(['', 200, 'answer'])
+    const unknown = await fetch(`http://127.0.0.1:${dataplane.ports.admin}/api/v1/try/stream`, {
+      method: 'POST',
+      body: JSON.stringify({ host: 'a.example', listener: 'none' }),
+      headers: { 'content-type': 'application/json' },
+    })
+    expect([unknown.status, await unknown.json()]).toEqual([404, { error: 'listener "none": there is no HTTP or HTTPS listener with this key' }])
+  })
+
   test('shows the requests of all threads that its filter admits', async () => {
     const path = `/api/v1/requests?tail=t&filter=${encodeURIComponent('request.path.startsWith("/tailed")')}`
     await read<RequestBatch>(path)

@@ -19,6 +19,8 @@ export const pages = [
   ['try', '#/routes/try', 'form.try option'],
   ['requests', '#/requests', '.tail tbody tr'],
   ['llm', '#/llm', 'table.llm tbody tr'],
+  ['playground', '#/llm/playground', '.prompt textarea'],
+  ['guards', '#/llm/guards', '.prompt textarea'],
   ['config', '#/config', 'main .panel .badge, main .panel summary, main .panel tbody tr, main .panel li'],
 ] as const
 
@@ -53,7 +55,9 @@ spec: { parentRefs: [{ name: gw }], hostnames: [llm.example], rules: [{ matches:
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyBackend
 metadata: { name: llm }
-spec: { ai: { provider: { openai: {}, host: 127.0.0.1, port: ${providerPort} } } }
+spec:
+  ai: { provider: { openai: {}, host: 127.0.0.1, port: ${providerPort} } }
+  policies: { ai: { promptGuard: { request: [{ regex: { builtins: [Ssn] } }, { regex: { matches: [forbidden], action: Reject } }] } } }
 ---
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyPolicy

@@ -127,6 +127,39 @@ describe('the console', () => {
     expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
   })
 
+  test('chats with two models, whose responses arrive as streams', async () => {
+    const { page, problems } = await open('#/llm/playground')
+    await page.getByLabel('Second model').fill('gpt-4o-mini')
+    await page.getByRole('textbox', { name: 'Message' }).fill(`hello ${HOSTILE}`)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page
+      .locator('.turns .is-assistant', { hasText: `echo: hello ${HOSTILE}` })
+      .nth(1)
+      .waitFor()
+    await page.getByText('Steps: route').first().click()
+    expect(await page.locator('.waterfall .kind').allTextContents()).toEqual(expect.arrayContaining(['Route', 'Policy', 'Upstream', 'Response']))
+    await page.getByLabel('Client').selectOption('OpenAI SDK, Python')
+    expect(await page.getByLabel('Code', { exact: true }).textContent()).toContain(`client = OpenAI(base_url="http://llm.example:`)
+    expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
+  })
+
+  test('shows which guard masked or rejected a text, and where', async () => {
+    const { page, problems } = await open('#/llm/guards')
+    const check = async (text: string): Promise<string[]> => {
+      await page.getByRole('textbox', { name: 'Text' }).fill(text)
+      await page.getByRole('button', { name: 'Test' }).click()
+      await page.locator('.checked', { hasText: text }).first().waitFor()
+      return page.locator('.findings tbody tr').allTextContents()
+    }
+    expect(await check(`${HOSTILE} 123-45-6789`)).toEqual([
+      expect.stringMatching(/^regex SsnRequestmaskedSSN at \d+ to \d+ of text 1$/),
+      'regex forbiddenRequestpassed–',
+    ])
+    expect(await page.locator('.checked mark').allTextContents()).toEqual(['123-45-6789'])
+    expect(await check('forbidden things')).toEqual(['regex SsnRequestpassed–', 'regex forbiddenRequestrejectedmasked at 0 to 9 of text 1'])
+    expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
+  })
+
   test('follows requests, filters them, and repeats one with its trace', async () => {
     const { page, problems } = await open('#/requests')
     const rows = page.locator('.tail tbody tr')
