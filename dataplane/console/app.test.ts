@@ -1,12 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
+import { OpenAPIHono } from '@hono/zod-openapi'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { ConfigMessage } from '../config/store.ts'
 import { createConfigStore } from '../config/store.ts'
 import type { SpendQuery } from '../ledger/spend.ts'
 import { createLogging } from '../telemetry/log.ts'
 import { createConsoleApp } from './app.ts'
-import type { ConsoleApp } from './context.ts'
+import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { LiveStats } from './live.ts'
+import { registerSpend } from './spend.ts'
 import { VersionHistory } from './versions.ts'
 
 const listeners = ['ns/gw.http']
@@ -167,6 +169,13 @@ describe('the management API', () => {
     expect((await app.request('/api/v1/spend?since=yesterday')).status).toBe(400)
     const failed = await app.request('/api/v1/spend?since=13&until=14')
     expect([failed.status, await failed.text()]).toEqual([503, expect.not.stringContaining('/secret')])
+  })
+
+  test('reports no spend without a ledger', async () => {
+    const bare: ConsoleApp = new OpenAPIHono()
+    registerSpend(bare, { ledger: undefined } as ConsoleContext)
+    const response = await bare.request('/api/v1/spend')
+    expect([response.status, await response.json()]).toEqual([404, { error: expect.stringMatching(/^this data plane keeps no ledger/) }])
   })
 
   test('shows the graph with the endpoints of all threads', async () => {
