@@ -115,6 +115,11 @@ export function replaceRequestBody(exchange: Exchange, bytes: Buffer): void {
   requestBody.set(exchange, { body: request.body, prefix: bytes, isComplete: true, trailers: undefined })
 }
 
+/** Removes the buffered body from a copy of the exchange that outlives the request. */
+export function forgetRequestBody(exchange: Exchange): void {
+  requestBody.set(exchange, { body: undefined, prefix: EMPTY, isComplete: true, trailers: undefined })
+}
+
 /** Cancels a buffered body that nothing has started, so that the client's connection can be reused or closed. */
 export function releaseRequest(exchange: Exchange): void {
   const body = bufferedRequest(exchange)?.body

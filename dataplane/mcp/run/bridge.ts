@@ -167,7 +167,7 @@ export class Bridge {
     if (input !== undefined) return this.#resume(run, target, label, input)
     const { started } = await this.#start(run, target)
     const send = (detached: CallContext): Promise<LinkAnswer | undefined> => this.#sendLegacy(run, target, detached, toLegacyText(text), label)
-    const answer = await (this.#inputs?.accepts(label) === true ? this.#inputs.call(run, target, this.#of(target), label, send) : send(context))
+    const answer = await (this.#inputs?.accepts(label) === true ? this.#inputs.call(run, target, this.#of(target), label, send, text.length) : send(context))
     const bridged = this.#of(target)
     if (answer === undefined && bridged.started === started) bridged.started = undefined
     return answer

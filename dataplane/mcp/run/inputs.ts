@@ -1,3 +1,6 @@
+import { releaseBodies } from '../../exchange/held.ts'
+import { variables } from '../../exchange/variables.ts'
+import { forgetRequestBody } from '../../expression/buffer.ts'
 import { admitsInput, takesInput } from '../message/capabilities.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, parseJson, type JsonObject } from '../message/json.ts'
@@ -50,13 +53,14 @@ export class Inputs {
     return method !== undefined && typeof id === 'string' && hasRounds(method) && takesInput(this.#options.capabilities)
   }
 
-  /** Sends a call to a target. `send` is as `post` of a link, or resolves with undefined if the target did not process the call. */
+  /** Sends a call to a target. `send` is as `post` of a link, or resolves with undefined if the target did not process the call. `size`: length of the call. */
   async call(
     run: Run,
     target: Target,
     bridged: BridgedTarget,
     label: MessageLabel,
     send: (context: CallContext) => Promise<LinkAnswer | undefined>,
+    size: number,
   ): Promise<LinkAnswer | undefined> {
     const { waiting, principal, address, capabilities } = this.#options
     const id = String(label.id)
@@ -67,6 +71,7 @@ export class Inputs {
     session.open++
     const pending: PendingCall = new PendingCall({
       id,
+      size,
       admits: (request) => admitsInput(capabilities, request),
       wait: () => waiting.add(pending, key, principal ?? address),
       respond: (text, other = run) => respond(run, target, other, text),
@@ -155,8 +160,19 @@ function detach(run: Run): Run {
   return { ...run, exchange }
 }
 
+/** The context of a request for what lasts as long as the session: without the body of the request, which would be kept in memory. */
+function lasting({ exchange, registry, timeoutMs, maxBufferBytes, answerHeaders }: Run): CallContext {
+  const copy = exchange.fork({ ...exchange.request, body: undefined })
+  copy.origin = undefined
+  // Nothing releases what this copy buffers later.
+  releaseBodies(copy)
+  forgetRequestBody(copy)
+  variables.mcp.set(copy, {})
+  return { exchange: copy, registry, timeoutMs, retry: undefined, maxBufferBytes, answerHeaders }
+}
+
 /** Sends a message to the session of `run`, with the credentials of `context`. Rejects if the target does not accept it. */
-async function respond(run: Run, target: Target, context: CallContext, text: string): Promise<void> {
+async function respond(run: Pick<Run, 'session' | 'memory'>, target: Target, context: CallContext, text: string): Promise<void> {
   const { exchange } = context
   const detached = { ...context, exchange: exchange.fork(exchange.request), retry: undefined, timeoutMs: Math.min(context.timeoutMs ?? POST_MS, POST_MS) }
   const answer = await plainLink(run, target).post(detached, text, { method: undefined })
@@ -167,14 +183,15 @@ async function respond(run: Run, target: Target, context: CallContext, text: str
 /** The target's own stream. Targets may send requests for input on it. */
 async function openOwn(run: Run, target: Target, bridged: BridgedTarget): Promise<OwnMessages> {
   if (bridged.own === undefined || bridged.own.isClosed) {
-    const context = { ...detach(run), retry: undefined }
+    const context = lasting(run)
+    const link = { session: run.session, memory: run.memory }
     const open = async (): Promise<EventSource | undefined> => {
-      const answer = await plainLink(run, target).listen(context, undefined)
+      const answer = await plainLink(link, target).listen(context, undefined)
       if (answer.kind === 'events') return answer.events
       discard(answer)
       return undefined
     }
-    bridged.own = new OwnStream(open, (text) => respond(run, target, run, text))
+    bridged.own = new OwnStream(open, (text) => respond(link, target, context, text))
   }
   const { own } = bridged
   let timer: NodeJS.Timeout | undefined

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
+import { bodyBudget } from '../../http/budget.ts'
 import { parseUpstreamMessage, toText, type RpcMessage } from '../message/rpc.ts'
 import type { EventSink, EventSource } from '../sse/source.ts'
 import { PendingCall } from './pending-call.ts'
@@ -20,6 +21,7 @@ function start(wait: () => string | undefined = () => 'state') {
   }
   const call = new PendingCall({
     id: 'p1',
+    size: 10,
     admits: ({ method }) => method === 'roots/list',
     wait,
     async respond(text) {
@@ -114,6 +116,20 @@ test('a ping of the target is answered, and other requests are rejected', () => 
     { id: 1, result: {} },
     { id: 2, error: { code: -32601 } },
   ])
+})
+
+test('a call that exceeds the memory for bodies is cancelled', async () => {
+  bodyBudget.limitBytes = 20
+  try {
+    const { call, source, emit, seen } = start()
+    const first = read(call.attach('p1'))
+    call.follow(source)
+    emit(request(5))
+    await nextTurn()
+    expect([first.messages, first.ended === '', seen]).toEqual([[], false, ['end', 'cancel source', 'cancel']])
+  } finally {
+    bodyBudget.limitBytes = Infinity
+  }
 })
 
 test('a call that may not wait is cancelled', async () => {

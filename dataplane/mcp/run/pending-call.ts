@@ -21,6 +21,8 @@ import { isAnswerTo } from './run.ts'
 export interface PendingCallOptions {
   /** Id and progress token of the call at the target. */
   readonly id: string
+  /** Length of the call. It is kept while the call waits, as text, bytes and parsed arguments. */
+  readonly size: number
   /** Whether the client responds to such requests. */
   readonly admits: (request: RpcRequest) => boolean
   /** Keeps the call until the retry, and returns the `requestState`; undefined if too many calls wait. */
@@ -45,6 +47,7 @@ interface Consumer {
 /** Maximum number of requests of a target that wait in one call, and of messages before a stream starts. */
 const MAX_REQUESTS = 64
 const MAX_EARLY = 1000
+const COPIES = 3
 
 /**
  * A call at a target with sessions, made for a client without. A request of the target for input ends the client's request with an
@@ -270,6 +273,11 @@ export class PendingCall {
   #ask(): void {
     const consumer = this.#consumer
     if (consumer?.sink === undefined || this.#isOver || this.#requests.length === 0) return
+    const excess = this.hasWaited ? undefined : this.#hold.reserve(COPIES * this.#options.size)
+    if (excess !== undefined) {
+      consumer.sink.onError(excess)
+      return this.abort()
+    }
     for (const request of this.#requests.splice(0)) this.#asked.set(`input_${++this.#count}`, request)
     const requestState = this.#options.wait()
     if (requestState === undefined) {
