@@ -16,6 +16,7 @@ export const mcpOpenApiDefinitions: Definitions = {
       version: string('Version of the document.'),
       instructions: string('Description of the API, for clients.'),
       path: string('Base path of the API, without a trailing slash.'),
+      response: ref('CELExpression', 'Computes the result of a successful call. Output schemas of the tools do not apply.'),
       tools: list(ref('OpenApiTool'), 'Tools, in the order of the document.'),
       invalid: string('Why the document is unusable, for logs. The target has no tools.'),
     },

@@ -1228,6 +1228,10 @@ export interface ResolvedMcpOpenApi {
    */
   path: string
   /**
+   * Computes the result of a successful call. Output schemas of the tools do not apply.
+   */
+  response?: CELExpression
+  /**
    * Tools, in the order of the document.
    */
   tools: OpenApiTool[]

@@ -2430,6 +2430,10 @@ export interface McpOpenApi {
    */
   exclude?: McpOpenApiMatch[]
   /**
+   * Result of a successful call, computed from the response of the API, such as `json(response.body).items`. Tools have no output schema then.
+   */
+  response?: CELExpression
+  /**
    * Names of tools, by operationId, or by `METHOD /path` as in the document. Default: the operationId, or method and path.
    */
   rename?: {

@@ -110,6 +110,10 @@ export const mcpBackendDefinitions: Definitions = {
       }),
       include: list(ref('McpOpenApiMatch'), 'Operations that become tools: those that match any entry. Default: all.', 1, 64),
       exclude: list(ref('McpOpenApiMatch'), 'Operations that become no tools, though they match include.', 1, 64),
+      response: ref(
+        'CELExpression',
+        'Result of a successful call, computed from the response of the API, such as `json(response.body).items`. Tools have no output schema then.',
+      ),
       rename: map(
         string('Name of the tool.', { minLength: 1, maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' }),
         'Names of tools, by operationId, or by `METHOD /path` as in the document. Default: the operationId, or method and path.',

@@ -1,5 +1,8 @@
 import { readHeldBody } from '../../exchange/held.ts'
-import { BodyTooLargeError } from '../../http/body.ts'
+import { evalJson, type Program } from '#api/cel/index.ts'
+import { bufferResponse } from '../../expression/buffer.ts'
+import { ExchangeView } from '../../expression/view.ts'
+import { BodyTooLargeError, BufferBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
 import { failureClass } from '../../upstream/failure-class.ts'
@@ -53,9 +56,21 @@ async function readResult(context: CallContext, tool: ApiTool, sent: string, res
   if (!isSuccessful) return errorResult(describeFailure(status, type, decode(type, bytes)))
   if (/^(?:image|audio)\/[\w.+-]+/.test(type)) return mediaResult(type, bytes)
   if (bytes.length > 0 && !isText(type)) return errorResult(`The response has the content type ${cut(type, 100) || 'none'}, which is no text, image or audio`)
+  if (tool.response !== undefined) return computedResult(context, tool.response, { ...response, body: new BufferBody(bytes) })
   const more = nextPage(tool.operation, headers.get('link'), sent, tool.inputSchema)
   const hint = more === undefined ? [] : [{ type: 'text', text: `There are more results: call again with the arguments ${JSON.stringify(more)}` }]
   return textResult(context, tool, type, decode(type, bytes), hint)
+}
+
+/** The result of an expression. Texts are returned as they are, objects as structured content too. */
+async function computedResult({ exchange }: CallContext, program: Program, response: ResponseHead): Promise<string> {
+  const sent = exchange.fork(exchange.request)
+  sent.response = response
+  await bufferResponse(sent, MAX_RESPONSE_BYTES, true)
+  const value = evalJson(program, new ExchangeView(sent))
+  if (value === undefined) return errorResult('The API succeeded, and the gateway could not compute the result from its response')
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return JSON.stringify({ content: [{ type: 'text', text }], ...(isObject(value) && { structuredContent: value }) })
 }
 
 /** Results of JSON objects have structured content. With an output schema, clients require it, and that it conforms. */

@@ -1,4 +1,6 @@
 import type { OpenApiTool, ResolvedMcpOpenApi } from '#gen/config/types.ts'
+import type { Program } from '#api/cel/index.ts'
+import { compileExpression } from '../../expression/program.ts'
 import { isObject, parseJson, type JsonObject } from '../message/json.ts'
 import { SchemaValidator } from '../schema/validator.ts'
 
@@ -9,8 +11,12 @@ export class ApiTool {
   #input: SchemaValidator | undefined
   #output: SchemaValidator | undefined
 
-  constructor(operation: OpenApiTool) {
+  /** Computes results; undefined: results are the responses of the API. */
+  readonly response: Program | undefined
+
+  constructor(operation: OpenApiTool, response?: Program) {
     this.operation = operation
+    this.response = response
   }
 
   get input(): SchemaValidator {
@@ -23,7 +29,7 @@ export class ApiTool {
 
   /** Undefined if the tool has no output schema. */
   get output(): SchemaValidator | undefined {
-    const schema = this.#schema('outputSchema')
+    const schema = this.response === undefined ? this.#schema('outputSchema') : undefined
     return schema && (this.#output ??= new SchemaValidator(schema))
   }
 
@@ -41,14 +47,22 @@ export interface CompiledApi {
   readonly list: string
 }
 
+/** Computed results do not have the schema of the document. */
+function withoutOutputSchema(definition: string): string {
+  const { outputSchema: _, ...tool } = parseJson(definition) as JsonObject
+  return JSON.stringify(tool)
+}
+
 const known = new WeakMap<ResolvedMcpOpenApi, CompiledApi>()
 
 /** Compiles the tools of an API, once per version of them. */
 export function compileApi(api: ResolvedMcpOpenApi): CompiledApi {
   let compiled = known.get(api)
   if (compiled === undefined) {
-    const tools = new Map(api.tools.map((operation) => [operation.name, new ApiTool(operation)]))
-    known.set(api, (compiled = { tools, list: `{"tools":[${api.tools.map(({ definition }) => definition).join(',')}]}` }))
+    const response = api.response === undefined ? undefined : compileExpression(api.response, 'response')
+    const tools = new Map(api.tools.map((operation) => [operation.name, new ApiTool(operation, response)]))
+    const definitions = api.tools.map(({ definition }) => (response === undefined ? definition : withoutOutputSchema(definition)))
+    known.set(api, (compiled = { tools, list: `{"tools":[${definitions.join(',')}]}` }))
   }
   return compiled
 }

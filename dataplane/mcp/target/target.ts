@@ -214,7 +214,7 @@ export function announceChanges(previous: McpConfig, { targetOf }: McpConfig): v
   }
 }
 
-const listOf = ({ api }: OpenApiTarget): string => JSON.stringify(api.tools.map(({ definition }) => definition))
+const listOf = ({ api }: OpenApiTarget): string => JSON.stringify([api.response === undefined, api.tools.map(({ definition }) => definition)])
 
 /**
  * Policies of the Service override those of the backend, so that one of several targets can differ. A policy on the selector's entry

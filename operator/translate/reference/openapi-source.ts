@@ -6,7 +6,7 @@ import type { ConfigMap } from '../../source/objects.ts'
 /** The tools of a document, or why it is unusable. */
 export type OpenApiSource = CompiledOpenApi | { readonly broken: string }
 
-type Settings = Omit<McpOpenApi, 'configMapRef' | 'backendRef'>
+type Settings = Omit<McpOpenApi, 'configMapRef' | 'backendRef' | 'response'>
 
 const known = new WeakMap<ConfigMap, Map<string, OpenApiSource>>()
 

@@ -302,8 +302,9 @@ class Resolver {
     return source
   }
 
-  #openApi({ configMapRef, backendRef, ...settings }: McpOpenApi, path: readonly string[]): ResolvedMcpOpenApi {
+  #openApi({ configMapRef, backendRef, response, ...settings }: McpOpenApi, path: readonly string[]): ResolvedMcpOpenApi {
     const { name, key } = configMapRef
+    if (response !== undefined) this.#checkExpression(response, [...path, 'response'], 'McpOpenApi.response')
     const backend = backendRef === undefined ? {} : { backend: this.#backend(backendRef, [...path, 'backendRef']) }
     const map = this.#context.snapshot.get('ConfigMap', this.#namespace, name)
     const shown = `ConfigMap ${this.#namespace}/${name}`
@@ -320,7 +321,7 @@ class Resolver {
         invalid: this.#fail([...path, 'configMapRef'], `${key} of ${shown}: ${source.broken}; the target has no tools`, 'PX1325', 'document'),
       }
     for (const problem of source.problems) this.#fail(path, problem, 'PX1326', 'document')
-    return { ...source.message, ...backend }
+    return { ...source.message, ...(response !== undefined && { response }), ...backend }
   }
 
   /** Without pins, no tool is approved. */
