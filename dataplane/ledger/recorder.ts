@@ -2,7 +2,8 @@ import type { Exchange } from '../exchange/exchange.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { observe, unobserve } from '../telemetry/observers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { columns, type LedgerRow } from './columns.ts'
+import type { LedgerBatch } from './batch.ts'
+import type { LedgerRow } from './columns.ts'
 import { ledgerMetrics } from './metrics.ts'
 import { createDescribe } from './record.ts'
 import type { LedgerSettings } from './settings.ts'
@@ -13,13 +14,6 @@ const BATCH_ROWS = 256
 const BATCH_MS = 500
 /** Rows of all threads that are not in the store yet: about 10 MiB. Further ones are dropped and counted. */
 export const MAX_PENDING_ROWS = 20_000
-
-/** Rows of one thread for the store. */
-export interface LedgerBatch {
-  /** JSON of a list of rows. */
-  readonly json: string
-  readonly rows: number
-}
 
 /** Counts the rows that threads have sent and that are not in the store yet, in memory that all threads share. */
 export class PendingRows {
@@ -106,11 +100,4 @@ class LedgerRecorder {
     unobserve(this.#options.telemetry, this.#observer)
     this.flush()
   }
-}
-
-/** Decodes a batch. */
-export function decodeBatch({ json }: LedgerBatch): readonly LedgerRow[] {
-  const rows = JSON.parse(json) as readonly LedgerRow[]
-  if (rows.some((row) => row.length !== columns.length)) throw new Error(`a row has not ${columns.length} values`)
-  return rows
 }

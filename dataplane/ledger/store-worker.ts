@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { lowerCurrentThread } from '../runtime/thread-priority.ts'
-import { decodeBatch, type LedgerBatch } from './recorder.ts'
+import { decodeBatch, type LedgerBatch } from './batch.ts'
 import { LedgerStore } from './store.ts'
 
 /** What the thread of the store receives at its start. */

@@ -3,8 +3,9 @@ import { Worker } from 'node:worker_threads'
 import { BackgroundWorker } from '../runtime/background-worker.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
+import type { LedgerBatch } from './batch.ts'
 import { ledgerMetrics } from './metrics.ts'
-import { PendingRows, type LedgerBatch } from './recorder.ts'
+import { PendingRows } from './recorder.ts'
 import type { LedgerSettings } from './settings.ts'
 import type { SpendGroups, SpendQuery } from './spend.ts'
 import type { SpendRequest } from './spend-worker.ts'
@@ -15,7 +16,9 @@ const CLOSE_MS = 5000
 /** Time between two starts of the thread. */
 const RESTART_MS = 1000
 
-const fileOf = (name: string): URL => new URL(import.meta.url.endsWith('.ts') ? `./${name}.ts` : `./${name}.js`, import.meta.url)
+// Literal names: images/bundle.ts checks that the files are in the bundle.
+const STORE_FILE = new URL(import.meta.url.endsWith('.ts') ? './store-worker.ts' : './store-worker.js', import.meta.url)
+const SPEND_FILE = new URL(import.meta.url.endsWith('.ts') ? './spend-worker.ts' : './spend-worker.js', import.meta.url)
 
 /** Options of the ledger of a process. */
 export interface LedgerOptions {
@@ -35,7 +38,7 @@ export class RequestLedger {
   readonly #log: Logger
   readonly #stored: { value: number }
   readonly #failed: { value: number }
-  readonly #spend = new BackgroundWorker<SpendRequest, SpendGroups | { readonly error: string }>(fileOf('spend-worker'), 'reports of the spend')
+  readonly #spend = new BackgroundWorker<SpendRequest, SpendGroups | { readonly error: string }>(SPEND_FILE, 'reports of the spend')
   #worker: Worker | undefined
   #startedAtMs = 0
   /** Rows that the thread has not confirmed. */
@@ -90,7 +93,7 @@ export class RequestLedger {
   #start(): Promise<void> {
     this.#startedAtMs = performance.now()
     const { path, retentionMs } = this.settings
-    const worker = new Worker(fileOf('store-worker'), { workerData: { path, retentionMs } satisfies StoreData, name: 'ledger' })
+    const worker = new Worker(STORE_FILE, { workerData: { path, retentionMs } satisfies StoreData, name: 'ledger' })
     this.#worker = worker
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromStore) => {

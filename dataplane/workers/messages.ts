@@ -1,6 +1,6 @@
 import type { BindStatus, WorkerDrain } from './data.ts'
 import type { ThreadCall } from '../console/thread.ts'
-import type { LedgerBatch } from '../ledger/recorder.ts'
+import type { LedgerBatch } from '../ledger/batch.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 
