@@ -173,6 +173,14 @@ describe('a request of a server with sessions to a client without (mcp.md §13.2
     expect(await listed).toEqual({ roots: [] })
   })
 
+  test('passes guards of tools, which check the result of the retry', async () => {
+    const toolGuards = { output: [{ regex: { builtins: ['Email' as const] } }] }
+    const { url } = await withServer(elicits, {}, { policies: { mcp: { toolGuards } } })
+    const { requestState } = required(await callTool(url))
+    const answer = await callTool(url, { requestState, inputResponses: { input_1: accepted('ada@example.org') } })
+    expect(textOf(answer)).toBe(JSON.stringify(accepted('<EMAIL_ADDRESS>')))
+  })
+
   test('does not disturb progress, which has the token of the retry', async () => {
     const { url } = await withServer(async (extra, server, args) => {
       const result = await elicits(extra, server, args)
