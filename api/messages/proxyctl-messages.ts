@@ -62,6 +62,11 @@ export const proxyctlMessages = {
     cause: 'The Secret has an entry of this name. `proxyctl keys create` replaces no key, because its clients would be rejected.',
     fix: 'Use another name, or remove the old key with `proxyctl keys revoke`.',
   },
+  PX6013: {
+    title: 'plugin cannot be built',
+    cause: 'The source of the plugin has a syntax error, imports a module that does not exist or cannot be bundled, is too long, or a file cannot be written.',
+    fix: 'Correct the line that the message names. Bundling needs esbuild, installed with npm next to the plugin. `proxyctl plugin init` replaces no existing file.',
+  },
   PX6019: {
     title: 'MCP server cannot be read',
     cause: 'The server does not respond, rejects the request, or does not list its tools over Streamable HTTP.',

@@ -1,5 +1,8 @@
 import { stripTypeScriptTypes } from 'node:module'
 
+/** Modules of Node that plugins may import: none of them reaches files, processes, the network or other threads. */
+export const permittedModules: ReadonlySet<string> = new Set(['assert', 'buffer', 'events', 'querystring', 'stream', 'string_decoder', 'url', 'util'])
+
 /** A plugin whose source is not valid TypeScript. The message starts with file, line and column. */
 export class PluginSyntaxError extends Error {}
 

@@ -192,6 +192,29 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./import.ts')).runImport,
   },
   {
+    name: 'plugin init',
+    arguments: 'DIR',
+    summary: 'Writes a plugin in TypeScript, and manifests of a gateway that runs it',
+    details: 'Existing files are not replaced.',
+    examples: [['A directory for `make run DIR=tenants`', 'proxyctl plugin init tenants']],
+    completes: 'files',
+    load: async () => (await import('./plugin.ts')).runPluginInit,
+  },
+  {
+    name: 'plugin build',
+    arguments: 'FILE [NAME]',
+    summary: 'Checks the source of a plugin, bundles the modules that it imports, and prints its ConfigMap',
+    details:
+      'NAME is that of the ConfigMap; default the directory of the file. Modules of npm and other files are bundled with the esbuild that is installed next to the plugin.',
+    options: ['out', 'namespace'],
+    examples: [
+      ['The ConfigMap of a plugin', 'proxyctl plugin build tenants/index.ts | kubectl apply -n shop -f -'],
+      ['A file that a standalone gateway watches', 'proxyctl plugin build tenants/index.ts --out tenants/plugin.yaml'],
+    ],
+    completes: 'files',
+    load: async () => (await import('./plugin.ts')).runPluginBuild,
+  },
+  {
     name: 'spend',
     summary: 'Sums requests, tokens and cost of the ledger by user, team, model and other dimensions',
     details:

@@ -56,6 +56,7 @@ export const optionTable = {
   since: { type: 'string', value: 'TIME', text: 'start: a duration before now such as 7d or 12h, or a time such as 2027-01-31T00:00:00Z; default 7d' },
   until: { type: 'string', value: 'TIME', text: 'end, as for --since; default now' },
   file: { type: 'string', value: 'FILE', text: 'SQLite file of a ledger, instead of a data plane', completes: 'files' },
+  out: { type: 'string', value: 'FILE', text: 'file to replace, instead of standard output', completes: 'files' },
   output: { type: 'string', short: 'o', value: formats.join('|'), text: 'output format; default text. wide adds columns to tables', completes: formats },
   help: { type: 'boolean', short: 'h', text: 'prints this help' },
 } as const satisfies Readonly<Record<string, OptionEntry>>

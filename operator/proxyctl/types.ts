@@ -28,6 +28,7 @@ export interface Options {
   readonly since?: string | undefined
   readonly until?: string | undefined
   readonly file?: string | undefined
+  readonly out?: string | undefined
 }
 
 export interface Invocation {

@@ -1,8 +1,5 @@
 import { registerHooks } from 'node:module'
-import { PluginSyntaxError, stripTypes } from '#api/plugin/syntax.ts'
-
-/** Modules of Node that plugins may import: none of them reaches files, processes, the network or other threads. */
-const permitted: ReadonlySet<string> = new Set(['assert', 'buffer', 'events', 'querystring', 'stream', 'string_decoder', 'url', 'util'])
+import { permittedModules, PluginSyntaxError, stripTypes } from '#api/plugin/syntax.ts'
 
 /** Globals that reach beyond the thread. */
 const removed = [
@@ -25,7 +22,7 @@ const HELPER = `${SCHEME}//@proxy/plugin`
 const HELPER_SOURCE = 'export const definePlugin = (plugin) => plugin\n'
 
 /**
- * Imports the module of a plugin in this thread, and then permits no other import than those of `permitted`. Removes the globals that reach beyond the thread.
+ * Imports the module of a plugin in this thread, and then permits no other import than those of `permittedModules`. Removes the globals that reach beyond the thread.
  * Call it once per thread. Rejects with the error of the module; its stack names file, line and column.
  */
 export async function importPlugin(code: string, file: string): Promise<unknown> {
@@ -36,7 +33,7 @@ export async function importPlugin(code: string, file: string): Promise<unknown>
       if (specifier === url) return { url, shortCircuit: true }
       if (specifier === '@proxy/plugin') return { url: HELPER, shortCircuit: true }
       const name = specifier.startsWith('node:') ? specifier.slice('node:'.length) : specifier
-      if (permitted.has(name)) return nextResolve(`node:${name}`)
+      if (permittedModules.has(name)) return nextResolve(`node:${name}`)
       throw new Error(`plugins cannot import ${JSON.stringify(specifier)}; bundle packages into the plugin`)
     },
     load(loaded, context, nextLoad) {
