@@ -31,11 +31,25 @@ export function findViolation(manifest: Manifest): string | undefined {
   return visit(root, structuredClone(manifest) as unknown as Json, manifest.kind)
 }
 
-/** The spec with the defaults that Ajv sets, as in a directory of manifests. */
+/** The spec with the defaults that Ajv sets, as in a directory of manifests, except in fields that the CRD does not describe. */
 export function applyDefaults(manifest: Manifest): unknown {
   const copy = structuredClone(manifest)
   filling.validate({ $ref: `proxy#/$defs/${manifest.kind}` }, copy)
-  return copy.spec
+  const { spec = {} } = roots.get(manifest.kind)?.properties ?? {}
+  return restoreOpaque(spec, copy.spec as Json, manifest.spec as Json)
+}
+
+/** `filled`, with the content of fields that the CRD does not describe as in `original`: the API server sets no defaults there. */
+function restoreOpaque(node: Schema, filled: Json, original: Json | undefined): Json {
+  if (original === undefined) return filled
+  if (node['x-kubernetes-preserve-unknown-fields'] === true && node.properties === undefined) return original
+  if (Array.isArray(filled)) return filled.map((item: Json, index) => restoreOpaque(node.items ?? {}, item, (original as Json[])[index]))
+  if (!isFields(filled)) return filled
+  const entries = Object.entries(filled).map(([name, value]): [string, Json] => {
+    const child = node.properties?.[name] ?? (typeof node.additionalProperties === 'object' ? node.additionalProperties : {})
+    return [name, restoreOpaque(child, value, (original as Fields)[name])]
+  })
+  return Object.fromEntries(entries)
 }
 
 /** Sets defaults before rules are evaluated, like the API server. */
