@@ -11,7 +11,9 @@ import { setProtocol } from '../telemetry/outcome.ts'
 import type { CallPlan } from '../forward/call-plan.ts'
 import { UpstreamError } from '../upstream/types.ts'
 import type { AttemptContext } from './response/attempt-context.ts'
-import { finishResponse, isStream, openStream, readReply, type Opened } from './response/finish.ts'
+import { CacheRecording, cacheQueryOf, findCached, replay } from './response/cache.ts'
+import type { ResponseCache } from './response/cache-store.ts'
+import { finishResponse, isStream, openStream, readReply, type Opened, type Reply } from './response/finish.ts'
 import { chooseCandidate, explainNoCandidate, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
@@ -32,6 +34,7 @@ interface LlmCallOptions {
   readonly groups: readonly (readonly LlmTarget[])[]
   readonly state: PolicyState
   readonly budgets: KeyBudgets
+  readonly cache: ResponseCache
   readonly random: () => number
   /** Largest request or response body that is read into memory, in bytes. */
   readonly limitBytes: number
@@ -60,6 +63,9 @@ export class LlmCall {
   #attempted: Attempted | undefined
   /** The response is the gateway's own: a guard's rejection, a list of models, a token count. */
   #isLocal = false
+  /** The response comes from the cache. */
+  #isCached = false
+  #recording: CacheRecording | undefined
 
   constructor(exchange: Exchange, plan: CallPlan, context: LlmCallOptions) {
     this.#exchange = exchange
@@ -75,20 +81,23 @@ export class LlmCall {
     exchange.onAbort((reason) => {
       this.#active.call?.cancel(reason)
       this.#source.cancel(reason)
+      this.#recording?.stop()
     })
     try {
       this.#keys = this.#context.budgets.apply(exchange)
       const canRetry = (outcome: ResponseHead | Error): boolean =>
-        !this.#isLocal && this.#source.isReplayable && !(outcome instanceof Error && outcome.cause instanceof BodyTooLargeError)
+        !this.#isLocal && !this.#isCached && this.#source.isReplayable && !(outcome instanceof Error && outcome.cause instanceof BodyTooLargeError)
       const response = await withRetries(exchange, this.#plan.retry, (_, isLast) => this.#attempt(isLast), { canRetry })
       if (this.#isLocal) {
         exchange.isLocalAnswer = true
         return response
       }
-      const finished = await this.#finish(response)
+      const finished = this.#isCached ? response : await this.#finish(response)
+      this.#recordResponse(finished)
       this.#keys.addHeaders(finished.headers)
       return finished
     } catch (error) {
+      this.#recording?.stop()
       this.#record.finish(undefined, 'error')
       this.#source.cancel(error instanceof Error ? error : new Error('the request failed'))
       throw toLlmError(error)
@@ -106,6 +115,8 @@ export class LlmCall {
   async #tryOne(isLast: boolean): Promise<ResponseHead> {
     const exchange = this.#exchange
     this.#attempted = undefined
+    this.#recording?.stop()
+    this.#recording = undefined
     // Drop the transformation of the previous attempt's provider.
     backendTransformation.set(exchange, undefined)
     const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
@@ -126,6 +137,8 @@ export class LlmCall {
     const endpoint = target.destination.pick(exchange)
     if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: target.destination.explainNoEndpoint(exchange.request.authority) })
     if (prepared.isCharged && exchange.tokenBudgets !== undefined) await exchange.tokenBudgets.check(prepared.estimate, prepared.demand)
+    const cached = await this.#lookUp(target, prepared)
+    if (cached !== undefined) return cached
     const request = await buildUpstreamRequest(exchange, target, endpoint.label, prepared.draft, this.#context.limitBytes)
     const startedAtMs = performance.now()
     const firstContentMs = prepared.isStreaming
@@ -144,6 +157,29 @@ export class LlmCall {
     if (conversion === undefined || response.status < 200 || response.status > 299) return response
     if (!isStreaming || !isStream(response)) return this.#readReply(response, attempted, conversion.with, isLast)
     return isLast && firstContentMs === undefined ? response : this.#peek(response, attempted, firstContentMs && startedAtMs + firstContentMs, isLast)
+  }
+
+  /** The stored response to an equal request, after all checks of the request (llm.md §18.1). Without one, the response is recorded. */
+  async #lookUp(target: LlmTarget, prepared: Prepared): Promise<ResponseHead | undefined> {
+    if (target.settings.cache === undefined) return undefined
+    const query = cacheQueryOf(this.#exchange, target, prepared)
+    if (query === undefined) return void this.#record.missCache('bypass')
+    const { cache, state } = this.#context
+    const found = await findCached(cache, query, this.#exchange, state.monotonicMs)
+    if (found !== undefined) {
+      this.#isCached = true
+      this.#record.finishCached(found.cost)
+      return replay(found, state.monotonicMs())
+    }
+    this.#record.missCache('miss')
+    this.#recording = CacheRecording.start(cache, query, state.monotonicMs)
+    return undefined
+  }
+
+  #recordResponse(response: ResponseHead): void {
+    const opened = this.#attempted?.opened
+    if (opened !== undefined && 'reply' in opened && !isFinal(opened.reply)) this.#recording?.stop()
+    else this.#recording?.record(response, this.#record, this.#exchange)
   }
 
   /** Reads a buffered response. One that is not valid fails the attempt as a 502 of the provider would. */
@@ -229,6 +265,12 @@ export class LlmCall {
     const eviction = evictionOf(destination.settings.health, response, this.#plan.retry?.backoffMs, epochMs())
     recordOutcome(state, false, undefined, eviction, monotonicMs())
   }
+}
+
+/** Whether a reply is valid and, in the Responses API, complete. */
+function isFinal({ isValid, body }: Reply): boolean {
+  const { status, error } = body
+  return isValid && (status === undefined || status === 'completed') && (error === undefined || error === null)
 }
 
 /** The least of the limits that are set. */

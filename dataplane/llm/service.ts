@@ -2,6 +2,7 @@ import type { OnEviction } from '../destination/destinations.ts'
 import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
 import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import { LlmCall } from './call.ts'
+import { ResponseCache } from './response/cache-store.ts'
 import { KeyBudgets } from './request/keys.ts'
 import { compileTargets, type LlmTarget, type ProviderStates } from './choice/target.ts'
 
@@ -15,6 +16,7 @@ export interface LlmFactoryOptions {
 /** Creates the service factory for `ai` backends. The services of one backend share the health state of its providers. */
 export function createLlmFactory({ random = Math.random, onEviction }: LlmFactoryOptions = {}): (config: ServiceConfig) => BackendService {
   let budgets: KeyBudgets | undefined
+  const cache = new ResponseCache()
   const states = new Map<string, ProviderStates & { users: number }>()
   return (config) => {
     const { key } = config.backend
@@ -25,7 +27,7 @@ export function createLlmFactory({ random = Math.random, onEviction }: LlmFactor
       if (--shared.users === 0) states.delete(key)
     }
     budgets ??= new KeyBudgets(config.state.monotonicMs, config.state.shared)
-    return createLlmService(config, { states: shared, budgets, random, onClose: release })
+    return createLlmService(config, { states: shared, budgets, cache, random, onClose: release })
   }
 }
 
@@ -38,15 +40,17 @@ const limitOf = (configured: number | undefined): number => (configured === unde
 interface Shared {
   readonly states: ProviderStates
   readonly budgets: KeyBudgets
+  readonly cache: ResponseCache
   readonly random: () => number
   readonly onClose: () => void
 }
 
-function createLlmService(first: ServiceConfig, { states, budgets, random, onClose }: Shared): BackendService {
+function createLlmService(first: ServiceConfig, { states, budgets, cache, random, onClose }: Shared): BackendService {
   let config = first
   let groups: LlmTarget[][] = compileTargets(config, states)
   return {
-    handle: (exchange, plan) => new LlmCall(exchange, plan, { groups, state: config.state, budgets, random, limitBytes: limitOf(plan.maxBufferBytes) }).run(),
+    handle: (exchange, plan) =>
+      new LlmCall(exchange, plan, { groups, state: config.state, budgets, cache, random, limitBytes: limitOf(plan.maxBufferBytes) }).run(),
     update(next) {
       config = next
       groups = compileTargets(next, states)

@@ -29,6 +29,7 @@ import type {
   CloudBManagedIdentity,
   CloudCAuth,
   Health,
+  LlmCache,
   RouteType,
   FieldDefault,
   FieldTransformation,
@@ -96,6 +97,7 @@ export type {
   CloudCAuth,
   Health,
   BackendEviction,
+  LlmCache,
   RouteType,
   FieldDefault,
   FieldTransformation,
@@ -700,6 +702,7 @@ export interface BackendAI {
     [k: string]: ModelPrice
   }
   priceCatalog?: PriceCatalog
+  cache?: LlmCache
   /**
    * Counts the tokens of prompts and reserves them in token limits before requests are sent; the response corrects the reservation to the actual usage. Requests whose prompt exceeds a limit are rejected with 429. Default: false.
    */

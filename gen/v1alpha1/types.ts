@@ -1701,10 +1701,24 @@ export interface BackendAI {
     [k: string]: ModelPrice
   }
   priceCatalog?: PriceCatalog
+  cache?: LlmCache
   /**
    * Counts the tokens of prompts and reserves them in token limits before requests are sent; the response corrects the reservation to the actual usage. Requests whose prompt exceeds a limit are rejected with 429. Default: false.
    */
   reserveTokens?: boolean
+}
+/**
+ * Stores responses to chat requests in memory and returns them to equal requests.
+ */
+export interface LlmCache {
+  /**
+   * Requests share responses only if this text is equal. Without a value, the request is not cached.
+   */
+  tenant: CELExpression
+  /**
+   * Time for which a response is used. Default: 5m. At least 1ms.
+   */
+  ttl?: Duration
 }
 /**
  * Prices of models that `prices` does not name, in US dollars.

@@ -39,6 +39,7 @@ const fields = {
     128,
   ),
   priceCatalog: ref('PriceCatalog'),
+  cache: ref('LlmCache'),
   reserveTokens: boolean(
     'Counts the tokens of prompts and reserves them in token limits before requests are sent; the response corrects the reservation to the actual usage. Requests whose prompt exceeds a limit are rejected with 429.',
     { default: false },
@@ -49,6 +50,14 @@ const price = (description: string) => string(description, { maxLength: 32, patt
 
 export const aiDefinitions: Definitions = {
   BackendAI: object('LLM settings; only for backends of type ai. Merges field by field.', fields, [], [atLeastOneOf(...Object.keys(fields))]),
+  LlmCache: object(
+    'Stores responses to chat requests in memory and returns them to equal requests.',
+    {
+      tenant: ref('CELExpression', 'Requests share responses only if this text is equal. Without a value, the request is not cached.'),
+      ttl: duration('Time for which a response is used. Default: 5m.', 1),
+    },
+    ['tenant'],
+  ),
   PriceCatalog: object(
     'Prices of models that `prices` does not name, in US dollars.',
     {

@@ -49,6 +49,8 @@ export const llmMetrics = defineMetrics((registry) => {
   const perToken = registry.histogram(name('server_time_per_output_token'), 'Seconds between output tokens after the first.', PER_TOKEN, LABELS)
   const cost = registry.counter(name('client_cost_total'), 'Cost of LLM requests, in the currency of the price table.', LABELS)
   const lookups = registry.counter(`${METRIC_PREFIX}cost_catalog_lookups_total`, 'Lookups of the price of a model, by result.', ['status'])
+  const cached = registry.counter(`${METRIC_PREFIX}llm_cache_requests_total`, 'LLM requests to backends with a response cache, by result.', ['result'])
+  const saved = registry.counter(`${METRIC_PREFIX}llm_cache_saved_cost_total`, 'Cost of the responses that the LLM cache returned again.', [])
   const models = new Set<string>()
   const modelLabel = (model: string | undefined): string => {
     if (model === undefined || model === '') return UNKNOWN
@@ -74,6 +76,8 @@ export const llmMetrics = defineMetrics((registry) => {
   const caches = new WeakMap<Partial<RouteLabels>, SeriesCache>()
   return {
     priceLookups: (status: PriceStatus): Series => lookups.series(status),
+    cacheResults: (result: 'hit' | 'miss' | 'bypass'): Series => cached.series(result),
+    cacheSavedCost: once(() => saved.series()),
     /**
      * The series of an exchange. Models are labels only if the upstream confirmed them (`isConfirmed`), because clients can invent any
      * number of names.

@@ -64,6 +64,7 @@ export class LlmRecord extends HostMap {
   #cost: number | undefined
   #costRates: Rates | undefined
   #priceFound: Price | undefined
+  #isReusable = false
 
   constructor(exchange: Exchange, registry: Registry) {
     super()
@@ -104,6 +105,7 @@ export class LlmRecord extends HostMap {
     this.#isFinished = true
     this.#endedAtMs = performance.now()
     this.#response = facts
+    this.#isReusable = end === 'complete' && !(facts !== undefined && 'error' in facts && facts.error !== undefined)
     const exchange = this.#exchange
     const usage = facts?.usage ?? {}
     if (facts !== undefined && end !== 'error') this.#price(facts)
@@ -114,6 +116,36 @@ export class LlmRecord extends HostMap {
       if (value !== undefined) setLogField(exchange, field, value)
     }
     this.#measure(facts, end)
+  }
+
+  /** Records a response from the cache: no tokens are charged. `savedCost`: what the recorded response cost. */
+  finishCached(savedCost: number | undefined): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#endedAtMs = performance.now()
+    this.#exchange.tokenBudgets?.settle(0, 0)
+    setLogField(this.#exchange, 'proxy.ai.cache', 'hit')
+    const { cacheResults, cacheSavedCost } = llmMetrics(this.#registry)
+    cacheResults('hit').value++
+    if (savedCost === undefined) return
+    setLogField(this.#exchange, 'proxy.ai.cache.saved_cost', savedCost)
+    cacheSavedCost().value += savedCost
+  }
+
+  /** Records that the response comes from a provider although a cache is set. */
+  missCache(result: 'miss' | 'bypass'): void {
+    setLogField(this.#exchange, 'proxy.ai.cache', result)
+    llmMetrics(this.#registry).cacheResults(result).value++
+  }
+
+  /** Whether the response was complete and without an error. */
+  get isReusable(): boolean {
+    return this.#isReusable
+  }
+
+  /** Cost of the finished response; undefined if it has no price. */
+  get cost(): number | undefined {
+    return this.#cost
   }
 
   #settle(budgets: TokenBudgets, facts: ResponseFacts | undefined, end: ResponseEnd): void {

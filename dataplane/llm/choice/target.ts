@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { BackendFull, NamedLLMProvider } from '#gen/config/types.ts'
 import { compileBackendAuth } from '../../destination/auth.ts'
 import type { OnEviction } from '../../destination/destinations.ts'
@@ -23,6 +24,8 @@ export interface LlmTarget {
   /** Replaces path and query of every request. */
   readonly path: string | undefined
   readonly state: ProviderState
+  /** Differs between configurations of provider, guards and transformations; part of the keys of cached responses. */
+  readonly cacheVersion: string | undefined
 }
 
 /** Name of a provider that is not in a group (part 2: `sectionName: backend`). */
@@ -82,5 +85,10 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
     guards: compileGuards(settings.section.promptGuard, service),
     path,
     state,
+    cacheVersion:
+      settings.cache &&
+      createHash('sha256')
+        .update(JSON.stringify([backend.key, config, settings.section]))
+        .digest('base64'),
   }
 }

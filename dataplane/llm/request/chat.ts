@@ -47,6 +47,8 @@ export interface Prepared {
   readonly estimate: number
   /** Read by budgets. */
   readonly demand?: LlmDemand | undefined
+  /** The request in the provider's format if `ai.cache` is set; undefined: the response is not cached. */
+  readonly cacheBody?: JsonObject | undefined
   /** The response is searched for usage in any known format. */
   readonly isDetected?: boolean
 }
@@ -95,8 +97,9 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const converted = conversion.request(body, requestContext(context, model))
   const call = { format: conversion.to, model, isStreaming }
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
-  // With guards, print the body again, so that the provider reads exactly what they checked: nested duplicate keys, for example, are removed.
-  const isPrinted = !conversion.isNative || guards !== undefined
+  const isCached = isChat && settings.cache !== undefined
+  // With guards or a cache, print the body again, so that the provider reads exactly what they read: nested duplicate keys, for example, are removed.
+  const isPrinted = !conversion.isNative || guards !== undefined || isCached
   const rendering = isPrinted ? printBytesInSteps(finished) : finished === json ? undefined : renderBytesInSteps(original, text, members, json, finished)
   const bytes = rendering === undefined ? [original] : isShortJson(text) ? runSync(rendering) : await runWhileConnected(rendering, exchange)
   return {
@@ -105,6 +108,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     model,
     isStreaming,
     isCharged: !isCount,
+    cacheBody: isCached ? finished : undefined,
     demand: exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(entry, body, model, settings.prices.find(provider.system, model)) : undefined,
     estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }

@@ -1,5 +1,7 @@
+import type { Program } from '#api/cel/index.ts'
 import { parseTimeout } from '#api/duration.ts'
 import type { BackendAI, BackendFull } from '#gen/config/types.ts'
+import { compileExpression } from '../../expression/program.ts'
 import type { Enrichment, PromptCaching } from '../common/types.ts'
 import { compilePrices, type PriceTable } from '../pricing/table.ts'
 import { compileMutations, type Mutations } from './mutate.ts'
@@ -15,11 +17,21 @@ export interface LlmSettings {
   readonly enrichment: Enrichment | undefined
   readonly promptCaching: PromptCaching | undefined
   readonly prices: PriceTable
+  readonly cache: CacheSettings | undefined
   /** Longest time until the first content of a stream; undefined for no limit. */
   readonly firstTokenMs: number | undefined
   /** Longest pause of a stream after its first content; undefined for no limit. */
   readonly streamIdleMs: number | undefined
 }
+
+/** The compiled section `ai.cache`. */
+interface CacheSettings {
+  /** Requests of different tenants never share a response. */
+  readonly tenant: Program
+  readonly ttlMs: number
+}
+
+const DEFAULT_CACHE_TTL_MS = 5 * 60_000
 
 /**
  * Merges the `ai` sections of all levels, weakest first. Each field comes entirely from the strongest level that sets it; an empty
@@ -38,7 +50,7 @@ const isEmpty = (value: unknown): boolean => value === undefined || value === nu
 
 /** Compiles a merged `ai` section. */
 export function compileSettings(section: BackendAI): LlmSettings {
-  const { routes, modelAliases, prompt, promptCaching } = section
+  const { routes, modelAliases, prompt, promptCaching, cache } = section
   const aliases = createNameTable(modelAliases)
   return {
     section,
@@ -46,6 +58,7 @@ export function compileSettings(section: BackendAI): LlmSettings {
     resolveAlias: (model) => aliases(model) ?? model,
     mutations: compileMutations(section),
     prices: compilePrices(section),
+    cache: cache && { tenant: compileExpression(cache.tenant, 'request'), ttlMs: parseTimeout(cache.ttl) ?? DEFAULT_CACHE_TTL_MS },
     firstTokenMs: parseTimeout(section.firstTokenTimeout),
     streamIdleMs: parseTimeout(section.streamIdleTimeout),
     enrichment: prompt && enrichmentOf(prompt),

@@ -59,6 +59,8 @@ const contributedFields = [
   'proxy.ai.time_to_first_token',
   'proxy.ai.time_per_output_token',
   'proxy.ai.usage.cost.total',
+  'proxy.ai.cache',
+  'proxy.ai.cache.saved_cost',
   'proxy.budget.exceeded',
   'gen_ai.request.temperature',
   'gen_ai.request.top_p',

@@ -1,0 +1,198 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { logFieldsOf } from '../testing/log-fields.ts'
+import { ResponseCache } from './response/cache-store.ts'
+import { chat, sdkRoutes, startTestBed, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
+
+const open: TestBed[] = []
+afterEach(async () => {
+  for (const bed of open.splice(0)) await bed.close()
+})
+
+let nowMs = 1_000_000
+const clocks = { monotonicMs: () => nowMs, epochMs: () => nowMs }
+const cache = { tenant: 'request.headers["x-tenant"]' }
+const acme = { 'x-tenant': 'acme' }
+
+async function start(options: TestBedOptions = {}): Promise<TestBed> {
+  const bed = await startTestBed({ clocks, ...options, ai: { cache, routes: sdkRoutes, ...options.ai } })
+  open.push(bed)
+  return bed
+}
+
+const calls = (bed: TestBed): number => bed.mock.requests.length
+const exposition = ({ gateway }: TestBed): string => [...gateway.registry.expose('text')].join('')
+
+describe('the LLM response cache', () => {
+  test('returns the response to an equal request with its age and without charging tokens', async () => {
+    const bed = await start()
+    const first = await bed.post({ body: chat(), headers: acme })
+    nowMs += 7000
+    const { messages, model } = chat() as Record<string, unknown>
+    const second = await bed.post({ body: JSON.stringify({ messages, model }, undefined, 2), headers: acme })
+    expect(second).toMatchObject({ status: 200, text: first.text, headers: { age: '7', 'content-type': first.headers['content-type'] } })
+    expect(first.headers).not.toHaveProperty('age')
+    expect(calls(bed)).toBe(1)
+    expect(logFieldsOf(bed.gateway.finished[0])['proxy.ai.cache']).toBe('miss')
+    const fields = logFieldsOf(bed.gateway.finished[1])
+    expect(fields['proxy.ai.cache']).toBe('hit')
+    expect(fields['proxy.ai.cache.saved_cost']).toBe(logFieldsOf(bed.gateway.finished[0])['proxy.ai.usage.cost.total'])
+    expect(fields).not.toHaveProperty(['gen_ai.usage.input_tokens'])
+    expect(exposition(bed)).toMatch(/proxy_llm_cache_requests_total\{result="hit"\} 1/)
+    expect(exposition(bed)).toMatch(/proxy_llm_cache_saved_cost_total \d/)
+  })
+
+  test('replays a recorded stream to clients of each format', async () => {
+    const bed = await start({ provider: { providerC: { model: 'claude-sonnet-4-5' } } })
+    for (const [path, more] of [
+      ['/v1/chat/completions', {}],
+      ['/v1/messages', { max_tokens: 50 }],
+    ] as const) {
+      const before = calls(bed)
+      const post = { path, body: chat('hello', { stream: true, ...more }), headers: acme }
+      const first = await bed.post(post)
+      const second = await bed.post(post)
+      expect(first.text).toContain('data: ')
+      expect(second).toMatchObject({ status: 200, text: first.text, headers: { 'content-type': 'text/event-stream', age: '0' } })
+      expect(calls(bed)).toBe(before + 1)
+    }
+  })
+
+  test.each([
+    ['another tenant', { headers: { 'x-tenant': 'other' } }],
+    ['another question', { body: chat('other'), headers: acme }],
+    ['a stream', { body: chat('hello there', { stream: true }), headers: acme }],
+    ['another anthropic-beta header', { headers: { ...acme, 'anthropic-beta': 'x' } }],
+    ['cache-control no-cache', { headers: { ...acme, 'cache-control': 'no-cache' } }],
+    ['cache-control no-store', { headers: { ...acme, 'cache-control': 'max-age=1, No-Store' } }],
+    ['another query', { path: '/v1/chat/completions?x=1', headers: acme }],
+  ])('sends a request with %s to the provider', async (_, post) => {
+    const bed = await start({ ai: { routes: { '*': 'Completions' } } })
+    await bed.post({ body: chat(), headers: acme })
+    await bed.post({ body: chat(), ...post })
+    expect(calls(bed)).toBe(2)
+  })
+
+  test.each([
+    ['without a tenant', { body: chat() }],
+    ['with tools', { body: chat('hello', { tools: [{ type: 'function', function: { name: 'f', parameters: {} } }] }), headers: acme }],
+    ['with a failure of the provider', { body: chat(), headers: { ...acme, 'x-mock': 'status=500' } }],
+    ['with cache-control no-store', { body: chat(), headers: { ...acme, 'cache-control': 'no-store' } }],
+    ['with more fields than a key covers', { body: chat('a', Object.fromEntries(Array.from({ length: 65 }, (__, index) => [`f${index}`, 1]))), headers: acme }],
+  ])('stores no response to a request %s', async (_, post) => {
+    const bed = await start()
+    await bed.post(post)
+    await bed.post(post)
+    expect(calls(bed)).toBe(2)
+  })
+
+  test('stores no stream that was cut off', async () => {
+    const bed = await start()
+    const post = { body: chat('one two three', { stream: true }), headers: { ...acme, 'x-mock': 'cut=1' } }
+    await bed.post(post)
+    await bed.post(post)
+    expect(calls(bed)).toBe(2)
+  })
+
+  test('a response expires after ttl', async () => {
+    const bed = await start({ ai: { cache: { ...cache, ttl: '10s' } } })
+    await bed.post({ body: chat(), headers: acme })
+    nowMs += 10_000
+    await bed.post({ body: chat(), headers: acme })
+    expect(calls(bed)).toBe(2)
+  })
+
+  test('equal requests at the same time make one request to the provider', async () => {
+    const bed = await start()
+    bed.mock.behave({ delay: 200 })
+    const responses = await Promise.all(Array.from({ length: 5 }, () => bed.post({ body: chat(), headers: acme })))
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
+    expect(calls(bed)).toBe(1)
+  })
+
+  test('a changed guard applies to requests that were cached before', async () => {
+    const bed = await start()
+    await bed.post({ body: chat(), headers: acme })
+    const ai = { cache, routes: sdkRoutes, promptGuard: { request: [{ regex: { action: 'Reject' as const, matches: ['hello'] } }] } }
+    bed.gateway.update({ policies: { ai } })
+    expect((await bed.post({ body: chat(), headers: acme })).status).toBe(403)
+    bed.gateway.update({ policies: { ai: { ...ai, promptGuard: { request: [{ regex: { action: 'Reject' as const, matches: ['other'] } }] } } } })
+    await bed.post({ body: chat(), headers: acme })
+    expect(calls(bed)).toBe(2)
+  })
+
+  test('authorization runs before a stored response is returned', async () => {
+    const rule = { action: 'Allow' as const, policy: { matchExpressions: ['request.headers["x-user"] == "bob"'] } }
+    const bed = await start({ onGateway: [{ traffic: { authorization: rule } }] })
+    expect((await bed.post({ body: chat(), headers: { ...acme, 'x-user': 'bob' } })).status).toBe(200)
+    expect((await bed.post({ body: chat(), headers: acme })).status).toBe(403)
+    expect(calls(bed)).toBe(1)
+  })
+
+  test('an exhausted token limit rejects a request whose response is stored', async () => {
+    const bed = await start({ onGateway: [{ traffic: { rateLimit: { local: [{ tokens: 2, unit: 'Hours' as const }] } } }] })
+    expect((await bed.post({ body: chat(), headers: acme })).status).toBe(200)
+    expect((await bed.post({ body: chat(), headers: acme })).status).toBe(429)
+  })
+
+  test('a stored response charges no tokens', async () => {
+    const bed = await start({ onGateway: [{ traffic: { rateLimit: { local: [{ tokens: 1000, unit: 'Hours' as const }] } } }] })
+    const remaining: (string | undefined)[] = []
+    for (let count = 0; count < 3; count++) remaining.push((await bed.post({ body: chat(), headers: acme })).headers['x-ratelimit-remaining'])
+    expect(remaining[1]).toMatch(/^\d+$/)
+    expect(remaining[2]).toBe(remaining[1])
+    expect(calls(bed)).toBe(1)
+  })
+
+  test('a response is stored as response guards masked it', async () => {
+    const promptGuard = { response: [{ regex: { action: 'Mask' as const, matches: ['hello'] } }] }
+    const bed = await start({ ai: { promptGuard } })
+    const first = await bed.post({ body: chat(), headers: acme })
+    const second = await bed.post({ body: chat(), headers: acme })
+    expect(first.text).not.toContain('hello')
+    expect(second).toMatchObject({ text: first.text, headers: { age: '0' } })
+  })
+
+  test('nothing is stored behind a transformation of the backend', async () => {
+    const bed = await start({ policies: { transformation: { request: { set: [{ name: 'x-user', value: 'request.headers["x-user"]' }] } } } })
+    await bed.post({ body: chat(), headers: acme })
+    await bed.post({ body: chat(), headers: acme })
+    expect(calls(bed)).toBe(2)
+    expect(logFieldsOf(bed.gateway.finished[1])['proxy.ai.cache']).toBe('bypass')
+  })
+
+  test('a request with a nested duplicate key reaches the provider as it is stored', async () => {
+    const bed = await start()
+    await bed.post({ body: '{"model":"gpt-4o","messages":[{"role":"user","content":"first","content":"second"}]}', headers: acme })
+    expect(bed.mock.requests[0]?.raw.toString()).not.toContain('first')
+  })
+})
+
+describe('the store of the LLM response cache', () => {
+  const entry = (length: number) => ({
+    contentType: 'a/b',
+    contentEncoding: undefined,
+    body: Buffer.alloc(length),
+    storedAtMs: 0,
+    expiresAtMs: 10,
+    cost: undefined,
+  })
+
+  test('drops the least recently used response when its memory is full', () => {
+    const store = new ResponseCache(5000)
+    store.store('a', entry(1000))
+    store.store('b', entry(1000))
+    store.find('a', 0)
+    store.store('c', entry(1000))
+    expect([store.find('a', 0), store.find('b', 0), store.find('c', 0)].map((found) => found !== undefined)).toEqual([true, false, true])
+    expect(store.bytes).toBeLessThanOrEqual(5000)
+    store.store('large', entry(6000))
+    expect(store.find('large', 0)).toBeUndefined()
+  })
+
+  test('releases the memory of a response that expired', () => {
+    const store = new ResponseCache()
+    store.store('a', entry(1000))
+    expect(store.find('a', 10)).toBeUndefined()
+    expect(store.bytes).toBe(0)
+  })
+})
