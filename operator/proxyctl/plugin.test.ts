@@ -36,7 +36,7 @@ const installPackages = (): Promise<void> => symlink(join(import.meta.dirname, '
 const sourceOf = (manifest: string): string => (parse(manifest) as { data: Record<string, string> }).data['index.ts'] ?? ''
 
 describe('proxyctl plugin init', () => {
-  test.each(['tenants', 'My Plugin!', '123', 'true'])('writes manifests without an error to the directory %s', async (name) => {
+  test.each(['tenants', 'My Plugin!', '123', 'true', `${'a'.repeat(59)}-long`])('writes manifests without an error to the directory %s', async (name) => {
     const target = join(directory, name)
     expect(await run('plugin', 'init', target)).toMatchObject({ code: 0, stderr: '' })
     expect((await readdir(target)).toSorted()).toEqual(['index.ts', 'manifests.yaml', 'plugin.yaml'])

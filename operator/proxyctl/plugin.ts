@@ -118,8 +118,10 @@ function nameOf(directory: string): string {
   const name = basename(directory)
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-  return name.slice(0, 60) || 'plugin'
+    .replace(/^-/, '')
+    .slice(0, 60)
+    .replace(/-$/, '')
+  return name || 'plugin'
 }
 
 const createConfigMap = (name: string, namespace: string | undefined, code: string): object => ({
