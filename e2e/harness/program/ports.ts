@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below the ephemeral port range, so that no outgoing connection uses the port before the program binds it.
-const FIRST = 10_240
+// Below the ephemeral port range, so that no outgoing connection uses the port before the program binds it, and above the ports of the management endpoints
+// (15000 to 15022), which listeners cannot use.
+const FIRST = 15_100
 const LAST = 32_000
 
 /** Whether no socket listens on the port, on any address. */
