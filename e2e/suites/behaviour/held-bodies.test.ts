@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { send } from '../../harness/client.ts'
 import { startDataplane, type Dataplane } from '../../harness/program/dataplane.ts'
 import { findFreePorts } from '../../harness/program/ports.ts'
+import { tailOf } from '../../harness/program/program.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 const LIMIT_BYTES = 16 * 1024 * 1024
@@ -52,6 +53,12 @@ describe('maxHeldBytes', () => {
       resident = Math.max(resident, await residentBytes(dataplane))
       // Bytes of all clients that were not rejected are either buffered or still on their way.
       return clients.filter(({ isOver }) => !isOver).length * SENT_BYTES === (await heldBytes())
+    }).catch(async (error: Error) => {
+      const open = clients.filter(({ isOver }) => !isOver).length
+      const state = dataplane.program.hasExited()
+        ? 'the data plane has exited'
+        : `${await heldBytes()} bytes are held of ${open} open clients with ${SENT_BYTES} each`
+      throw new Error(`${error.message}; ${state}\n${tailOf(dataplane.program.lines)}`)
     })
     const rejected = clients.filter(({ isOver }) => isOver)
     expect(CLIENTS - rejected.length).toBeLessThanOrEqual(LIMIT_BYTES / SENT_BYTES)
