@@ -8,46 +8,61 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { findFreePorts } from '../../harness/program/ports.ts'
-import { startProgram, type Program } from '../../harness/program/program.ts'
+import { startProgram } from '../../harness/program/program.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { startGateway, type E2eGateway } from './gateway.ts'
 import { startServerV1, startServerV2 } from './matrix-servers.ts'
 
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 const PYTHON = file('../../../.tools/mcp-python/bin/python')
+const PYTHON_2 = file('../../../.tools/mcp-python2/bin/python')
+const GO = file('../../../.tools/mcp-go/matrix')
 const PAGE = file('../../../docs/guide/mcp.md')
 
 const FEATURES = ['tools', 'progress', 'elicitation', 'prompts', 'resources'] as const
 type Results = Record<string, unknown>
 
-/** Servers of the matrix, as the page names them. `all` is a federation of the three. */
-const SERVERS = { ts1: 'TypeScript SDK 1', py1: 'Python SDK 1.30', ts2: 'TypeScript SDK 2, 2026-07-28 only', all: 'the three as one' } as const
+/** Servers of the matrix, as the page names them. `all` is a federation of the others. */
+const SERVERS = {
+  ts1: 'TypeScript SDK 1',
+  py1: 'Python SDK 1.30',
+  ts2: 'TypeScript SDK 2, 2026-07-28 only',
+  py2: 'Python SDK 2.3',
+  go: 'Go SDK 1.8',
+  all: 'the five as one',
+} as const
 type Backend = keyof typeof SERVERS
 const backends = Object.keys(SERVERS) as Backend[]
-const prefixesOf = (backend: Backend): string[] => (backend === 'all' ? ['ts1', 'py1', 'ts2'] : [])
+const prefixesOf = (backend: Backend): string[] => (backend === 'all' ? backends.filter((name) => name !== 'all') : [])
 
 let gateway: E2eGateway
 const closing: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
   const [one, two] = [await startServerV1(), await startServerV2()]
-  const [port = 0] = await findFreePorts(1)
-  const python: Program = startProgram({ name: 'python', command: PYTHON, args: [file('./server.py'), String(port)] })
+  const [py1 = 0, py2 = 0, go = 0] = await findFreePorts(3)
+  const programs = [
+    startProgram({ name: 'python', command: PYTHON, args: [file('./server.py'), String(py1)] }),
+    startProgram({ name: 'python2', command: PYTHON_2, args: [file('./server2.py'), String(py2)] }),
+    startProgram({ name: 'go', command: GO, args: ['server', String(go)] }),
+  ]
   closing.push(
     () => one.close(),
     () => two.close(),
-    () => python.stop(100),
+    ...programs.map((program) => () => program.stop(100)),
   )
-  const isReady = (): Promise<boolean> =>
+  const isReady = (port: number): Promise<boolean> =>
     fetch(`http://127.0.0.1:${port}/`).then(
       () => true,
       () => false,
     )
-  await waitUntil('the Python server', isReady, 240_000)
+  for (const port of [py1, py2, go]) await waitUntil(`the server at port ${port}`, () => isReady(port), 240_000)
   const targets = [
     { name: 'ts1', port: one.port },
-    { name: 'py1', port },
+    { name: 'py1', port: py1 },
     { name: 'ts2', port: two.port },
+    { name: 'py2', port: py2 },
+    { name: 'go', port: go },
   ]
   const single = targets.map((target) => [target.name, { targets: [target] }])
   gateway = await startGateway({ ...(Object.fromEntries(single) as Record<string, { targets: typeof targets }>), all: { targets } })
@@ -132,9 +147,10 @@ async function tryAll(connect: (url: string) => Promise<AnyClient>): Promise<Rec
   return results
 }
 
-async function tryPython(): Promise<Record<string, Results>> {
+/** Runs a client that prints its results. Its arguments are `before`, the backends, `after`. */
+async function tryProgram(command: string, before: readonly string[], after: readonly string[] = []): Promise<Record<string, Results>> {
   const sent = Object.fromEntries(backends.map((backend) => [backend, { url: gateway.url(backend), prefixes: prefixesOf(backend) }]))
-  const { stdout } = await promisify(execFile)(PYTHON, [file('./matrix.py'), JSON.stringify(sent)])
+  const { stdout } = await promisify(execFile)(command, [...before, JSON.stringify(sent), ...after])
   return JSON.parse(stdout) as Record<string, Results>
 }
 
@@ -142,7 +158,11 @@ const CLIENTS: Record<string, () => Promise<Record<string, Results>>> = {
   'TypeScript SDK 1': () => tryAll(clientV1),
   'TypeScript SDK 2, `legacy`': () => tryAll(clientV2('legacy')),
   'TypeScript SDK 2, 2026-07-28': () => tryAll(clientV2('auto')),
-  'Python SDK 1.30': tryPython,
+  'Python SDK 1.30': () => tryProgram(PYTHON, [file('./matrix.py')]),
+  'Python SDK 2.3, `legacy`': () => tryProgram(PYTHON_2, [file('./matrix.py')], ['legacy']),
+  'Python SDK 2.3, 2026-07-28': () => tryProgram(PYTHON_2, [file('./matrix.py')], ['auto']),
+  'Go SDK 1.8, 2025-11-25': () => tryProgram(GO, ['client', '2025-11-25']),
+  'Go SDK 1.8, 2026-07-28': () => tryProgram(GO, ['client', '2026-07-28']),
 }
 
 const isComplete = (results: Results | undefined): boolean => FEATURES.every((feature) => results?.[feature] === true)

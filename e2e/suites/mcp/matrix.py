@@ -1,15 +1,35 @@
-"""Tries features of servers with the client of the official Python SDK: python matrix.py '{"backend": {"url": ..., "prefixes": [...]}}' prints a JSON object."""
+"""
+Tries features of servers with the client of the official Python SDK 1 or 2 (MODE: legacy or auto):
+python matrix.py '{"backend": {"url": ..., "prefixes": [...]}}' [MODE] prints a JSON object.
+"""
 
 import asyncio
 import json
 import sys
+from contextlib import asynccontextmanager
 
-from mcp import ClientSession, types
-from mcp.client.streamable_http import streamablehttp_client
+from mcp import types
 
 
 async def elicit(context, params):
     return types.ElicitResult(action="accept", content={"name": "me"})
+
+
+@asynccontextmanager
+async def connect(url):
+    if len(sys.argv) > 2:
+        from mcp import Client
+
+        async with Client(url, mode=sys.argv[2], elicitation_callback=elicit) as client:
+            yield client
+        return
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamablehttp_client
+
+    async with streamablehttp_client(url) as (read, write, _):
+        async with ClientSession(read, write, elicitation_callback=elicit) as session:
+            await session.initialize()
+            yield session
 
 
 def text(result):
@@ -53,11 +73,9 @@ async def try_features(session, names, uris):
 async def main():
     results = {}
     for name, backend in json.loads(sys.argv[1]).items():
-        async with streamablehttp_client(backend["url"]) as (read, write, _):
-            async with ClientSession(read, write, elicitation_callback=elicit) as session:
-                await session.initialize()
-                targets = backend["prefixes"]
-                results[name] = await try_features(session, [f"{one}_" for one in targets] or [""], [f"{one}+" for one in targets] or [""])
+        async with connect(backend["url"]) as session:
+            targets = backend["prefixes"]
+            results[name] = await try_features(session, [f"{one}_" for one in targets] or [""], [f"{one}+" for one in targets] or [""])
     print(json.dumps(results))
 
 
