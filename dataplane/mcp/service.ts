@@ -94,6 +94,17 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
   }
 }
 
+const statelessConfigs = new WeakMap<McpConfig, McpConfig>()
+
+/** The config for clients without sessions. */
+function statelessOf(config: McpConfig): McpConfig {
+  const known = statelessConfigs.get(config)
+  if (known !== undefined) return known
+  const stateless = { ...config, isStateful: false }
+  statelessConfigs.set(config, stateless)
+  return stateless
+}
+
 interface SharedState {
   readonly sessions: Sessions
   readonly legacy: LegacyClients
@@ -204,7 +215,7 @@ class McpService implements BackendService {
     if (isResponse(message)) throw McpFailure.rpc(INVALID_REQUEST, 'responses are not accepted: send a request with params.inputResponses', { status: 400 })
     const names = config.targets.map(({ name }) => name)
     const gateway = { name: 'proxy', version: this.#options.version }
-    const statelessRun = (session: BridgedSession): Run => this.#runOf(exchange, plan, { ...config, isStateful: false }, session)
+    const statelessRun = (session: BridgedSession): Run => this.#runOf(exchange, plan, statelessOf(config), session)
     // Clients cancel requests by closing their connection, so no notification has an effect.
     if (!isRequest(message)) return this.#respond(statelessRun(newBridgedSession(names, undefined)), Promise.resolve({ kind: 'accepted' }), message)
     const client = readModernClient(headers, message)

@@ -95,7 +95,7 @@ export function withUniqueId(request: RpcRequest, id: string): RpcRequest {
 }
 
 /** The request as revisions with sessions know it. */
-function toLegacyRequest<T extends RpcMessage>(request: T): T {
+export function toLegacyRequest<T extends RpcMessage>(request: T): T {
   const { _meta: meta, inputResponses: _responses, requestState: _state, ...params } = request.params ?? {}
   const kept = isObject(meta) ? Object.fromEntries(Object.entries(meta).filter(([key]) => !OWN_META.has(key))) : {}
   return { ...request, params: Object.keys(kept).length === 0 ? params : { ...params, _meta: kept } }

@@ -94,6 +94,7 @@ async function dispatchConverted(plainRun: Run, request: RpcRequest, { bridge, c
   try {
     const unique = withUniqueId(request, id)
     const text = toText(unique)
+    bridge.setRequest(unique, text)
     const reply = isTaskMethod(request.method) ? callTask(run, unique, text, bridge) : dispatch(run, unique, text, { admit: undefined, version: '' })
     return await convertReply(run, await reply, conversion, { onAnswered, onGone })
   } catch (error) {

@@ -16,6 +16,7 @@ import {
   MODERN_VERSION,
   modernErrorIn,
   serverOf,
+  toLegacyRequest,
   toLegacyText,
   toModernText,
   withoutTasksIn,
@@ -61,6 +62,7 @@ export class Bridge {
   readonly #subscriptions = new Map<Target, Set<string>>()
   readonly #tasks = new Map<Target, Set<string>>()
   #isUnchanged = false
+  #request: { readonly message: RpcMessage; readonly text: string } | undefined
 
   /** `gateway` is the identity for clients that do not name themselves. Without `inputs`, requests of targets are rejected. */
   constructor(session: BridgedSession, client: ModernClient, gateway: JsonObject, inputs?: Inputs) {
@@ -90,6 +92,11 @@ export class Bridge {
     this.#isUnchanged = true
   }
 
+  /** The request of the client and its text. Saves parsing the text again for a target with sessions. */
+  setRequest(message: RpcMessage, text: string): void {
+    this.#request = { message, text }
+  }
+
   /** Capabilities and instructions of the target: its result of `server/discover` or `initialize`. Rejects like `post` of `run.ts`. */
   async describe(run: Run, target: Target): Promise<JsonObject> {
     const found = run.revisions.isModern(target) === false ? undefined : await this.#discover(run, target)
@@ -112,7 +119,8 @@ export class Bridge {
 
   /** The identity of the target, if it is known. */
   serverOf(target: Target): JsonObject | undefined {
-    return this.#servers.get(target)
+    const info = this.#session.targets.get(target.name)?.known?.result['serverInfo']
+    return this.#servers.get(target) ?? (isObject(info) ? info : undefined)
   }
 
   /** Cancels what was sent to targets with sessions: the client disconnected before the response. */
@@ -166,11 +174,15 @@ export class Bridge {
     const input = label.method !== undefined && hasRounds(label.method) ? inputOf(text) : undefined
     if (input !== undefined) return this.#resume(run, target, label, input)
     const { started } = await this.#start(run, target)
-    const send = (detached: CallContext): Promise<LinkAnswer | undefined> => this.#sendLegacy(run, target, detached, toLegacyText(text), label)
+    const send = (detached: CallContext): Promise<LinkAnswer | undefined> => this.#sendLegacy(run, target, detached, this.#toLegacy(text), label)
     const answer = await (this.#inputs?.accepts(label) === true ? this.#inputs.call(run, target, this.#of(target), label, send, text.length) : send(context))
     const bridged = this.#of(target)
     if (answer === undefined && bridged.started === started) bridged.started = undefined
     return answer
+  }
+
+  #toLegacy(text: string): string {
+    return this.#request?.text === text ? toText(toLegacyRequest(this.#request.message)) : toLegacyText(text)
   }
 
   #resume(run: Run, target: Target, label: MessageLabel, input: JsonObject): Promise<LinkAnswer> {
@@ -266,14 +278,15 @@ export class Bridge {
     const bridged = this.#of(target)
     if (this.#session.connections.get(target.name)?.isClosed === true) bridged.started = undefined
     const started = (bridged.started ??= this.#initialize(run, target))
+    if (bridged.known?.started === started) return bridged.known
     const { exchange } = run
     const gone = new Promise<never>((_, reject) => exchange.onAbort(reject))
     gone.catch(() => undefined)
     const waiting = Promise.race([started, gone])
     try {
       const result = await (exchange.deadlineAtMs === undefined ? waiting : withinDeadline(waiting, exchange.deadlineAtMs))
-      if (isObject(result['serverInfo'])) this.#servers.set(target, result['serverInfo'])
-      return { result, started }
+      bridged.known = { result, started }
+      return bridged.known
     } catch (error) {
       throw error instanceof RefusedError ? new RefusedError(target.name, copyOf(error.response)) : error
     }

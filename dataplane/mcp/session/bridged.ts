@@ -28,6 +28,8 @@ export interface OwnMessages {
 export interface BridgedTarget {
   /** Result of `initialize`; undefined before the first request and after the target lost the session. */
   started: Promise<JsonObject> | undefined
+  /** The last start that succeeded, with its result. */
+  known: { readonly started: Promise<JsonObject>; readonly result: JsonObject } | undefined
   /** Index of the level of log messages that the target was set to; undefined: none. */
   logLevel: number | undefined
   /** The stream of messages that the target sends on its own; undefined until a call may need it. */
@@ -80,16 +82,40 @@ const VOLATILE: ReadonlySet<string> = new Set([
 ])
 const PARAMETER = 'mcp-param-'
 
-function keyOf({ principal, address, headers, client }: Sharers, names: readonly string[]): string {
-  const kept = [...headers].filter(([name]) => !VOLATILE.has(name) && !name.startsWith(PARAMETER))
+/** What a session is shared by, as text. Values of headers have no line breaks, nor have names of targets. */
+function textOf({ principal, address, headers: { raw }, client }: Sharers, names: readonly string[]): string {
   // Addresses tell anonymous clients apart.
-  const user = principal === undefined ? { address } : { principal }
-  return createHash('sha256')
-    .update(JSON.stringify([names, user, kept, client]))
-    .digest('base64url')
+  let text = `${principal === undefined ? `address ${address}` : `principal ${principal}`}\n${names.join(' ')}\n`
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    if (!VOLATILE.has(name) && !name.startsWith(PARAMETER)) text += `${name}:${raw[i + 1] ?? ''}\n`
+  }
+  return text + JSON.stringify(client)
 }
 
-const newTarget = (): BridgedTarget => ({ started: undefined, logLevel: undefined, own: undefined, pending: new Set() })
+const MAX_KNOWN_TEXTS = 256
+const MAX_KNOWN_CHARS = 4096
+
+/** Digests of the texts, which may be long and contain credentials. Those of recent requests are kept, because the next ones have the same text. */
+class Keys {
+  readonly #known = new Map<string, string>()
+
+  of(text: string): string {
+    const known = this.#known.get(text)
+    if (known !== undefined) return known
+    const key = createHash('sha256').update(text).digest('base64url')
+    if (text.length > MAX_KNOWN_CHARS) return key
+    if (this.#known.size >= MAX_KNOWN_TEXTS) this.#known.clear()
+    this.#known.set(text, key)
+    return key
+  }
+
+  clear(): void {
+    this.#known.clear()
+  }
+}
+
+const newTarget = (): BridgedTarget => ({ started: undefined, known: undefined, logLevel: undefined, own: undefined, pending: new Set() })
 
 /** A session that is not started with any target. */
 export function newBridgedSession(names: readonly string[], principal: string | undefined): BridgedSession {
@@ -104,6 +130,7 @@ export class BridgedSessions {
   readonly #nowMs: () => number
   /** By key, the most recently used last. */
   readonly #live = new Map<string, BridgedSession>()
+  readonly #keys = new Keys()
   #timer: NodeJS.Timeout | undefined
 
   constructor(nowMs: () => number, limits: Pick<SessionLimits, 'idleMs' | 'sweepMs' | 'count'>) {
@@ -117,7 +144,7 @@ export class BridgedSessions {
 
   /** The session for a request, with the targets of these names. */
   open(sharers: Sharers, names: readonly string[]): BridgedSession {
-    const key = keyOf(sharers, names)
+    const key = this.#keys.of(textOf(sharers, names))
     const session = this.#live.get(key) ?? newBridgedSession(names, sharers.principal)
     session.usedAtMs = this.#nowMs()
     this.#live.delete(key)
@@ -132,6 +159,7 @@ export class BridgedSessions {
     const nowMs = this.#nowMs()
     for (const [key, session] of this.#live) if (session.open === 0 && session.usedAtMs + this.#limits.idleMs <= nowMs) this.#drop(key, session)
     if (this.#live.size > 0) return
+    this.#keys.clear()
     clearInterval(this.#timer)
     this.#timer = undefined
   }
