@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { ServerResponse } from 'node:http'
 import { staticTarget, type McpGateway } from '../testing/gateway.ts'
-import { begin, until, TestBed } from '../testing/test-bed.ts'
+import { begin, send, until, TestBed } from '../testing/test-bed.ts'
 
 let bed: TestBed
 beforeEach(() => void (bed = new TestBed()))
@@ -128,4 +128,60 @@ test('the stream of a single target is reopened for a client of HTTP+SSE, which 
   one.last()?.write(event('e2', 'second'))
   await until('what it says', () => text.includes('second'))
   expect(one.asked).toEqual([undefined, 'e1'])
+})
+
+describe('a response on the stream of server messages of a single target (mcp.md §5.2)', () => {
+  const allowSafe = { mcp: { authorization: { policy: { matchExpressions: ['mcp.tool.name == "safe" || mcp.resource.name == "file:///safe"'] } } } }
+  const over = (id: number, result: object): string => JSON.stringify({ jsonrpc: '2.0', id, result })
+  const tool = (name: string, description = ''): object => ({ name, description, inputSchema: { type: 'object' } })
+  const NOTICE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+
+  /** The messages that a client receives when the server sends `texts` on a stream that the client resumes. */
+  async function resumed(options: Parameters<TestBed['gateway']>[0], ...texts: readonly string[]): Promise<string[]> {
+    const { port } = await bed.scripted((request, response, body) => {
+      if (request.method !== 'GET') {
+        const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } }
+        response.writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json', 'mcp-session-id': 's' })
+        return void response.end(body?.id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(texts.map((data, index) => `id: ${index}\ndata: ${data}\n\n`).join(''))
+    })
+    const gateway = await bed.gateway({ ...options, mcp: { ...options.mcp, targets: [staticTarget('a', port)] } })
+    const { id } = await begin(gateway.url)
+    const { text } = await send(gateway.url, 'GET', { accept: 'text/event-stream', 'mcp-session-id': id, 'last-event-id': '5' })
+    return [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => data)
+  }
+
+  test('has only the items that authorization rules allow', async () => {
+    const tools = over(1, { tools: [tool('safe'), tool('rm')], nextCursor: 'n' })
+    const resources = over(2, { resources: [{ uri: 'file:///etc' }, { uri: 'file:///safe' }] })
+    expect(await resumed({ policies: allowSafe }, tools, resources, NOTICE)).toEqual([
+      over(1, { tools: [tool('safe')], nextCursor: 'n' }),
+      over(2, { resources: [{ uri: 'file:///safe' }] }),
+      NOTICE,
+    ])
+  })
+
+  test('has only the items that rules allow, however large the response is', async () => {
+    const [received = ''] = await resumed({ policies: allowSafe }, over(1, { tools: [tool('rm', 'x'.repeat(1_000_000)), tool('safe')] }))
+    expect(received).toBe(over(1, { tools: [tool('safe')] }))
+  })
+
+  test.each([
+    ['a batch', `[${over(1, { tools: [tool('rm')] })}]`],
+    ['a list with an item without a name', over(1, { tools: [{ title: 'rm' }] })],
+    ['a list that is an object', over(1, { tools: { rm: tool('rm') } })],
+    ['text that is not JSON', '{"rm"'],
+  ])('is dropped if it is %s and rules apply', async (_, text) => {
+    expect(await resumed({ policies: allowSafe }, text, NOTICE)).toEqual([NOTICE])
+  })
+
+  test('has the names for clients if names have prefixes', async () => {
+    expect(await resumed({ mcp: { targets: [], prefixMode: 'Always' } }, over(1, { tools: [tool('t')] }))).toEqual([over(1, { tools: [tool('a_t')] })])
+  })
+
+  test('passes unread without rules', async () => {
+    const texts = [over(1, { tools: [tool('t')] }), '[]', NOTICE]
+    expect(await resumed({}, ...texts)).toEqual(texts)
+  })
 })

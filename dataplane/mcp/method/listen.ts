@@ -4,11 +4,13 @@ import { callAll, isSessionOver } from '../run/gather.ts'
 import { Flow, PASSED_CHARS, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from '../run/reverse.ts'
 import { discard, linkTo, RefusedError, stateOf, toFailure, type Run } from '../run/run.ts'
-import { isResponse, parseUpstreamMessage, toText } from '../message/rpc.ts'
+import { isResponse, parseUpstreamMessage, toText, type RpcMessage } from '../message/rpc.ts'
+import type { ChangeAnswer } from '../run/single.ts'
 import type { LargePart, SseEvent } from '../sse/parser.ts'
 import type { EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
 import type { LinkAnswer } from '../upstream/link.ts'
+import { changeOfLists } from './lists.ts'
 
 /**
  * The stream of messages that targets send on their own (GET). With one target, its event ids are passed through, so that clients can
@@ -81,6 +83,7 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
   let open = streams.length
   const attach = (target: Target, events: EventSource, place: ResumePoint): void => {
     let isQuiet = true
+    const rule = responseRule(run, target)
     const onEnd = (): void => {
       flow.remove(events)
       if (--open === 0 && !isEndless) return out.end()
@@ -100,9 +103,10 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
       onEvent(event) {
         isQuiet &&= event.data === ''
         note(event)
-        passEvent(run, target, event, out)
+        const passed = rule === undefined ? event : ruled(rule, event)
+        if (passed !== undefined) passEvent(run, target, passed, out)
       },
-      ...(!run.config.isMultiplexing && out.part !== undefined && !isChecked(run, target) && { onPart, largeFrom: PASSED_CHARS }),
+      ...(!run.config.isMultiplexing && out.part !== undefined && rule === undefined && { onPart, largeFrom: PASSED_CHARS }),
       onEnd,
       onError: onEnd,
     })
@@ -152,19 +156,42 @@ async function openAgain(run: Run, target: Target, lastEventId: string | undefin
 const hasNoStream = (error: Error): boolean =>
   (error instanceof RefusedError && error.response.status === 405) || (error instanceof McpFailure && error.status === 405)
 
-/** Whether responses on the stream, which are those of requests whose own stream ended, would not be checked. */
-const isChecked = ({ config }: Run, target: Target): boolean => target.guards?.checkOutput !== undefined || config.pins !== undefined
+/** Handles the responses on the stream of a single target: those of requests whose own stream ended. */
+interface ResponseRule {
+  /** Responses that may not pass unchecked are dropped: results of tools with guards, lists of tools with pins. */
+  readonly isDropped: (message: RpcMessage) => boolean
+  readonly change: ChangeAnswer | undefined
+}
 
-/** Responses that would not be checked are dropped: results of tools with guards, lists of tools with pins. */
-function isUnchecked(run: Run, target: Target, data: string): boolean {
-  if (data === '' || !isChecked(run, target)) return false
-  const message = parseUpstreamMessage(data)
-  if (message === undefined || !isResponse(message)) return false
-  return target.guards?.checkOutput !== undefined || (isObject(message.result) && message.result['tools'] !== undefined)
+/** Undefined if responses pass unread. With several targets, no response passes. */
+function responseRule(run: Run, target: Target): ResponseRule | undefined {
+  const { pins, isMultiplexing } = run.config
+  if (isMultiplexing) return undefined
+  const isGuarded = target.guards?.checkOutput !== undefined
+  const change = changeOfLists(run, target)
+  if (!isGuarded && pins === undefined && change === undefined) return undefined
+  return {
+    isDropped: ({ result }) => isGuarded || (pins !== undefined && isObject(result) && result['tools'] !== undefined),
+    change,
+  }
+}
+
+/** The event for the client; undefined if it is dropped. A text that is no message could hold a response, such as a batch. */
+function ruled({ isDropped, change }: ResponseRule, event: SseEvent): SseEvent | undefined {
+  if (event.data === '') return event
+  const message = parseUpstreamMessage(event.data)
+  if (message === undefined) return undefined
+  if (!isResponse(message)) return event
+  if (isDropped(message)) return undefined
+  try {
+    const changed = change?.(message) ?? message
+    return changed === message ? event : { ...event, data: toText(changed) }
+  } catch {
+    return undefined
+  }
 }
 
 function passEvent(run: Run, target: Target, event: SseEvent, out: EventOutput): void {
-  if (isUnchecked(run, target, event.data)) return
   if (!mayBeMapped(run, event.data)) return out.write(event)
   const message = event.data === '' ? undefined : parseUpstreamMessage(event.data)
   const place = run.config.isMultiplexing ? {} : { id: event.id, retry: event.retry }

@@ -7,7 +7,7 @@ import { gather, type Gathered } from '../run/gather.ts'
 import { Flow, type Reply } from '../message/reply.ts'
 import { badAnswer, post, readAnswer, type Run } from '../run/run.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
-import { callOne } from '../run/single.ts'
+import { callOne, type ChangeAnswer } from '../run/single.ts'
 import type { Target } from '../target/target.ts'
 
 /** Describes a list method. */
@@ -42,19 +42,11 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
   const { config } = run
   const [sole] = config.targets
   if (!config.isMultiplexing && sole !== undefined) {
-    const isChanged =
-      config.rules !== undefined ||
-      sole.rules !== undefined ||
-      (shape.kind === 'tool' && (sole.tools !== undefined || config.offersTool !== undefined || config.portable !== undefined)) ||
-      (shape.key === 'name' ? config.naming.prefixesNames : config.naming.prefixesUris)
-    const change = (message: RpcMessage): RpcMessage =>
-      message.error === undefined
-        ? { ...message, result: { ...(message.result as JsonObject), [shape.member]: showItems(run, sole, shape, itemsOf(sole, shape, message)) } }
-        : message
+    const change = listChange(run, sole, shape)
     const { pins } = config
     const check =
       pins === undefined || shape.kind !== 'tool' || sole.openapi !== undefined ? undefined : (message: RpcMessage) => reviewed(run, sole, shape, message)
-    return callOne(run, sole, request, text, { ...(isChanged && { change }), check })
+    return callOne(run, sole, request, text, { change, check })
   }
   if (request.params?.['cursor'] !== undefined) throw McpFailure.rpc(INVALID_PARAMS, 'params.cursor is not one that this server gave: its lists have one page')
   if (sole === undefined) throw noTargets()
@@ -73,6 +65,35 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
       return `{"${shape.member}":[${texts.filter((one) => one !== '').join(',')}]}`
     },
   })
+}
+
+/** Changes a list of a target to what the client may see; undefined if the client sees it as it is. Throws a McpFailure if the list is malformed. */
+function listChange(run: Run, target: Target, shape: ListShape): ChangeAnswer | undefined {
+  const { config } = run
+  const isChanged =
+    config.rules !== undefined ||
+    target.rules !== undefined ||
+    (shape.kind === 'tool' && (target.tools !== undefined || config.offersTool !== undefined || config.portable !== undefined)) ||
+    (shape.key === 'name' ? config.naming.prefixesNames : config.naming.prefixesUris)
+  if (!isChanged) return undefined
+  return (message) =>
+    message.error === undefined
+      ? { ...message, result: { ...(message.result as JsonObject), [shape.member]: showItems(run, target, shape, itemsOf(target, shape, message)) } }
+      : message
+}
+
+/**
+ * Changes responses whose request is not known, because they arrive on another stream than its own: the members of a result name the list.
+ * Returns undefined if the target's lists are not changed. The change throws a McpFailure if a list is malformed.
+ */
+export function changeOfLists(run: Run, target: Target): ChangeAnswer | undefined {
+  const changes = Object.values(shapes).flatMap((shape) => {
+    const change = listChange(run, target, shape)
+    return change === undefined ? [] : [{ member: shape.member, change }]
+  })
+  if (changes.length === 0) return undefined
+  return (message) =>
+    changes.reduce((changed, { member, change }) => (isObject(message.result) && member in message.result ? change(changed) : changed), message)
 }
 
 /** A list of a target without the tools that its pins do not allow. */

@@ -144,3 +144,15 @@ describe('a result of 20,000,000 characters', () => {
     expect(begun.status).toBe(200)
   })
 })
+
+test('a batch in the event stream of a list is dropped if rules apply, and the request fails (mcp.md §7)', async () => {
+  const { port } = await bed.scripted((_, response, body) => {
+    if (body?.method === 'tools/list') return void stream(response).end(`data: [${answerTo(body, { tools: [{ name: 'rm', inputSchema: {} }] })}]\n\n`)
+    response.writeHead(body?.id === undefined ? 202 : 200, { 'content-type': 'application/json' }).end(body && answerTo(body))
+  })
+  const policies = { mcp: { authorization: { policy: { matchExpressions: ['mcp.tool.name == "safe"'] } } } }
+  const { post } = await begin((await bed.gateway({ mcp: { targets: [staticTarget('a', port)] }, policies })).url)
+  const { text } = await post(call('tools/list'))
+  expect(text).toContain('"code":-32603')
+  expect(text).not.toContain('rm')
+})

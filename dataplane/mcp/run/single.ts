@@ -165,7 +165,8 @@ class PassedEvents {
     }
     const message = data === '' ? undefined : parseUpstreamMessage(data)
     if (message !== undefined) return this.#pass(event, message)
-    if (!this.#isMultiplexing && this.#check === undefined) this.#out.write(event)
+    // A text that is no message could hold the response unchanged, such as a batch.
+    if (!this.#isMultiplexing && this.#check === undefined && (data === '' || this.#change === undefined)) this.#out.write(event)
   }
 
   #pass(event: SseEvent, message: RpcMessage): void {
