@@ -39,6 +39,7 @@ const messages: ConfigMessage[] = [
       backends: [{ ref: { service: 'ns/web', port: 80 }, weight: 2 }, { ref: { backend: 'ns/gone' } }],
     },
   },
+  { kind: 'backend', message: { key: 'ns/tools', mcp: { targets: [] } } },
   { kind: 'service', message: { key: 'ns/web', ports: [{ port: 80, endpoints: [{ address: '10.0.0.1', port: 8080, zone: 'a' }] }] } },
   {
     kind: 'policy',
@@ -85,7 +86,22 @@ beforeAll(() => {
   const logging = createLogging({ writer: { dropped: 0, write: () => true, flush: () => Promise.resolve(), flushSync: () => undefined } })
   const results = {
     endpoints: [{ backend: 'ns/web:80', endpoints: [evicted] }],
-    sample: [],
+    sample: [
+      {
+        kind: 'gauge',
+        name: 'proxy_mcp_tools_held',
+        help: '',
+        labels: ['backend', 'server'],
+        merge: 'max',
+        bounds: [],
+        series: [
+          ['ns/tools', 'tickets'],
+          ['ns/tools', 'files'],
+          ['ns/gone', 'files'],
+        ],
+        values: new Float64Array([2, 0, 1]),
+      },
+    ],
     llm: { timeMs: 9, sinceMs: 4, rows: [llmRow] },
     tail: { records: [], seen: 3, skipped: 1 },
   }
@@ -193,7 +209,7 @@ describe('the management API', () => {
 
   test('lists problems with their codes, errors first', async () => {
     versions.reject({ source: 'stream', code: 'PX4006', key: 'ns/x', message: 'is not valid' })
-    const { problems } = await get<{ problems: { severity: string; code: string; object: string | null }[] }>('/api/v1/overview')
+    const { problems } = await get<{ problems: { severity: string; code: string; object: string | null; message: string }[] }>('/api/v1/overview')
     expect(problems.map(({ severity, code, object }) => [severity, code, object])).toEqual([
       ['error', 'PX4006', 'config'],
       ['error', 'PX4007', null],
@@ -201,7 +217,9 @@ describe('the management API', () => {
       ['error', 'PX4009', 'route HTTPRoute ns/web'],
       ['error', 'PX4017', 'route HTTPRoute ns/web'],
       ['warning', 'PX4010', 'backend ns/web:80'],
+      ['warning', 'PX4029', 'backend ns/tools'],
     ])
+    expect(problems.at(-1)?.message).toBe('2 tools of MCP server tickets of ns/tools are held until approved: proxyctl mcp diff shows the differences')
   })
 
   test('shows a route with precedence and effective policy', async () => {
@@ -240,7 +258,7 @@ describe('the management API', () => {
 
   test('sends the config dump, versions and their differences', async () => {
     expect(await get('/api/v1/config')).toEqual({ version: 1 })
-    expect(await get('/api/v1/config/versions')).toMatchObject({ current: 1, versions: [{ version: 1, counts: { added: 6 } }] })
+    expect(await get('/api/v1/config/versions')).toMatchObject({ current: 1, versions: [{ version: 1, counts: { added: 7 } }] })
     expect(await get('/api/v1/config/versions/1')).toMatchObject({ version: 1 })
     expect((await app.request('/api/v1/config/versions/7')).status).toBe(404)
   })

@@ -3,7 +3,7 @@ import { overview, type Overview } from '#api/management/overview.ts'
 
 import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { gatewayKey, listBackends, listListeners, listRoutes } from './graph.ts'
-import { findProblems } from './problems.ts'
+import { findProblems, HELD_TOOLS_FAMILIES } from './problems.ts'
 import { sendPieces } from './pieces.ts'
 import { json } from './responses.ts'
 
@@ -20,7 +20,7 @@ export function registerOverview(app: ConsoleApp, context: ConsoleContext): void
 
 async function describe(context: ConsoleContext): Promise<Overview> {
   const { name, version, startedAtMs, workers, versions, live } = context
-  const [stats, threads] = await Promise.all([live.stats(), context.threads('endpoints', undefined)])
+  const [stats, threads, held] = await Promise.all([live.stats(), context.threads('endpoints', undefined), context.threads('sample', HELD_TOOLS_FAMILIES)])
   const snapshot = context.snapshot()
   const listeners = listListeners(snapshot)
   const routes = await listRoutes(snapshot)
@@ -33,7 +33,7 @@ async function describe(context: ConsoleContext): Promise<Overview> {
     listeners,
     routes,
     backends,
-    problems: await findProblems({ snapshot, listeners, backends, ...versions.list(), failures: context.failures(), nowMs }),
+    problems: await findProblems({ snapshot, listeners, backends, held, ...versions.list(), failures: context.failures(), nowMs }),
     stats,
   }
 }

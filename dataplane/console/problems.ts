@@ -1,19 +1,25 @@
 import type { MessageCode } from '#api/messages/code.ts'
 import type { BackendNode, Overview, Problem } from '#api/management/overview.ts'
 import type { ConfigVersions } from '#api/management/config.ts'
+import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import { compileRoute } from '../route/compile.ts'
 import { Slice } from '../runtime/cooperative.ts'
+import type { FamilyDump } from '../telemetry/metrics/registry.ts'
 import { nameOfRef } from './graph.ts'
 
 /** A certificate is reported this long before it expires. */
 const EXPIRY_NOTICE_MS = 14 * 24 * 60 * 60 * 1000
 const MAX_PROBLEMS = 200
+/** Metrics of MCP tools that are held, with the labels backend and server. */
+export const HELD_TOOLS_FAMILIES: readonly string[] = [`${METRIC_PREFIX}mcp_tools_held`]
 
 interface Findings {
   readonly snapshot: ConfigSnapshot
   readonly listeners: Overview['listeners']
   readonly backends: readonly BackendNode[]
+  /** `HELD_TOOLS_FAMILIES` of each thread. */
+  readonly held: readonly (readonly FamilyDump[])[]
   readonly rejections: ConfigVersions['rejections']
   readonly versions: ConfigVersions['versions']
   readonly failures: readonly Error[]
@@ -22,7 +28,14 @@ interface Findings {
 
 /** Problems of a data plane, errors first. */
 export async function findProblems(findings: Findings): Promise<Problem[]> {
-  const found = [...rejected(findings), ...ports(findings), ...certificates(findings), ...(await references(findings)), ...evictions(findings)]
+  const found = [
+    ...rejected(findings),
+    ...ports(findings),
+    ...certificates(findings),
+    ...(await references(findings)),
+    ...evictions(findings),
+    ...heldTools(findings),
+  ]
   const rank = { error: 0, warning: 1 }
   return found.sort((a, b) => rank[a.severity] - rank[b.severity]).slice(0, MAX_PROBLEMS)
 }
@@ -76,4 +89,24 @@ function* evictions({ backends }: Findings): Generator<Problem> {
     for (const { address, evictedForMs } of endpoints)
       if (evictedForMs !== null)
         yield report('warning', 'PX4010', `backend ${key}`, `endpoint ${address} of ${key} is ejected for ${Math.ceil(evictedForMs / 1000)} s more`)
+}
+
+/** Each thread has its own numbers: the greatest is that of the latest lists, or close to it. */
+function* heldTools({ held, snapshot }: Findings): Generator<Problem> {
+  const counts = new Map<string, { readonly backend: string; readonly server: string; readonly count: number }>()
+  for (const { series, values } of held.flat())
+    for (const [index, [backend = '', server = '']] of series.entries()) {
+      const key = `${backend} ${server}`
+      const count = Math.max(values[index] ?? 0, counts.get(key)?.count ?? 0)
+      if (count > 0 && snapshot.backends.has(backend)) counts.set(key, { backend, server, count })
+    }
+  for (const { backend, server, count } of counts.values()) {
+    const tools = count === 1 ? '1 tool of MCP server' : `${count} tools of MCP server`
+    yield report(
+      'warning',
+      'PX4029',
+      `backend ${backend}`,
+      `${tools} ${server} of ${backend} ${count === 1 ? 'is' : 'are'} held until approved: proxyctl mcp diff shows the differences`,
+    )
+  }
 }

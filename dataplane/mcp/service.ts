@@ -139,6 +139,7 @@ class McpService implements BackendService {
   }
 
   close(): void {
+    this.#config.pins?.close()
     this.#onClose()
   }
 

@@ -55,6 +55,34 @@ async function start(served: Tools, toolPins: ResolvedMcpToolPins, more: object 
 
 const findingsOf = ({ registry }: McpGateway): string[] => [...registry.expose('text')].join('').match(/^proxy_mcp_tool_findings_total.*$/gm) ?? []
 
+const heldOf = ({ registry }: McpGateway): string[] => [...registry.expose('text')].join('').match(/^proxy_mcp_tools_held.*$/gm) ?? []
+
+describe('the metric of held tools', () => {
+  test('counts the tools of the last list that clients do not see, until they are approved', async () => {
+    const pinned = [tool('read'), tool('write')]
+    const { list, serve, gateway, targets } = await start({ a: pinned }, { action: 'Hold', pins: pinsOf({ a: pinned }) })
+    await list()
+    expect(heldOf(gateway)).toEqual(['proxy_mcp_tools_held{backend="ns/mcp",server="a"} 0'])
+    const changed = [tool('read'), tool('write', 'other'), tool('new')]
+    serve('a', changed)
+    await list()
+    expect(heldOf(gateway)).toEqual(['proxy_mcp_tools_held{backend="ns/mcp",server="a"} 2'])
+    gateway.configure({ mcp: { targets, toolPins: { action: 'Block', pins: pinsOf({ a: pinned }) } } })
+    expect(heldOf(gateway)).toEqual(['proxy_mcp_tools_held{backend="ns/mcp",server="a"} 0'])
+    await list()
+    expect(heldOf(gateway)).toEqual(['proxy_mcp_tools_held{backend="ns/mcp",server="a"} 3'])
+    gateway.configure({ mcp: { targets, toolPins: { action: 'Block', pins: pinsOf({ a: changed }) } } })
+    expect(await list()).toEqual(['read', 'write', 'new'])
+    expect(heldOf(gateway)).toEqual(['proxy_mcp_tools_held{backend="ns/mcp",server="a"} 0'])
+  })
+
+  test('has no value with action Audit', async () => {
+    const { list, gateway } = await start({ a: [tool('read')] }, { action: 'Audit' })
+    await list()
+    expect(heldOf(gateway)).toEqual([])
+  })
+})
+
 describe('pins with action Hold', () => {
   test('hide a tool that changed or is new, and calls of it are unknown', async () => {
     const pinned = [tool('read'), tool('write')]
@@ -148,7 +176,7 @@ test('the log names what changed, and the tool that a name looks like', () => {
   const lines: unknown[] = []
   const warn = (message: string, fields: object): void => void lines.push([message, fields])
   const log = { warn } as never
-  const pins = new ToolPins({ action: 'Hold', pins: pinsOf({ a: [tool('read')] }) }, { registry: createRegistry(), log, monotonicMs: () => 0 })
+  const pins = new ToolPins({ action: 'Hold', pins: pinsOf({ a: [tool('read')] }) }, 'ns/mcp', { registry: createRegistry(), log, monotonicMs: () => 0 })
   expect(runSync(pins.review('a', [tool('read', 'other')]))).toEqual([])
   runSync(pins.review('a', [tool('read', 'other')]))
   runSync(pins.review('b', [tool('rеad')]))

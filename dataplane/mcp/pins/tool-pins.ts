@@ -42,18 +42,26 @@ const findingMetrics = defineMetrics((registry) => {
   return (server: string, finding: Finding): void => void found.series(server, finding).value++
 })
 
+const heldMetrics = defineMetrics((registry) =>
+  registry.gauge(`${METRIC_PREFIX}mcp_tools_held`, 'MCP tools that clients do not see until they are approved.', ['backend', 'server'], 'max'),
+)
+
 /** Compares the tools of the targets of one backend with their pins (mcp.md §4.9). */
 export class ToolPins {
   readonly action: ResolvedMcpToolPins['action']
   readonly #source: ResolvedMcpToolPins
+  readonly #backend: string
   readonly #pins: Pins
   readonly #skeletons: ReadonlyMap<string, readonly { readonly target: string; readonly name: string }[]>
   readonly #state: Pick<PolicyState, 'registry' | 'log' | 'monotonicMs'>
   readonly #seen = new Map<string, Map<string, Seen>>()
   readonly #lines = new Map<string, { count: number; sinceMs: number }>()
+  #isClosed = false
 
-  constructor(source: ResolvedMcpToolPins, state: Pick<PolicyState, 'registry' | 'log' | 'monotonicMs'>) {
+  /** `backend`: key of the backend. */
+  constructor(source: ResolvedMcpToolPins, backend: string, state: Pick<PolicyState, 'registry' | 'log' | 'monotonicMs'>) {
     this.#source = source
+    this.#backend = backend
     this.#state = state
     this.action = source.action
     const pins = parsePins(source.pins ?? '')
@@ -92,8 +100,20 @@ export class ToolPins {
       verdicts.push(verdict)
     }
     if (this.action === 'Audit') return tools
-    if (this.#isBlocked(seen, atMs)) return []
-    return tools.filter((_, index) => verdicts[index] !== undefined && !isHeld(verdicts[index]))
+    const isBlocked = this.#isBlocked(seen, atMs)
+    const offered = isBlocked ? [] : tools.filter((_, index) => verdicts[index] !== undefined && !isHeld(verdicts[index]))
+    this.#setHeld(target, tools.length - offered.length)
+    return offered
+  }
+
+  /** Other pins replace these: their tools are not held any more. */
+  close(): void {
+    for (const target of this.#seen.keys()) this.#setHeld(target, 0)
+    this.#isClosed = true
+  }
+
+  #setHeld(target: string, count: number): void {
+    if (!this.#isClosed && this.action !== 'Audit') heldMetrics(this.#state.registry).series(this.#backend, target).value = count
   }
 
   /** Whether clients may call a tool; undefined if the list of its server must be read first. */

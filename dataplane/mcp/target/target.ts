@@ -140,8 +140,10 @@ function viewOf(base: McpConfig, prefixMode: MCPBackend['prefixMode'], view: Mcp
 /** Pins that did not change keep what they know of the servers. */
 function pinsOf({ backend, state }: ServiceConfig, previous: McpConfig | undefined): ToolPins | undefined {
   const section = backend.mcp?.toolPins
-  if (section === undefined) return undefined
-  return previous?.pins?.isOf(section) === true ? previous.pins : new ToolPins(section, state)
+  const known = previous?.pins
+  if (section !== undefined && known?.isOf(section) === true) return known
+  known?.close()
+  return section && new ToolPins(section, backend.key, state)
 }
 
 function namingOf(mode: NonNullable<MCPBackend['prefixMode']>, count: number): Naming {
