@@ -40,6 +40,10 @@ const endpointNode = z
     address: z.string().openapi({ description: '`host:port`.' }),
     health: z.number().nullable().openapi({ description: 'From 0 to 1; null if no request was sent to it yet.' }),
     evictedForMs: z.number().nullable().openapi({ description: 'Time until the endpoint receives requests again; null if it is not evicted.' }),
+    evictedBecause: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Why the endpoint is evicted.', example: '3 unhealthy calls in a row, the last with status 503' }),
     latencyMs: z.number().nullable().openapi({ description: 'Moving average of the time to the response head.' }),
     pending: z.number().openapi({ description: 'Requests in flight.' }),
     draining: z.boolean(),

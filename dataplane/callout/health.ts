@@ -19,7 +19,7 @@ import { UpstreamError } from '../upstream/types.ts'
 export function recordResponse(exchange: Exchange, destination: Destination, endpoint: EndpointState, response: ResponseHead, seconds: number): void {
   const condition = destination.settings.health?.condition
   if (condition !== undefined && readsResponseBody([condition])) return recordByBody(exchange, destination, endpoint, response, condition, seconds)
-  const record = (): void => destination.record(endpoint, !isUnhealthy(exchange, response, condition), seconds)
+  const record = (): void => destination.record(endpoint, !isUnhealthy(exchange, response, condition), seconds, response.status)
   if (!isGrpcRequest(exchange.request)) return record()
   exchange.grpcStatus = response.headers.get('grpc-status')
   const { body } = response
@@ -53,7 +53,7 @@ function recordByBody(
   let isComplete = true
   const record = (): void => {
     const bytes = { prefix: Buffer.concat(chunks).subarray(0, MAX_BUFFER_BYTES), isComplete }
-    destination.record(endpoint, !withResponseBytes(exchange, response, bytes, () => isUnhealthy(exchange, response, condition)), seconds)
+    destination.record(endpoint, !withResponseBytes(exchange, response, bytes, () => isUnhealthy(exchange, response, condition)), seconds, response.status)
   }
   const isGrpc = isGrpcRequest(exchange.request)
   if (isGrpc) exchange.grpcStatus = response.headers.get('grpc-status')

@@ -133,4 +133,13 @@ function endpointsOf(
   return [...found.values()].slice(0, MAX_ENDPOINTS)
 }
 
-const unused = (address: string): EndpointNode => ({ address, health: null, evictedForMs: null, latencyMs: null, pending: 0, draining: false, zone: null })
+const unused = (address: string): EndpointNode => ({
+  address,
+  health: null,
+  evictedForMs: null,
+  evictedBecause: null,
+  latencyMs: null,
+  pending: 0,
+  draining: false,
+  zone: null,
+})

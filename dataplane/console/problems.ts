@@ -86,9 +86,14 @@ async function references({ snapshot }: Findings): Promise<Problem[]> {
 
 function* evictions({ backends }: Findings): Generator<Problem> {
   for (const { key, endpoints } of backends)
-    for (const { address, evictedForMs } of endpoints)
+    for (const { address, evictedForMs, evictedBecause } of endpoints)
       if (evictedForMs !== null)
-        yield report('warning', 'PX4010', `backend ${key}`, `endpoint ${address} of ${key} is ejected for ${Math.ceil(evictedForMs / 1000)} s more`)
+        yield report(
+          'warning',
+          'PX4010',
+          `backend ${key}`,
+          `endpoint ${address} of ${key} is evicted for ${Math.ceil(evictedForMs / 1000)} s more: ${evictedBecause ?? 'unhealthy'}`,
+        )
 }
 
 /** Each thread has its own numbers: the greatest is that of the latest lists, or close to it. */

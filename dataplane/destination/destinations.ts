@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { authorityOf, withoutBrackets } from '../http/message.ts'
 import type { EndpointState, EvictionEvent, SharedHealths } from '../upstream/balancer/balancer.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
-import { defaultSettings, Destination, type DestinationConfig, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
+import { defaultSettings, Destination, type DestinationConfig, type Measured, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
 import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
 import { targetKey, type PolicyIndex } from '../config/merge.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
@@ -163,8 +163,8 @@ export class Destinations {
   }
 
   /** The destinations in use with the state of their endpoints. One backend may have several, with different policies. */
-  *list(): Generator<{ readonly name: string; readonly endpoints: readonly EndpointState[] }> {
-    for (const { destination } of this.#known.values()) yield { name: destination.name, endpoints: destination.endpoints }
+  *list(): Generator<{ readonly name: string; readonly endpoints: readonly EndpointState[]; readonly measured: Measured | undefined }> {
+    for (const { destination } of this.#known.values()) yield { name: destination.name, endpoints: destination.endpoints, measured: destination.measured }
   }
 
   update(snapshot: ConfigSnapshot, policies: PolicyIndex): void {

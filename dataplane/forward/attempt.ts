@@ -19,6 +19,8 @@ export interface AttemptTarget {
   readonly request: RequestHead
   /** Pending-request counter to decrement when the exchange ends: that of the endpoint or of its LLM provider. */
   readonly load: { pending: number }
+  /** Why the endpoint was picked, for traces. */
+  readonly why?: string | undefined
 }
 
 /**
@@ -32,7 +34,7 @@ export async function callEndpoint(
   active: Active,
   judge: (target: AttemptTarget, exchange: Exchange, response: ResponseHead | undefined, seconds: number) => void,
 ): Promise<ResponseHead> {
-  const { destination, endpoint, request, load } = target
+  const { destination, endpoint, request, load, why } = target
   const startedAtMs = performance.now()
   exchange.endpoint = endpoint.label
   if (exchange.upstreamStartedAtMs === 0) exchange.upstreamStartedAtMs = startedAtMs
@@ -40,7 +42,11 @@ export async function callEndpoint(
   if (limit !== undefined && limit.ms <= 0) throw new ProxyError(limit.code)
   load.pending++
   exchange.pendingOn = load
-  const step = exchange.trace?.add('upstream', endpoint.label, { backend: destination.name, attempt: exchange.retryAttempt })
+  const step = exchange.trace?.add('upstream', endpoint.label, {
+    backend: destination.name,
+    attempt: exchange.retryAttempt,
+    ...(why !== undefined && { picked: why }),
+  })
   const call = destination
     .poolFor(endpoint, request === exchange.request ? exchange : { request, connection: exchange.connection })
     .call(request, destination.settings)

@@ -126,7 +126,8 @@ function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: Forw
 }
 
 function pickTarget(exchange: Exchange, { destination }: PlannedBackend, chosen?: readonly string[], avoid?: EndpointState): AttemptTarget {
-  const endpoint = chosen === undefined ? destination.pick(exchange, avoid) : nextOf(destination, chosen, exchange.retryAttempt)
+  const traced = chosen === undefined && exchange.trace !== undefined ? destination.pickWithReason(exchange, avoid) : undefined
+  const endpoint = traced?.endpoint ?? (chosen === undefined ? destination.pick(exchange, avoid) : nextOf(destination, chosen, exchange.retryAttempt))
   if (endpoint === undefined) {
     const detail =
       chosen === undefined
@@ -134,7 +135,13 @@ function pickTarget(exchange: Exchange, { destination }: PlannedBackend, chosen?
         : `no endpoint that the endpoint picker chose is left in ${destination.name}: ${chosen.join(', ')}`
     throw new ProxyError('NO_HEALTHY_BACKENDS', { detail })
   }
-  return { destination, endpoint, request: exchange.request, load: endpoint }
+  return {
+    destination,
+    endpoint,
+    request: exchange.request,
+    load: endpoint,
+    why: traced?.why ?? (chosen && `choice ${(exchange.retryAttempt % chosen.length) + 1} of ${chosen.length} of the endpoint picker`),
+  }
 }
 
 /** The endpoint for an attempt: the list in order without removed endpoints, repeated from the start. */

@@ -14,7 +14,7 @@ import type { AttemptContext } from './response/attempt-context.ts'
 import { CacheRecording, cacheQueryOf, findCached, replay } from './response/cache.ts'
 import type { ResponseCache } from './response/cache-store.ts'
 import { finishResponse, isStream, openStream, readReply, type Opened, type Reply } from './response/finish.ts'
-import { chooseCandidate, explainNoCandidate, recordOutcome } from './choice/candidates.ts'
+import { chooseCandidate, explainCandidate, explainNoCandidate, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { setErrorFormat } from './errors.ts'
@@ -121,6 +121,7 @@ export class LlmCall {
     backendTransformation.set(exchange, undefined)
     const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
     if (target === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: explainNoCandidate(this.#context.groups) })
+    const why = exchange.trace && explainCandidate(this.#context.groups, target, this.#failed)
     this.#failed = target
     // The response side applies to every response from here on, including the gateway's own (traffic.md §5).
     backendTransformation.set(exchange, target.destination.settings.transformation)
@@ -146,7 +147,7 @@ export class LlmCall {
       : undefined
     const limits = firstContentMs === undefined ? this.#plan : { backendRequestMs: firstContentMs }
     let isHealthy = true
-    const call = { destination: target.destination, endpoint, request, load: target.state }
+    const call = { destination: target.destination, endpoint, request, load: target.state, why }
     const response = await callEndpoint(exchange, call, limits, this.#active, (_, __, received) => {
       isHealthy = received !== undefined && !isUnhealthy(exchange, received, target.destination.settings.health?.condition)
       if (!isHealthy) this.#recordFailure(target, received)
@@ -263,7 +264,7 @@ export class LlmCall {
   #recordFailure({ state, destination }: LlmTarget, response: ResponseHead | undefined): void {
     const { monotonicMs, epochMs } = this.#context.state
     const eviction = evictionOf(destination.settings.health, response, this.#plan.retry?.backoffMs, epochMs())
-    recordOutcome(state, false, undefined, eviction, monotonicMs())
+    recordOutcome(state, false, undefined, eviction, monotonicMs(), response?.status)
   }
 }
 

@@ -67,7 +67,7 @@ describe('a traced request', () => {
       ['expression', 'request.headers["x-user"] == "bob"', { result: expect.stringMatching(/^error: /) }],
       ['expression', 'request.path == "/secret-answer"', { result: true }],
       ['policy', 'headerModifiers', undefined],
-      ['upstream', '10.0.0.1:80', { backend: 'ns/web:80', attempt: 0, status: 200 }],
+      ['upstream', '10.0.0.1:80', { backend: 'ns/web:80', attempt: 0, picked: 'the only endpoint', status: 200 }],
       ['answer', '200', { by: 'upstream' }],
     ])
     const times = steps.map(({ atMs }) => atMs)

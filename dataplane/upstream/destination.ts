@@ -5,10 +5,14 @@ import { isGrpcRequest } from '../exchange/error.ts'
 import { hostOf, portOf, withoutBrackets } from '../http/message.ts'
 import type { BackendTransformation } from '../transformation/backend.ts'
 import type { UpstreamAuth } from './auth.ts'
-import { Balancer, type BalancerOptions, type EndpointState } from './balancer/balancer.ts'
+import { Balancer, type BalancerOptions, type EndpointState, type PickNotes } from './balancer/balancer.ts'
+import { explainPick } from './balancer/explain.ts'
 import type { HealthPolicy } from './balancer/health.ts'
 import type { PlacedEndpoint } from './balancer/locality.ts'
 import type { ConnectGuard, TcpProbes, Transport, Tunnel, UpstreamPool, UpstreamTls } from './types.ts'
+
+/** Health and load of an endpoint, or of the LLM provider that it belongs to. */
+export type Measured = Pick<EndpointState, 'health' | 'failures' | 'evicted' | 'latencySeconds' | 'pending'>
 
 /** The parts of an exchange that select an endpoint and a protocol. Callouts have no more. */
 export interface Caller {
@@ -129,6 +133,9 @@ export class Destination {
     return endpoints.some(({ address }) => address === host)
   }
 
+  /** Set if health and load are measured for the whole destination, not for its endpoints. */
+  measured: Measured | undefined
+
   /** Endpoints of the config with their state; those of clients' choice (dynamicForwardProxy) are left out. */
   get endpoints(): readonly EndpointState[] {
     return this.#balancer.all
@@ -171,6 +178,17 @@ export class Destination {
     return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid)
   }
 
+  /** As `pick`, with the reason, for traces. */
+  pickWithReason(exchange: Caller, avoid?: EndpointState): { readonly endpoint: EndpointState; readonly why: string } | undefined {
+    if (this.#config.isDynamic) {
+      const endpoint = this.#pickDynamic(exchange)
+      return endpoint && { endpoint, why: 'the authority of the request' }
+    }
+    const notes: PickNotes = { compared: [], endpoints: [], available: [] }
+    const endpoint = this.#balancer.pick(avoid, notes)
+    return endpoint && { endpoint, why: explainPick(endpoint, notes, avoid) }
+  }
+
   /** An endpoint that is not in `failed`; undefined if there is none, or if the request itself names its endpoint. */
   pickOther(failed: ReadonlySet<EndpointState>): EndpointState | undefined {
     return this.#config.isDynamic ? undefined : this.#balancer.pickOther(failed)
@@ -189,10 +207,10 @@ export class Destination {
     return this.#balancer.find(label)
   }
 
-  /** Records the outcome of a call; `seconds` until its response head count for successes only. */
-  record(endpoint: EndpointState, isHealthy: boolean, seconds: number): void {
+  /** Records the outcome of a call; `seconds` until its response head count for successes only. `status` of the response; 0: the call failed. */
+  record(endpoint: EndpointState, isHealthy: boolean, seconds: number, status = 0): void {
     // The single endpoint of a dynamic authority is never evicted: no other could replace it.
-    this.#balancer.record(endpoint, isHealthy, seconds, this.#config.isDynamic ? undefined : this.#config.settings.health?.eviction)
+    this.#balancer.record(endpoint, isHealthy, seconds, this.#config.isDynamic ? undefined : this.#config.settings.health?.eviction, status)
   }
 
   /** Picks an endpoint for a raw connection. `authority` is the endpoint with dynamicForwardProxy. */

@@ -20,12 +20,13 @@ export function Providers({ backends }: { readonly backends: readonly BackendNod
           </thead>
           <tbody>
             {backends.flatMap(({ key, endpoints }) =>
-              endpoints.map(({ address, health, evictedForMs, pending, latencyMs }) => (
+              endpoints.map(({ address, health, evictedForMs, evictedBecause, pending, latencyMs }) => (
                 <tr key={`${key} ${address}`}>
                   <td>{key}</td>
                   <td class="mono">{address}</td>
                   <td>
                     <State health={health} evictedForMs={evictedForMs} />
+                    {evictedBecause !== null && <span class="muted"> {evictedBecause}</span>}
                   </td>
                   <td class="num">{health === null ? '–' : formatPercent(health)}</td>
                   <td class="num">{pending}</td>

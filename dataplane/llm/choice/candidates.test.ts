@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
-import { chooseCandidate, explainNoCandidate, newProviderState, type Candidate } from './candidates.ts'
+import { chooseCandidate, explainCandidate, explainNoCandidate, newProviderState, type Candidate } from './candidates.ts'
 
-const evicted = (): Candidate => ({ state: { ...newProviderState(), evicted: { untilMs: 1000, health: 1 } } })
+const evicted = (): Candidate => ({ state: { ...newProviderState(), evicted: { untilMs: 1000, health: 1, status: 0 } } })
 
 test.each<[string, Candidate[][], string]>([
   ['the backend has no groups', [], 'no provider is left: none of the backend has a known kind'],
@@ -17,4 +17,18 @@ test.each<[string, Candidate[][], string]>([
 
 test('a first group whose providers are all evicted is used nevertheless', () => {
   expect(chooseCandidate([[evicted()]], 0, () => 0)).toBeDefined()
+})
+
+const named = (name: string, isEvicted = false) => ({ name, ...(isEvicted ? evicted() : { state: newProviderState() }) })
+const [a, b, c, out] = [named('a'), named('b'), named('c'), named('out', true)]
+
+test.each<[string, (typeof a)[][], typeof a, typeof a | undefined, string]>([
+  ['the only provider', [[a]], a, undefined, 'a, the only provider'],
+  ['one of a group', [[a, b]], b, undefined, 'b, the best of two random ones of 2 providers'],
+  ['one of a group with an evicted one', [[a, b, out]], a, undefined, 'a, the best of two random ones of 2 providers; out evicted'],
+  ['one of a later group', [[out], [c]], c, undefined, 'c, the only one of the providers of group 2 of 2; out of earlier groups evicted'],
+  ['another than the one that failed', [[a, b]], b, a, 'b, the best of two random ones of 2 providers; the attempt with a failed'],
+  ['an evicted one, because all are', [[out]], out, undefined, 'out, the only provider; out evicted'],
+])('a trace explains the choice of %s', (_, groups, picked, avoided, expected) => {
+  expect(explainCandidate(groups, picked, avoided)).toBe(expected)
 })

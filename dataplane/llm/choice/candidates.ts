@@ -40,6 +40,23 @@ export function chooseCandidate<T extends Candidate>(groups: readonly (readonly 
   return score(first) >= score(second) ? first : second
 }
 
+/** Why `chooseCandidate` returned a provider, for traces. */
+export function explainCandidate<T extends Candidate & { readonly name: string }>(groups: readonly (readonly T[])[], picked: T, avoided?: T): string {
+  const index = groups.findIndex((group) => group.includes(picked))
+  const group = groups[index] ?? []
+  const where = groups.length === 1 ? 'providers' : `providers of group ${index + 1} of ${groups.length}`
+  const evicted = group.filter(({ state }) => state.evicted !== undefined)
+  const earlier = groups.slice(0, index).flatMap((before) => before.map(({ name }) => name))
+  const notes = [
+    ...(evicted.length > 0 ? [`${evicted.map(({ name }) => name).join(', ')} evicted`] : []),
+    ...(earlier.length > 0 ? [`${earlier.join(', ')} of earlier groups evicted`] : []),
+    ...(avoided !== undefined && avoided !== picked ? [`the attempt with ${avoided.name} failed`] : []),
+  ]
+  const choice =
+    group.length === 1 ? `the only one of the ${where}` : `the best of two random ones of ${group.length - evicted.length || group.length} ${where}`
+  return `${picked.name}, ${groups.length === 1 && group.length === 1 ? 'the only provider' : choice}${notes.length > 0 ? `; ${notes.join('; ')}` : ''}`
+}
+
 /** Why `chooseCandidate` returned undefined, for logs. A provider without a known kind is not in `groups`. */
 export function explainNoCandidate(groups: readonly (readonly Candidate[])[]): string {
   if (groups.every((group) => group.length === 0)) return 'no provider is left: none of the backend has a known kind'
@@ -61,13 +78,20 @@ export function endEviction(state: ProviderState): void {
   if (restore(state)) state.report({ kind: 'back', durationMs: 0, health: state.health })
 }
 
-/** Records the outcome of a request. The first latency is taken unsmoothed. Returns whether this evicts the provider. */
-export function recordOutcome(state: ProviderState, isHealthy: boolean, seconds: number | undefined, eviction: Eviction | undefined, nowMs: number): boolean {
+/** Records the outcome of a request. The first latency is taken unsmoothed. `status` of the response; 0: the call failed. Returns whether this evicts the provider. */
+export function recordOutcome(
+  state: ProviderState,
+  isHealthy: boolean,
+  seconds: number | undefined,
+  eviction: Eviction | undefined,
+  nowMs: number,
+  status = 0,
+): boolean {
   if (isHealthy && seconds !== undefined && !state.hasLatency) {
     state.latencySeconds = seconds
     state.hasLatency = true
   }
-  const isEvicted = settleOutcome(state, isHealthy, seconds ?? state.latencySeconds, eviction, nowMs)
+  const isEvicted = settleOutcome(state, isHealthy, seconds ?? state.latencySeconds, eviction, nowMs, status)
   if (isEvicted) state.report({ kind: 'evicted', durationMs: (state.evicted?.untilMs ?? nowMs) - nowMs, health: state.health })
   return isEvicted
 }

@@ -76,6 +76,7 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
     const shared = service.state.shared?.health.open(`provider ${backend.key} ${name}`)
     byName.set(name, (state = newProviderState((event) => onEviction?.(backend.key, { ...event, endpoint: name }), shared)))
   }
+  destination.measured = state
   return {
     name,
     provider,

@@ -39,14 +39,15 @@ export function settleOutcome(
   seconds: number,
   eviction: Eviction | undefined,
   nowMs: number,
+  status: number,
 ): boolean {
   if (endpoint.shared !== undefined) {
     if (isHealthy) recordLatency(endpoint, seconds)
-    return endpoint.shared.settle(endpoint, isHealthy, eviction, nowMs)
+    return endpoint.shared.settle(endpoint, isHealthy, eviction, nowMs, status)
   }
   const healthBefore = endpoint.health
   recordOutcome(endpoint, isHealthy, seconds)
-  return countOutcome(endpoint, isHealthy, healthBefore, eviction, nowMs)
+  return countOutcome(endpoint, isHealthy, healthBefore, eviction, nowMs, status)
 }
 
 function newState(address: string, port: number, label: string): EndpointState {
@@ -63,6 +64,16 @@ export interface EvictionEvent {
   readonly durationMs: number
   /** Health at the eviction or after the return, 0 to 1. */
   readonly health: number
+}
+
+/** What was known when an endpoint was picked, for traces. */
+export interface PickNotes {
+  /** The two random ones; empty if there was no choice. */
+  compared: readonly EndpointState[]
+  /** Endpoints of the config that are not draining, or all if all are. */
+  endpoints: readonly EndpointState[]
+  /** The nearest of them that are not evicted. */
+  available: readonly EndpointState[]
 }
 
 /** Dependencies of a balancer. */
@@ -125,11 +136,11 @@ export class Balancer {
     this.#epoch = 0
   }
 
-  /** Records the outcome of a call and evicts the endpoint if the policy requires it. */
-  record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined): void {
+  /** Records the outcome of a call and evicts the endpoint if the policy requires it. `status` of the response; 0: the call failed. */
+  record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined, status = 0): void {
     const nowMs = this.#nowMs()
     if (eviction !== undefined) endpoint.shared ??= this.#shared?.open(endpoint.label)
-    if (!settleOutcome(endpoint, isHealthy, seconds, eviction, nowMs)) return
+    if (!settleOutcome(endpoint, isHealthy, seconds, eviction, nowMs, status)) return
     this.#evicted.add(endpoint)
     this.#onEviction?.({ kind: 'evicted', endpoint: endpoint.label, durationMs: (endpoint.evicted?.untilMs ?? nowMs) - nowMs, health: endpoint.health })
     this.#available = this.#findAvailable()
@@ -143,15 +154,17 @@ export class Balancer {
 
   /**
    * Picks an endpoint. Undefined if there is none at all; evicted endpoints are used if all are evicted. `avoid`, the endpoint of the failed
-   * attempt, is picked only if there is no other.
+   * attempt, is picked only if there is no other. `notes`: receives what was compared.
    */
-  pick(avoid?: EndpointState): EndpointState | undefined {
+  pick(avoid?: EndpointState, notes?: PickNotes): EndpointState | undefined {
     const pool = this.#candidates()
+    if (notes !== undefined) Object.assign(notes, { endpoints: this.endpoints, available: this.#available })
     const count = pool.length
     if (count <= 1) return pool[0]
     const first = pool[Math.floor(this.#random() * count)]
     const second = pool[Math.floor(this.#random() * count)]
     if (first === undefined || second === undefined) return first ?? second
+    if (notes !== undefined) notes.compared = [first, second]
     const best = scoreOf(first) >= scoreOf(second) ? first : second
     if (best !== avoid) return best
     const other = best === first ? second : first

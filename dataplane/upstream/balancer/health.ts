@@ -29,8 +29,8 @@ export interface EndpointHealth {
   failures: number
   /** Consecutive evictions; reset by a success. */
   evictions: number
-  /** End of the current eviction, by the balancer's clock, and the health on return. */
-  evicted: { readonly untilMs: number; readonly health: number } | undefined
+  /** End of the current eviction, by the balancer's clock, the health on return, and the status of the response that evicted it; 0: the call failed. */
+  evicted: { readonly untilMs: number; readonly health: number; readonly status: number } | undefined
   /** Measured together with the other workers; undefined: by this thread alone. The other fields are copies then. */
   shared: SharedHealth | undefined
 }
@@ -38,7 +38,7 @@ export interface EndpointHealth {
 /** Health of an endpoint that all workers measure together. */
 export interface SharedHealth {
   /** Records an outcome, and copies the result to `endpoint`. Returns true if it evicts the endpoint; of concurrent outcomes, one does. */
-  settle(endpoint: EndpointHealth, isHealthy: boolean, eviction: Eviction | undefined, nowMs: number): boolean
+  settle(endpoint: EndpointHealth, isHealthy: boolean, eviction: Eviction | undefined, nowMs: number, status: number): boolean
   /** Copies the shared health to `endpoint` if any worker evicted or restored an endpoint since the last call. */
   sync(endpoint: EndpointHealth): void
   /** Ends the eviction that `endpoint` knows. Returns false if another worker did. */
@@ -52,9 +52,16 @@ export const EWMA_ALPHA = 0.3
 
 /**
  * Counts an outcome that `health` already includes and `healthBefore` does not. Returns true if it evicts the endpoint. Each consecutive
- * eviction is longer by the duration. An evicted endpoint, which is used while all are evicted, is not evicted again.
+ * eviction is longer by the duration. `status` is that of the response; 0: the call failed. An evicted endpoint, which is used while all are evicted, is not evicted again.
  */
-export function countOutcome(endpoint: EndpointHealth, isHealthy: boolean, healthBefore: number, eviction: Eviction | undefined, nowMs: number): boolean {
+export function countOutcome(
+  endpoint: EndpointHealth,
+  isHealthy: boolean,
+  healthBefore: number,
+  eviction: Eviction | undefined,
+  nowMs: number,
+  status: number,
+): boolean {
   if (isHealthy) {
     endpoint.failures = 0
     endpoint.evictions = 0
@@ -64,7 +71,7 @@ export function countOutcome(endpoint: EndpointHealth, isHealthy: boolean, healt
   endpoint.failures++
   if (eviction === undefined || !isOverLimit(endpoint.failures, healthBefore, eviction)) return false
   endpoint.evictions++
-  endpoint.evicted = { untilMs: nowMs + eviction.durationMs * endpoint.evictions, health: eviction.restoreHealth ?? endpoint.health }
+  endpoint.evicted = { untilMs: nowMs + eviction.durationMs * endpoint.evictions, health: eviction.restoreHealth ?? endpoint.health, status }
   return true
 }
 

@@ -28,7 +28,7 @@ function start(workers: number) {
   })
   const record = (worker: number, label: string, isHealthy: boolean, eviction = threeFailures): void => {
     const endpoint = balancers[worker]?.find(label)
-    if (endpoint !== undefined) balancers[worker]?.record(endpoint, isHealthy, 0.01, eviction)
+    if (endpoint !== undefined) balancers[worker]?.record(endpoint, isHealthy, 0.01, eviction, isHealthy ? 200 : 503)
   }
   /** The labels that a worker picks. */
   const picks = (worker: number): string[] => [...new Set(Array.from({ length: 40 }, () => balancers[worker]?.pick()?.label ?? ''))].sort()
@@ -37,13 +37,14 @@ function start(workers: number) {
 
 describe('an endpoint that several workers use', () => {
   test('is evicted by failures in a row that different workers saw, in all of them, and reported once', () => {
-    const { record, picks, events } = start(3)
+    const { record, picks, events, balancers } = start(3)
     record(0, bad, false)
     record(1, bad, false)
     expect(picks(2)).toEqual([bad, good])
     record(2, bad, false)
     expect([picks(0), picks(1), picks(2)]).toEqual([[good], [good], [good]])
     expect(events.map(({ kind, endpoint, durationMs }) => [kind, endpoint, Math.round(durationMs)])).toEqual([['evicted', bad, 1000]])
+    expect(balancers.map((balancer) => balancer.find(bad)?.evicted?.status)).toEqual([503, 503, 503])
   })
 
   test('is not evicted if another worker had a success in between', () => {

@@ -7,6 +7,7 @@ const FAILURES = 1
 const EVICTIONS = 2
 const UNTIL = 3
 const RESTORED = 4
+const STATUS = 5
 
 const toWord = (fraction: number): bigint => BigInt(Math.round(fraction * 1e6))
 const fromWord = (word: bigint): number => Number(word) / 1e6
@@ -54,10 +55,10 @@ class CellHealth implements SharedHealth {
     this.#epoch = epoch
   }
 
-  settle(endpoint: EndpointHealth, isHealthy: boolean, eviction: Eviction | undefined, nowMs: number): boolean {
+  settle(endpoint: EndpointHealth, isHealthy: boolean, eviction: Eviction | undefined, nowMs: number, status: number): boolean {
     const words = this.#words()
     const before = this.#addOutcome(words, isHealthy ? 1 : 0)
-    const isEvicted = !isHealthy && this.#countFailure(words, before, eviction, nowMs)
+    const isEvicted = !isHealthy && this.#countFailure(words, before, eviction, nowMs, status)
     if (isHealthy) {
       Atomics.store(words, FAILURES, 0n)
       Atomics.store(words, EVICTIONS, 0n)
@@ -111,12 +112,13 @@ class CellHealth implements SharedHealth {
   }
 
   /** Returns true for the one failure that evicts the endpoint. */
-  #countFailure(words: BigInt64Array<SharedArrayBuffer>, healthBefore: number, eviction: Eviction | undefined, nowMs: number): boolean {
+  #countFailure(words: BigInt64Array<SharedArrayBuffer>, healthBefore: number, eviction: Eviction | undefined, nowMs: number, status: number): boolean {
     if (Atomics.load(words, UNTIL) !== 0n) return false
     const failures = Number(Atomics.add(words, FAILURES, 1n)) + 1
     if (eviction === undefined || !isOverLimit(failures, healthBefore, eviction)) return false
     const durationMs = eviction.durationMs * (Number(Atomics.load(words, EVICTIONS)) + 1)
     Atomics.store(words, RESTORED, eviction.restoreHealth === undefined ? Atomics.load(words, HEALTH) : toWord(eviction.restoreHealth))
+    Atomics.store(words, STATUS, BigInt(status))
     if (Atomics.compareExchange(words, UNTIL, 0n, BigInt(Math.round((nowMs + durationMs + CLOCK_OFFSET_MS) * 1000))) !== 0n) return false
     Atomics.add(words, EVICTIONS, 1n)
     Atomics.add(this.#epoch, 0, 1)
@@ -128,7 +130,8 @@ class CellHealth implements SharedHealth {
     endpoint.failures = Number(Atomics.load(words, FAILURES))
     endpoint.evictions = Number(Atomics.load(words, EVICTIONS))
     const until = Atomics.load(words, UNTIL)
-    endpoint.evicted = until === 0n ? undefined : { untilMs: toLocalMs(until), health: fromWord(Atomics.load(words, RESTORED)) }
+    endpoint.evicted =
+      until === 0n ? undefined : { untilMs: toLocalMs(until), health: fromWord(Atomics.load(words, RESTORED)), status: Number(Atomics.load(words, STATUS)) }
   }
 }
 

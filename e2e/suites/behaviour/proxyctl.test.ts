@@ -105,7 +105,7 @@ describe('proxyctl on a standalone gateway', () => {
     const { code, stdout } = await proxyctl('trace', `http://127.0.0.1:${port}/shop`, '--header', 'x-user: bob', ...admin)
     expect(code).toBe(0)
     expect(stdout).toMatch(/policy +authorization\n.*expression +request.headers\["x-user"\] == "bob" +result=true\n/)
-    expect(stdout).toMatch(new RegExp(`upstream +127.0.0.1:${upstream} +backend=default/up attempt=0 status=200`))
+    expect(stdout).toMatch(new RegExp(`upstream +127.0.0.1:${upstream} +backend=default/up attempt=0 picked=the only endpoint status=200`))
     expect(stdout).not.toContain('x-proxy-trace-id')
   })
 
