@@ -1,3 +1,5 @@
+import { whileVisible } from './visible.ts'
+
 /** An error response of the management API, or a failed connection (status 0). */
 export class ManagementError extends Error {
   readonly status: number
@@ -80,8 +82,17 @@ export interface StreamHandlers<T> {
   readonly onState?: (isOpen: boolean) => void
 }
 
-/** Opens a stream of server-sent events. Returns a function that closes it. */
-export function stream<T>(path: string, event: string, { onValue, onFailure, onState }: StreamHandlers<T>): () => void {
+/** Opens a stream of server-sent events, while the tab is visible. Returns a function that closes it. */
+export function stream<T>(path: string, event: string, handlers: StreamHandlers<T>): () => void {
+  let hasFailed = false
+  const onFailure = (message: string): void => {
+    hasFailed = true
+    handlers.onFailure(message)
+  }
+  return whileVisible(() => (hasFailed ? () => undefined : open(path, event, { ...handlers, onFailure })))
+}
+
+function open<T>(path: string, event: string, { onValue, onFailure, onState }: StreamHandlers<T>): () => void {
   const source = new EventSource(path)
   source.addEventListener('open', () => onState?.(true))
   source.addEventListener('error', () => {

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { Overview } from '#api/management/overview.ts'
 import type { Stats, StatsRow } from '#api/management/stats.ts'
 import { get, stream } from './client.ts'
+import { poll } from './visible.ts'
 
 /** How often the graph and its problems are read again, milliseconds. The numbers on it come from the stream. */
 const OVERVIEW_INTERVAL_MS = 4000
@@ -38,14 +39,13 @@ function start(): () => void {
       isConnected.value = false
     }
   }
-  void read()
-  const timer = setInterval(() => void read(), OVERVIEW_INTERVAL_MS)
+  const stopReading = poll(() => void read(), OVERVIEW_INTERVAL_MS)
   const close = stream<Stats>('/api/v1/stats/stream', 'stats', {
     onValue: (value) => (stats.value = value),
     onFailure: () => (isConnected.value = false),
   })
   return () => {
-    clearInterval(timer)
+    stopReading()
     close()
   }
 }

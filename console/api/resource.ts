@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { ManagementError, get } from './client.ts'
+import { poll } from './visible.ts'
 
 export interface Resource<T> {
   /** The last response; stays while the resource is read again. */
@@ -12,8 +13,8 @@ export interface Resource<T> {
 export function useResource<T>(path: string | undefined, intervalMs?: number): Resource<T> {
   const [state, setState] = useState<Resource<T> & { readonly path?: string | undefined }>({ value: undefined, error: undefined })
   const read = useCallback(
-    (signal: AbortSignal) => {
-      if (path === undefined) return
+    (signal: AbortSignal): undefined => {
+      if (path === undefined) return undefined
       get<T>(path, signal).then(
         (value) => setState({ path, value, error: undefined }),
         (error: unknown) => {
@@ -22,15 +23,15 @@ export function useResource<T>(path: string | undefined, intervalMs?: number): R
           setState((last) => ({ path, value: last.path === path ? last.value : undefined, error: failure }))
         },
       )
+      return undefined
     },
     [path],
   )
   useEffect(() => {
     const abort = new AbortController()
-    read(abort.signal)
-    const timer = intervalMs === undefined ? undefined : setInterval(() => read(abort.signal), intervalMs)
+    const stop = intervalMs === undefined ? read(abort.signal) : poll(() => read(abort.signal), intervalMs)
     return () => {
-      clearInterval(timer)
+      stop?.()
       abort.abort()
     }
   }, [read, intervalMs])

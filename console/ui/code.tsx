@@ -1,7 +1,7 @@
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { json } from '@codemirror/lang-json'
 import { bracketMatching, foldGutter, HighlightStyle, syntaxHighlighting } from '@codemirror/language'
-import { EditorState, type Extension } from '@codemirror/state'
+import { Annotation, EditorState, type Extension } from '@codemirror/state'
 import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'preact/hooks'
@@ -46,12 +46,17 @@ const look = EditorView.theme({
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--accent-soft) !important' },
 })
 
+/** Marks a change that did not come from the editor. */
+const fromOutside = Annotation.define<boolean>()
+
 /** Text with line numbers and colors, to read or to edit. */
 export function Code({ label, value, onChange, extensions = [], isJson = true, wrong, onCursor, onReady }: CodeProps) {
   const host = useRef<HTMLDivElement>(null)
   const editor = useRef<EditorView>(null)
   const changed = useRef(onChange)
   changed.current = onChange
+  // Texts that were reported and are not the `value` yet. While a user types quickly, `value` is an older text of the editor.
+  const reported = useRef<string[]>([])
   const moved = useRef(onCursor)
   moved.current = onCursor
   useEffect(() => {
@@ -73,7 +78,12 @@ export function Code({ label, value, onChange, extensions = [], isJson = true, w
         keymap.of([...defaultKeymap, ...historyKeymap]),
         ...(isJson ? [json(), foldGutter()] : []),
         ...(onChange === undefined ? [EditorState.readOnly.of(true)] : [history()]),
-        EditorView.updateListener.of(({ docChanged, state }) => void (docChanged && changed.current?.(state.doc.toString()))),
+        EditorView.updateListener.of(({ docChanged, transactions, state }) => {
+          if (!docChanged || transactions.some((transaction) => transaction.annotation(fromOutside) === true)) return
+          const text = state.doc.toString()
+          reported.current.push(text)
+          changed.current?.(text)
+        }),
         EditorView.updateListener.of(({ docChanged, selectionSet, state }) => {
           if (docChanged || selectionSet) moved.current?.(state.sliceDoc(0, state.selection.main.head))
         }),
@@ -94,7 +104,11 @@ export function Code({ label, value, onChange, extensions = [], isJson = true, w
   }, [])
   useEffect(() => {
     const view = editor.current
-    if (view !== null && view.state.doc.toString() !== value) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value } })
+    const index = reported.current.indexOf(value)
+    if (index !== -1) return void reported.current.splice(0, index + 1)
+    reported.current = []
+    if (view !== null && view.state.doc.toString() !== value)
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value }, annotations: fromOutside.of(true) })
   }, [value])
   useEffect(() => {
     if (editor.current !== null && wrong !== undefined) showMarks(editor.current, wrong)

@@ -77,6 +77,9 @@ function streamTry(c: Context, context: ConsoleContext, target: TryTarget, reque
         onData: (chunk) => write('data', { text: text.decode(chunk, { stream: true }) }),
         signal: left.signal,
       })
+      // The bytes of a character that the end of the body cut off.
+      const rest = text.decode()
+      if (rest !== '') write('data', { text: rest })
       await stream.writeSSE({ event: 'end', data: JSON.stringify({ ...result, response: result.response && { ...result.response, body: '' } }) })
     } catch (error) {
       const isKnown = error instanceof RangeError || error instanceof TypeError

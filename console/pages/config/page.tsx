@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { ConfigVersions } from '#api/management/config.ts'
 import { get } from '../../api/client.ts'
+import { poll } from '../../api/visible.ts'
 import { PageHead, Panel } from '../../ui/panel.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { formatTime } from '../../ui/format.ts'
@@ -34,9 +35,7 @@ function useVersions(): { data: ConfigVersions | undefined; error: string | unde
   const [error, setError] = useState<string>()
   useEffect(() => {
     const read = (): void => void get<ConfigVersions>('/api/v1/config/versions').then(setData, (failure: Error) => setError(failure.message))
-    read()
-    const timer = setInterval(read, INTERVAL_MS)
-    return () => clearInterval(timer)
+    return poll(read, INTERVAL_MS)
   }, [])
   return { data, error }
 }

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Series } from '#api/management/stats.ts'
 import { get } from '../../api/client.ts'
+import { poll } from '../../api/visible.ts'
 import { Chart } from '../../ui/chart.tsx'
 import { formatMs, formatRate } from '../../ui/format.ts'
 
@@ -41,9 +42,7 @@ function useSeries(key: string): Series | undefined {
   const [series, setSeries] = useState<Series>()
   useEffect(() => {
     const read = (): void => void get<Series>(`/api/v1/series?key=${encodeURIComponent(key)}`).then(setSeries, () => undefined)
-    read()
-    const timer = setInterval(read, INTERVAL_MS)
-    return () => clearInterval(timer)
+    return poll(read, INTERVAL_MS)
   }, [key])
   return series
 }

@@ -5,6 +5,7 @@ import { startGateway, type Gateway } from '../../harness/program/gateway.ts'
 import { startMockProvider } from '../../harness/llm/provider.ts'
 import { startEcho } from '../../harness/upstream/echo.ts'
 import { updateConsole } from '../../../images/console.ts'
+import { startHostileMcp } from './hostile-mcp.ts'
 
 export const DIST = join(import.meta.dirname, '../../../dist/console')
 
@@ -21,12 +22,14 @@ export const pages = [
   ['llm', '#/llm', 'table.llm tbody tr'],
   ['playground', '#/llm/playground', '.prompt textarea'],
   ['guards', '#/llm/guards', '.prompt textarea'],
+  ['mcp', '#/mcp', 'main form button.primary'],
+  ['expressions', '#/expressions', '.completion button, .completion .muted'],
   ['config', '#/config', 'main .panel .badge, main .panel summary, main .panel tbody tr, main .panel li'],
 ] as const
 
 const yaml = JSON.stringify
 
-const manifests = (providerPort: number): string => `
+const manifests = (providerPort: number, mcpPort: number): string => `
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: { name: shop }
@@ -52,6 +55,16 @@ kind: HTTPRoute
 metadata: { name: llm }
 spec: { parentRefs: [{ name: gw }], hostnames: [llm.example], rules: [{ matches: [{ path: { value: /v1 } }], backendRefs: [{ group: proxy.dev, kind: ProxyBackend, name: llm }] }] }
 ---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: mcp }
+spec: { parentRefs: [{ name: gw }], hostnames: [mcp.example], rules: [{ backendRefs: [{ group: proxy.dev, kind: ProxyBackend, name: mcp }] }] }
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyBackend
+metadata: { name: mcp }
+spec: { mcp: { targets: [{ name: tickets, static: { host: 127.0.0.1, port: ${mcpPort} } }] } }
+---
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyBackend
 metadata: { name: llm }
@@ -73,6 +86,8 @@ export interface Fixture {
   readonly gateway: Gateway
   /** `http://127.0.0.1:<port>/` of the management port. */
   readonly base: string
+  /** Applies the manifests of the fixture again. */
+  restore(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -81,9 +96,10 @@ export async function startFixture(): Promise<Fixture> {
   await updateConsole(DIST)
   const echo = await startEcho({ name: 'app' })
   const provider = await startMockProvider()
-  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => [manifests(provider.port)] }).catch(async (error: unknown) => {
-    await echo.close()
-    await provider.close()
+  const mcp = await startHostileMcp(HOSTILE)
+  const initial = [manifests(provider.port, mcp.port)]
+  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => initial }).catch(async (error: unknown) => {
+    await Promise.all([echo.close(), provider.close(), mcp.close()])
     throw error
   })
   let count = 0
@@ -91,11 +107,11 @@ export async function startFixture(): Promise<Fixture> {
   return {
     gateway,
     base: `http://127.0.0.1:${gateway.dataplane.ports.admin}/`,
+    restore: () => gateway.apply(initial),
     stop: async () => {
       clearInterval(timer)
       await gateway.stop()
-      await echo.close()
-      await provider.close()
+      await Promise.all([echo.close(), provider.close(), mcp.close()])
     },
   }
 }
