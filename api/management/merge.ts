@@ -1,9 +1,12 @@
+import type { BudgetUse } from './budgets.ts'
 import type { ConfigVersions } from './config.ts'
 import type { LlmRow, LlmUsage } from './llm.ts'
 import type { BackendNode, EndpointNode, Overview, Problem } from './overview.ts'
 import type { RequestBatch } from './requests.ts'
 import type { Spend, SpendRow } from './spend.ts'
 import type { Series, SeriesPoint, Stats, StatsRow } from './stats.ts'
+
+const MAX_BUDGET_ROWS = 500
 
 /** A response of one process; `name` is that of its pod. */
 export interface Named<T> {
@@ -137,8 +140,8 @@ function mergeProblems(all: readonly Named<readonly Problem[]>[]): Problem[] {
   const found = new Map<string, { readonly problem: Problem; readonly pods: string[] }>()
   for (const { name, value } of all)
     for (const problem of value) {
-      // Times until an endpoint returns differ.
-      const key = `${problem.severity} ${problem.code ?? ''} ${problem.object ?? ''} ${problem.message.replaceAll(/\d+ s\b/g, '')}`
+      // Times until an endpoint returns, and used parts of budgets, differ.
+      const key = `${problem.severity} ${problem.code ?? ''} ${problem.object ?? ''} ${problem.message.replaceAll(/\d+ (?:s\b|%)/g, '')}`
       const known = found.get(key)
       if (known === undefined) found.set(key, { problem, pods: [name] })
       else known.pods.push(name)
@@ -186,6 +189,12 @@ const addLlmRows = (a: LlmRow, b: LlmRow): LlmRow => ({
   timeouts: a.timeouts + b.timeouts,
   aborted: a.aborted + b.aborted,
 })
+
+/** The budgets of several processes, each with its pod, because each has its own counters. The highest used part first. */
+export function mergeBudgets(all: readonly Named<BudgetUse>[], timeMs: number): BudgetUse {
+  const rows = all.flatMap(({ name, value }) => value.rows.map((row) => ({ ...row, pod: name }))).sort((a, b) => b.used / b.limit - a.used / a.limit)
+  return { timeMs, rows: rows.slice(0, MAX_BUDGET_ROWS), isCut: rows.length > MAX_BUDGET_ROWS || all.some(({ value }) => value.isCut) }
+}
 
 /** The sum of the spend of several processes, whose reports have the same dimensions and times. */
 export function mergeSpend(all: readonly [Spend, ...Spend[]]): Spend {

@@ -64,10 +64,10 @@ const problem = z
     severity: z.enum(['error', 'warning']),
     code: z.string().nullable().openapi({ description: 'Code of the message, documented in docs/reference/messages.', example: 'PX4010' }),
     message: z.string(),
-    object: z
-      .string()
-      .nullable()
-      .openapi({ description: 'The node that it is about: `listener <key>`, `route <kind> <namespace>/<name>`, `backend <key>`, `config` or `policy …`.' }),
+    object: z.string().nullable().openapi({
+      description:
+        'The node that it is about: `listener <key>`, `route <kind> <namespace>/<name>`, `backend <key>`, `budget <namespace>/<policy> <budget>`, `config` or `policy …`.',
+    }),
     pod: z.string().nullable().openapi({ description: 'Set by `proxyctl console` for problems of one pod.' }),
   })
   .openapi('Problem')

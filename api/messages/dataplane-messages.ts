@@ -106,7 +106,8 @@ export const dataplaneMessages = {
   },
   PX4021: {
     title: 'budget reached a percentage of a limit',
-    cause: 'The requests of one key have used a percentage of a limit that `traffic.budgets[].alertAt` names. Reported once for each key and window.',
+    cause:
+      'The requests of one key have used a percentage of a limit that `traffic.budgets[].alertAt` names. Logged once for each key and window; a problem of the console until the window ends.',
     fix: 'Nothing, or raise the limit. Fields `policy`, `budget`, `limit` and `percent` name it; the metric `proxy_budget_alerts_total` counts it.',
   },
   PX4022: {

@@ -47,7 +47,7 @@ const messages: ConfigMessage[] = [
       key: 'traffic/ns/p:0',
       policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' },
       target: { kind: 'HTTPRoute', namespace: 'ns', name: 'web' },
-      traffic: { timeouts: { request: '3s' } },
+      traffic: { timeouts: { request: '3s' }, budgets: [{ name: 'team', key: 'apiKey.team', limits: [{ requests: 10, window: 'Day' }] }] },
     },
   },
 ]
@@ -103,6 +103,7 @@ beforeAll(() => {
       },
     ],
     llm: { timeMs: 9, sinceMs: 4, rows: [llmRow] },
+    budgets: [{ name: 'ns/p team requests Day', keys: [{ key: 'blue', used: 9, endMs: Date.parse('2026-11-24T00:00:00Z') }], isCut: false }],
     tail: { records: [], seen: 3, skipped: 1 },
   }
   const ledger = {
@@ -187,6 +188,10 @@ describe('the management API', () => {
     expect([failed.status, await failed.text()]).toEqual([503, expect.not.stringContaining('/secret')])
   })
 
+  test('shows what is left of budgets once for all threads', async () => {
+    expect(await get('/api/v1/budgets')).toMatchObject({ rows: [{ policy: 'ns/p', budget: 'team', key: 'blue', used: 9, left: 1 }], isCut: false })
+  })
+
   test('reports no spend without a ledger', async () => {
     const bare: ConsoleApp = new OpenAPIHono()
     registerSpend(bare, { ledger: undefined } as ConsoleContext)
@@ -218,8 +223,10 @@ describe('the management API', () => {
       ['error', 'PX4017', 'route HTTPRoute ns/web'],
       ['warning', 'PX4010', 'backend ns/web:80'],
       ['warning', 'PX4029', 'backend ns/tools'],
+      ['warning', 'PX4021', 'budget ns/p team'],
     ])
-    expect(problems.at(-1)?.message).toBe('2 tools of MCP server tickets of ns/tools are held until approved: proxyctl mcp diff shows the differences')
+    expect(problems.at(-1)?.message).toBe('budget "team" of ns/p, 10 requests per Day, is 90 % used for key "blue"; the window ends 2026-11-24T00:00:00Z')
+    expect(problems.at(-2)?.message).toBe('2 tools of MCP server tickets of ns/tools are held until approved: proxyctl mcp diff shows the differences')
   })
 
   test('shows a route with precedence and effective policy', async () => {

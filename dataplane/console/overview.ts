@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi'
 import { overview, type Overview } from '#api/management/overview.ts'
 
+import { reportBudgets } from '../policy/budgets/report.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { gatewayKey, listBackends, listListeners, listRoutes } from './graph.ts'
 import { findProblems, HELD_TOOLS_FAMILIES } from './problems.ts'
@@ -20,12 +21,18 @@ export function registerOverview(app: ConsoleApp, context: ConsoleContext): void
 
 async function describe(context: ConsoleContext): Promise<Overview> {
   const { name, version, startedAtMs, workers, versions, live } = context
-  const [stats, threads, held] = await Promise.all([live.stats(), context.threads('endpoints', undefined), context.threads('sample', HELD_TOOLS_FAMILIES)])
+  const [stats, threads, held, limits] = await Promise.all([
+    live.stats(),
+    context.threads('endpoints', undefined),
+    context.threads('sample', HELD_TOOLS_FAMILIES),
+    context.threads('budgets', undefined),
+  ])
   const snapshot = context.snapshot()
   const listeners = listListeners(snapshot)
   const routes = await listRoutes(snapshot)
   const backends = await listBackends(snapshot, threads)
   const nowMs = Date.now()
+  const budgets = reportBudgets(snapshot.policies.values(), limits, nowMs).rows
   return {
     timeMs: nowMs,
     replicas: [{ name, configVersion: snapshot.version, version, startedAtMs, workers }],
@@ -33,7 +40,7 @@ async function describe(context: ConsoleContext): Promise<Overview> {
     listeners,
     routes,
     backends,
-    problems: await findProblems({ snapshot, listeners, backends, held, ...versions.list(), failures: context.failures(), nowMs }),
+    problems: await findProblems({ snapshot, listeners, backends, held, budgets, ...versions.list(), failures: context.failures(), nowMs }),
     stats,
   }
 }

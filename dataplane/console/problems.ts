@@ -1,4 +1,5 @@
 import type { MessageCode } from '#api/messages/code.ts'
+import type { BudgetRow } from '#api/management/budgets.ts'
 import type { BackendNode, Overview, Problem } from '#api/management/overview.ts'
 import type { ConfigVersions } from '#api/management/config.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
@@ -11,6 +12,8 @@ import { nameOfRef } from './graph.ts'
 /** A certificate is reported this long before it expires. */
 const EXPIRY_NOTICE_MS = 14 * 24 * 60 * 60 * 1000
 const MAX_PROBLEMS = 200
+/** Keys of budgets near their end that are listed. */
+const MAX_BUDGETS = 20
 /** Metrics of MCP tools that are held, with the labels backend and server. */
 export const HELD_TOOLS_FAMILIES: readonly string[] = [`${METRIC_PREFIX}mcp_tools_held`]
 
@@ -20,6 +23,7 @@ interface Findings {
   readonly backends: readonly BackendNode[]
   /** `HELD_TOOLS_FAMILIES` of each thread. */
   readonly held: readonly (readonly FamilyDump[])[]
+  readonly budgets: readonly BudgetRow[]
   readonly rejections: ConfigVersions['rejections']
   readonly versions: ConfigVersions['versions']
   readonly failures: readonly Error[]
@@ -35,6 +39,7 @@ export async function findProblems(findings: Findings): Promise<Problem[]> {
     ...(await references(findings)),
     ...evictions(findings),
     ...heldTools(findings),
+    ...budgetsNearEnd(findings),
   ]
   const rank = { error: 0, warning: 1 }
   return found.sort((a, b) => rank[a.severity] - rank[b.severity]).slice(0, MAX_PROBLEMS)
@@ -114,4 +119,16 @@ function* heldTools({ held, snapshot }: Findings): Generator<Problem> {
       `${tools} ${server} of ${backend} ${count === 1 ? 'is' : 'are'} held until approved: proxyctl mcp diff shows the differences`,
     )
   }
+}
+
+function* budgetsNearEnd({ budgets }: Findings): Generator<Problem> {
+  const near = budgets.filter(({ isNearEnd }) => isNearEnd)
+  for (const { policy, budget, key, unit, window, limit, used, left, windowEndMs } of near.slice(0, MAX_BUDGETS)) {
+    const whose = key === null ? '' : ` for key ${JSON.stringify(key)}`
+    const state = left === 0 ? 'used up' : `${Math.floor((used / limit) * 100)} % used`
+    const ends = new Date(windowEndMs).toISOString().replace(/\.\d+Z$/, 'Z')
+    const text = `${limit} ${unit === 'usd' ? 'USD' : unit} per ${window}`
+    yield report('warning', 'PX4021', `budget ${policy} ${budget}`, `budget "${budget}" of ${policy}, ${text}, is ${state}${whose}; the window ends ${ends}`)
+  }
+  if (near.length > MAX_BUDGETS) yield report('warning', 'PX4021', 'budget', `${near.length - MAX_BUDGETS} more keys are near the end of a budget`)
 }

@@ -1,8 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import { budgetUse } from '#api/management/budgets.ts'
 import { llmUsage } from '#api/management/llm.ts'
 import { mergeLlmUsage } from '#api/management/merge.ts'
 import { series, stats } from '#api/management/stats.ts'
 
+import { reportBudgets } from '../policy/budgets/report.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { events, json } from './responses.ts'
 import { streamValues } from './stream.ts'
@@ -39,9 +41,18 @@ const readLlm = createRoute({
   responses: { 200: json(llmUsage, 'Sums over all threads. Rows without requests are left out.') },
 })
 
-export function registerStats(app: ConsoleApp, { live, threads }: ConsoleContext): void {
+const readBudgets = createRoute({
+  method: 'get',
+  path: '/api/v1/budgets',
+  summary: 'What is left of budgets, by key',
+  description: 'Of the budgets in force, for the keys with requests in the current window.',
+  responses: { 200: json(budgetUse, 'The highest used part first.') },
+})
+
+export function registerStats(app: ConsoleApp, { live, threads, snapshot }: ConsoleContext): void {
   app.openapi(readStats, async (c) => c.json(await live.stats(), 200))
   app.openapi(streamStats, (c) => streamValues(c, 'stats', INTERVAL_MS, () => live.stats()))
   app.openapi(readLlm, async (c) => c.json(mergeLlmUsage(await threads('llm', undefined), Date.now()), 200))
+  app.openapi(readBudgets, async (c) => c.json(reportBudgets(snapshot().policies.values(), await threads('budgets', undefined)), 200))
   app.openapi(readSeries, (c) => c.json(live.series(c.req.valid('query').key), 200))
 }

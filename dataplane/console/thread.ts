@@ -1,6 +1,7 @@
 import type { LlmUsage } from '#api/management/llm.ts'
 import type { EndpointNode } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
+import type { LimitUse } from '../policy/budgets/report.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -30,6 +31,7 @@ export interface ThreadMethods {
   sample: { readonly body: readonly string[]; readonly result: FamilyDump[] }
   endpoints: { readonly body: undefined; readonly result: ThreadEndpoints[] }
   llm: { readonly body: undefined; readonly result: LlmUsage }
+  budgets: { readonly body: undefined; readonly result: LimitUse[] }
   tail: { readonly body: TailCall; readonly result: RequestBatch }
 }
 
@@ -50,6 +52,7 @@ const methods: { readonly [M in ThreadMethod]: (parts: ThreadParts, body: Thread
   // Loaded on demand: most processes never have a console open.
   endpoints: async ({ gateway }) => (await import('./endpoints.ts')).listEndpoints(gateway.destinations),
   llm: async ({ telemetry }) => (await import('./llm-usage.ts')).readLlmUsage(telemetry),
+  budgets: async ({ telemetry }) => (await import('../policy/budgets/report.ts')).readLimits(telemetry.metrics.registry),
   tail: async ({ telemetry }, call) => (await import('./tail.ts')).readTail(telemetry, call),
 }
 

@@ -158,9 +158,14 @@ export class SharedCell {
     this.content = words.subarray(index + CONTENT, index + CELL_WORDS)
   }
 
+  /** False once the cell was reused for another name. */
+  get isCurrent(): boolean {
+    return Atomics.load(this.#words, this.#index) === this.#key
+  }
+
   /** Call before each use: this cell, or a new one of the same name if this one was reused meanwhile. */
   touch(): SharedCell | undefined {
-    if (Atomics.load(this.#words, this.#index) !== this.#key) return this.#reopen()
+    if (!this.isCurrent) return this.#reopen()
     const now = nowSeconds()
     if (Atomics.load(this.#words, this.#index + USED_AT) !== now) Atomics.store(this.#words, this.#index + USED_AT, now)
     return this

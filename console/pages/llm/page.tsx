@@ -5,6 +5,7 @@ import { formatMs, formatNumber, formatTime } from '../../ui/format.ts'
 import { PageHead, Panel } from '../../ui/panel.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { linkTo, location } from '../../ui/router.ts'
+import { Budgets } from './budgets.tsx'
 import { GuardsView } from './guards.tsx'
 import { PlaygroundView } from './playground.tsx'
 import { Providers } from './providers.tsx'
@@ -34,6 +35,7 @@ function NumbersView() {
       </PageHead>
       {error !== undefined && <ErrorBox title="The numbers cannot be read" message={error.message} />}
       {value === undefined ? error === undefined && <Loading /> : <Usage rows={value.rows} />}
+      <Budgets />
       {backends.length > 0 && <Providers backends={backends} />}
     </>
   )

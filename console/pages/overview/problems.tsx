@@ -34,6 +34,7 @@ function Cause({ problem: { object } }: { readonly problem: Problem }) {
   if (object === null) return null
   const [, kind, namespace, name] = /^route (\S+) ([^/]+)\/(.+)$/.exec(object) ?? []
   if (kind !== undefined && namespace !== undefined && name !== undefined) return <a href={linkTo(['routes', kind, namespace, name])}>{object}</a>
+  if (object === 'budget' || object.startsWith('budget ')) return <a href={linkTo(['llm'])}>{object}</a>
   if (object === 'config') return <a href={linkTo(['config'])}>config</a>
   return <a href={linkTo(['overview'], { node: object })}>{object}</a>
 }

@@ -68,7 +68,8 @@ function compileBudget(policy: string, budget: Budget): CompiledBudget {
   }
 }
 
-function compileLimit(budget: string, { usd, tokens, requests, window }: BudgetLimit, timeZone: string | undefined): CompiledLimit {
+/** Compiles a limit; `budget` is `<policy> <name of the budget>`. */
+export function compileLimit(budget: string, { usd, tokens, requests, window }: BudgetLimit, timeZone: string | undefined): CompiledLimit {
   const windows = compileWindows(window, timeZone)
   const [unit, amount, text] =
     usd !== undefined

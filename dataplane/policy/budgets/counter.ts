@@ -5,6 +5,15 @@ export interface CounterMemory {
   readonly words: BigInt64Array
 }
 
+/**
+ * The memory of a counter. Called before each use, because shared memory may be given to another counter. With `isReading` the use does not
+ * count as one, and memory that was given away is undefined.
+ */
+export interface MemoryOf {
+  (): CounterMemory
+  (isReading: true): CounterMemory | undefined
+}
+
 /** The words of the even and the odd window, and of the highest alert. */
 export const COUNTER_WORDS = 3
 const ALERT = 2
@@ -14,6 +23,14 @@ const AMOUNT_BITS = 44n
 const AMOUNT_MASK = (1n << AMOUNT_BITS) - 1n
 const MAX_AMOUNT = Number(AMOUNT_MASK)
 const INDEX_COUNT = 2 ** 18
+
+/** What counts against a limit at a time. */
+export interface CounterReading {
+  /** In the unit of the counter, reserved amounts included. */
+  readonly used: number
+  /** End of the current window, milliseconds since 1970. */
+  readonly endMs: number
+}
 
 /** Result of a reservation. Amounts are in the unit of the counter. */
 export interface Reservation {
@@ -33,11 +50,10 @@ export interface Reservation {
  * another window is as good as empty, so nothing has to be cleared when a window ends.
  */
 export class Counter {
-  readonly #memory: () => CounterMemory
+  readonly #memory: MemoryOf
   readonly #windows: Windows
 
-  /** @param memory called before each use, because shared memory may be given to another counter */
-  constructor(memory: () => CounterMemory, windows: Windows) {
+  constructor(memory: MemoryOf, windows: Windows) {
     this.#memory = memory
     this.#windows = windows
   }
@@ -55,7 +71,7 @@ export class Counter {
     for (;;) {
       const word = Atomics.load(words, slot)
       const current = amountOf(word, index)
-      const previous = this.#windows.isRolling ? amountOf(Atomics.load(words, slot ^ 1), index - 1) : 0
+      const previous = this.#previous(words, index)
       const lengthMs = endMs - startMs
       const elapsed = Math.min(1, Math.max(0, (epochMs - startMs) / lengthMs))
       const used = current + previous * (1 - elapsed)
@@ -67,6 +83,15 @@ export class Counter {
       const taken = isForced ? amount : Math.min(amount, Math.ceil(left))
       if (Atomics.compareExchange(words, slot, word, toWord(index, current + taken)) === word) return { isAdmitted, taken, index, used, resetMs }
     }
+  }
+
+  /** Reads without a reservation. Undefined if the memory was given to another counter. */
+  read(epochMs: number): CounterReading | undefined {
+    const words = this.#memory(true)?.words
+    if (words === undefined) return undefined
+    const { index, startMs, endMs } = this.#currentWindow(words, epochMs)
+    const rest = 1 - Math.min(1, Math.max(0, (epochMs - startMs) / (endMs - startMs)))
+    return { used: amountOf(Atomics.load(words, index & 1), index) + this.#previous(words, index) * rest, endMs }
   }
 
   /** Corrects a reservation. Spending of a window that is over is dropped. Returns what the window has then; undefined if it is over. */
@@ -89,6 +114,11 @@ export class Counter {
       if (amountOf(word, index) >= percent) return false
       if (Atomics.compareExchange(words, ALERT, word, toWord(index, percent)) === word) return true
     }
+  }
+
+  /** Spending of the previous window, of which a part counts in a rolling one. */
+  #previous(words: BigInt64Array, index: number): number {
+    return this.#windows.isRolling ? amountOf(Atomics.load(words, (index & 1) ^ 1), index - 1) : 0
   }
 
   /** The window of a time. After a clock was set back by less than a window, the later window stays the current one, so that nobody gets it twice. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SharedCell } from '../../runtime/shared-cells.ts'
 import type { PolicyState } from '../state.ts'
-import { Counter, COUNTER_WORDS, type CounterMemory } from './counter.ts'
+import { Counter, COUNTER_WORDS, type CounterMemory, type MemoryOf } from './counter.ts'
 import { budgetMetrics } from './metrics.ts'
 import type { Windows } from './window.ts'
 
@@ -9,6 +9,9 @@ import type { Windows } from './window.ts'
 const MAX_KEYS = 10_000
 /** Longer keys are replaced by a digest. */
 const MAX_KEY_LENGTH = 256
+
+/** Ledgers by the registry of their thread. */
+const ledgers = new WeakMap<PolicyState['registry'], Ledger>()
 
 type State = Pick<PolicyState, 'kept' | 'registry' | 'shared'>
 
@@ -29,7 +32,21 @@ export class Ledger {
   /** The ledger of a data plane. */
   static of(state: State): Ledger {
     // The registry lives as long as the thread.
-    return state.kept.get(state.registry, [], () => new Ledger(state))
+    return state.kept.get(state.registry, [], () => {
+      const ledger = new Ledger(state)
+      ledgers.set(state.registry, ledger)
+      return ledger
+    })
+  }
+
+  /** The ledger whose metrics are in the registry; undefined before the first budget. */
+  static find(registry: PolicyState['registry']): Ledger | undefined {
+    return ledgers.get(registry)
+  }
+
+  /** All limits with the counters of their keys, by id. */
+  entries(): Iterable<readonly [limit: string, counters: ReadonlyMap<string, Counter>]> {
+    return this.#limits
   }
 
   /**
@@ -67,19 +84,28 @@ export class Ledger {
   }
 }
 
-function ownMemory(): () => CounterMemory {
-  const memory = { words: new BigInt64Array(COUNTER_WORDS) }
+function ownMemory(): MemoryOf {
+  const memory: CounterMemory = { words: new BigInt64Array(COUNTER_WORDS) }
   return () => memory
 }
 
-function sharedMemory(cell: SharedCell): () => CounterMemory {
+function sharedMemory(cell: SharedCell): MemoryOf {
   let current = cell
-  let memory = { words: cell.content }
-  return () => {
+  let memory: CounterMemory = { words: cell.content }
+  const use = (): CounterMemory => {
     const touched = current.touch() ?? current
     if (touched !== current) memory = { words: (current = touched).content }
     return memory
   }
+  // A read must neither keep a cell from being reused nor open another one.
+  const read = (): CounterMemory | undefined => (current.isCurrent ? memory : undefined)
+  return ((isReading?: true) => (isReading === true ? read() : use())) as MemoryOf
+}
+
+/** The key of an id; null for the absent key. Digests begin with `sha256:`. */
+export function keyOfId(id: string): string | null {
+  if (id === 'all') return null
+  return id.startsWith('d') ? `sha256:${id.slice(1)}` : id.slice(1)
 }
 
 /** The first letter separates texts, digests and the absent key. */

@@ -79,6 +79,9 @@ spec:
   targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: gw }]
   traffic:
     timeouts: { request: 30s }
+    budgets:
+      - { name: beta, key: 'request.headers["x-beta"]', onMissingKey: Ignore, limits: [{ requests: 1000000, window: Day }] }
+      - { name: all, onExceeded: Audit, limits: [{ requests: 1, window: Month }] }
     authorization: { action: Deny, policy: { matchExpressions: [${yaml(`request.headers["x-evil"] == ${yaml(HOSTILE)} && request.path == "/denied"`)}] } }
 `
 

@@ -147,6 +147,8 @@ describe('the console', () => {
     await row.waitFor()
     expect((await row.locator('td').allTextContents()).slice(0, 4)).toEqual([HOSTILE, 'openai', '–', 'default/llm'])
     await page.locator('table.providers .badge', { hasText: 'takes traffic' }).waitFor()
+    await page.locator('table.budgets tbody tr', { hasText: HOSTILE }).waitFor()
+    await page.locator('table.budgets tbody tr', { hasText: 'used up' }).waitFor()
     expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
   })
 

@@ -69,6 +69,18 @@ describe('the console of several pods', () => {
     })
   })
 
+  test('lists the budgets of each pod, the highest used part first', async () => {
+    const use = (used: number) => () => ({ body: { timeMs: 1, rows: [{ policy: 'ns/p', budget: 'b', key: 'k', limit: 10, used }], isCut: used === 9 } })
+    const app = serve([await startTarget('a', use(3)), await startTarget('b', use(9))])
+    expect(await json(app, '/api/v1/budgets')).toMatchObject({
+      isCut: true,
+      rows: [
+        { pod: 'b', used: 9 },
+        { pod: 'a', used: 3 },
+      ],
+    })
+  })
+
   test('adds up the spend of all pods with a ledger', async () => {
     const sums = { requests: 1, errors: 1, inputTokens: 2, outputTokens: 3, cachedTokens: 4, reasoningTokens: 5, cost: 0.5, unpriced: 6, seconds: 7 }
     const paths: (string | undefined)[] = []

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Hono, type Context } from 'hono'
+import type { BudgetUse } from '#api/management/budgets.ts'
 import type { ConfigVersions } from '#api/management/config.ts'
 import type { LlmUsage } from '#api/management/llm.ts'
-import { mergeBatches, mergeLlmUsage, mergeOverviews, mergeSeries, mergeSpend, mergeStats, mergeVersions } from '#api/management/merge.ts'
+import { mergeBatches, mergeBudgets, mergeLlmUsage, mergeOverviews, mergeSeries, mergeSpend, mergeStats, mergeVersions } from '#api/management/merge.ts'
 import type { Overview, Problem } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
 import type { Spend } from '#api/management/spend.ts'
@@ -57,6 +58,7 @@ export function createConsoleServer({ targets, problems, listening }: ConsoleSer
   app.get('/api/v1/requests', async (c) => c.json(mergeBatches(await targets.json<RequestBatch>(pathOf(c)), Number(c.req.query('limit') ?? 100))))
   app.get('/api/v1/requests/stream', (c) => streamRequests(c, targets))
   app.get('/api/v1/llm', async (c) => c.json(mergeLlmUsage(valuesOf(await targets.json<LlmUsage>('/api/v1/llm')), Date.now())))
+  app.get('/api/v1/budgets', async (c) => c.json(mergeBudgets(await targets.json<BudgetUse>('/api/v1/budgets'), Date.now())))
   app.get('/api/v1/spend', async (c) => {
     const [first, ...others] = valuesOf(await targets.json<Spend>(pathOf(c)))
     return first === undefined ? passOn(c, targets, 'first') : c.json(mergeSpend([first, ...others]))
