@@ -47,9 +47,28 @@ export const fileDefinitions: Definitions = {
     'Records each LLM and MCP request, and a sample of the others, in a database: who used which model, tokens, cost, latency and status. Not set: nothing is recorded.',
     {
       sqlite: object(
-        'The store: a SQLite file that this process writes.',
+        'The store: a SQLite file that this process writes. One of `sqlite` and `postgres` is required.',
         { path: string('Absolute path of the file; it is created if it does not exist. Its directory must be writable.', { minLength: 1, maxLength: 4096 }) },
         ['path'],
+      ),
+      postgres: object(
+        'The store: a PostgreSQL database that several processes share. One of `sqlite` and `postgres` is required.',
+        {
+          url: string('`postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.', {
+            minLength: 1,
+            maxLength: 4096,
+          }),
+          passwordFile: string('Absolute path of a file with the password of the user. It is read for each connection.', { minLength: 1, maxLength: 4096 }),
+          caFile: string('Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.', {
+            minLength: 1,
+            maxLength: 4096,
+          }),
+          owner: string('Name that records and reports of this process have in the database. Default: namespace and name of the Gateway.', {
+            minLength: 1,
+            maxLength: 256,
+          }),
+        },
+        ['url'],
       ),
       retention: duration('Age at which records are deleted, at least 1m. Default: 2160h, 90 days.'),
       httpSampling: {
@@ -64,7 +83,6 @@ export const fileDefinitions: Definitions = {
       ),
       team: string('CEL expression of the team of a request. Default: `coalesce(apiKey.metadata.team, jwt.team)`.', { minLength: 1, maxLength: 16384 }),
     },
-    ['sqlite'],
   ),
   FileBind: object(
     'A port.',

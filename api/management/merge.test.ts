@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { mergeBatches, mergeEndpoint, mergeOverviews, mergeSeries, mergeVersions, quantile } from './merge.ts'
+import { mergeBatches, mergeEndpoint, mergeOverviews, mergeSeries, mergeSpend, mergeVersions, quantile } from './merge.ts'
 import type { EndpointNode, Overview, Problem } from './overview.ts'
 import type { RequestRecord } from './requests.ts'
 
@@ -20,6 +20,20 @@ test('an endpoint of two pods has the worse health and all requests in flight', 
     pending: 4,
     zone: 'z',
   })
+})
+
+test('the spend of a database that several processes share counts once', () => {
+  const sums = { errors: 0, inputTokens: 2, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0, cost: 1, unpriced: 0, seconds: 1 }
+  const report = (requests: number, store?: string) => ({
+    by: ['model'],
+    sinceMs: 0,
+    untilMs: 1,
+    isCut: false,
+    rows: [{ group: ['m'], requests, ...sums }],
+    ...(store !== undefined && { store }),
+  })
+  const { rows } = mergeSpend([report(1, 'a'), report(1, 'a'), report(10, 'b'), report(100), report(100)])
+  expect(rows).toMatchObject([{ group: ['m'], requests: 211, cost: 4 }])
 })
 
 test('histories are added from their ends', () => {

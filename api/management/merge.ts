@@ -199,7 +199,9 @@ export function mergeBudgets(all: readonly Named<BudgetUse>[], timeMs: number): 
 /** The sum of the spend of several processes, whose reports have the same dimensions and times. */
 export function mergeSpend(all: readonly [Spend, ...Spend[]]): Spend {
   const rows = new Map<string, SpendRow>()
-  for (const row of all.flatMap((spend) => spend.rows)) {
+  const stores = new Set<string>()
+  const isRepeated = ({ store }: Spend): boolean => store !== undefined && (stores.has(store) || !stores.add(store))
+  for (const row of all.flatMap((spend) => (isRepeated(spend) ? [] : spend.rows))) {
     const id = JSON.stringify(row.group)
     const known = rows.get(id)
     rows.set(id, known === undefined ? row : addSpendRows(known, row))

@@ -21,6 +21,10 @@ export const spend = z
     sinceMs: z.number().openapi({ description: 'Unix time in milliseconds.' }),
     untilMs: z.number(),
     rows: z.array(spendRow).openapi({ description: 'The highest cost first.' }),
+    store: z.string().optional().openapi({
+      description:
+        'Identifies a database and the owner of the records. Reports of data planes that share one have the same value, and are not added up. Absent: a store of this process.',
+    }),
     isCut: z.boolean().openapi({ description: 'There are more than 10,000 groups; those of the lowest cost are missing.' }),
   })
   .openapi('Spend')

@@ -116,6 +116,12 @@ export const dataplaneMessages = {
       'The file of the ledger cannot be written, for example because the disk is full. The requests of the failed batches are not recorded; traffic goes on.',
     fix: 'Field `error` names the cause. Make space, shorten `config.ledger.retention`, or mount a larger volume. The metric `proxy_ledger_rows_dropped_total` counts the requests.',
   },
+  PX4023: {
+    title: 'database of the ledger cannot be used',
+    cause:
+      'PostgreSQL cannot be reached, rejects the user, or cannot create its tables. At most 20,000 requests wait in memory; further ones are not recorded. Traffic goes on.',
+    fix: 'Field `error` names the cause, `path` the database. Rows that wait are stored when the database is back. Without the right to create tables, create them once with another user (docs/guide/ledger.md).',
+  },
   PX4029: {
     title: 'MCP tool is not as it was approved',
     cause:

@@ -1,6 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { ConfigSnapshot } from '../config/store.ts'
-import type { SpendGroups, SpendQuery } from '../ledger/spend.ts'
+import type { SpendGroups, SpendQuery } from '../ledger/store.ts'
 import type { Logging } from '../telemetry/log.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 import type { LiveStats } from './live.ts'
@@ -32,5 +32,5 @@ export interface ConsoleContext {
   trace(filter: TraceFilter, timeoutMs: number, signal: AbortSignal): Promise<TraceReport | undefined>
   readonly threads: CallThreads
   /** Reads reports of the ledger; undefined: there is none. */
-  readonly ledger: { spend(query: SpendQuery): Promise<SpendGroups> } | undefined
+  readonly ledger: { spend(query: SpendQuery): Promise<SpendGroups & { readonly store?: string }> } | undefined
 }

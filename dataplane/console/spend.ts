@@ -10,7 +10,7 @@ const readSpend = createRoute({
   method: 'get',
   path: '/api/v1/spend',
   summary: 'Requests, tokens and cost of the ledger by user, team, model and other dimensions',
-  description: 'Of the records of this process. Requests are in the ledger about a second after their end.',
+  description: 'Of the records of this process, or of all processes that share its database. Requests are in the ledger about a second after their end.',
   request: {
     query: z.object({
       by: z

@@ -18,7 +18,7 @@ import { ledgerMetrics } from './metrics.ts'
 import { MAX_PENDING_ROWS, PendingRows, startRecorder } from './recorder.ts'
 import { readLedgerSettings, type LedgerSettings } from './settings.ts'
 import { readSpend } from './spend.ts'
-import { LedgerStore } from './store.ts'
+import { LedgerStore } from './sqlite-store.ts'
 import { RequestLedger } from './writer.ts'
 
 let directory: string
@@ -30,7 +30,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }))
 
 const settingsOf = (change: Partial<LedgerSettings> = {}): LedgerSettings => {
-  const settings = readLedgerSettings({ sqlite: { path } })
+  const settings = readLedgerSettings({ sqlite: { path } }, 'ns/gw')
   if (typeof settings === 'string') throw new Error(settings)
   return { ...settings, ...change }
 }
@@ -216,8 +216,8 @@ describe('the file of a ledger', () => {
 
   test('loses records beyond the retention in steps', () => {
     const store = new LedgerStore(path)
-    store.add(Array.from({ length: 5001 }, (_, index) => row(index)))
-    store.add([row(10_000)])
+    store.add({ rows: Array.from({ length: 5001 }, (_, index) => row(index)) })
+    store.add({ rows: [row(10_000)] })
     expect(store.prune(9000)).toBe(true)
     expect(store.prune(9000)).toBe(false)
     expect(store.prune(9000)).toBe(false)
@@ -227,8 +227,8 @@ describe('the file of a ledger', () => {
 
   test('stores all rows of a batch or none', () => {
     const store = new LedgerStore(path)
-    expect(() => store.add([row(1), [...row(2).slice(0, -1), null]])).toThrow(/NOT NULL/)
-    store.add([row(3)])
+    expect(() => store.add({ rows: [row(1), [...row(2).slice(0, -1), null]] })).toThrow(/NOT NULL/)
+    store.add({ rows: [row(3)] })
     store.close()
     expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 10 }).rows).toMatchObject([{ requests: 1 }])
   })
@@ -236,7 +236,7 @@ describe('the file of a ledger', () => {
   test('is opened again with its records', () => {
     for (const time of [1, 2]) {
       const store = new LedgerStore(path)
-      store.add([row(time)])
+      store.add({ rows: [row(time)] })
       store.close()
     }
     expect(readSpend(path, { by: ['hour'], sinceMs: 1, untilMs: 3 }).rows).toMatchObject([{ group: ['1970-01-01T00:00Z'], requests: 2 }])
@@ -252,26 +252,45 @@ describe('the file of a ledger', () => {
     database.close()
     await expect(openLedger()).rejects.toThrow('the ledger has version 2; this program knows 1')
     expect(() => readSpend(path, { by: [], sinceMs: 0, untilMs: 1 })).toThrow('the ledger has version 2')
-    await expect(openLedger(settingsOf({ path: join(directory, 'none', 'ledger.db') }))).rejects.toThrow('ENOENT')
+    await expect(openLedger(settingsOf({ store: { kind: 'sqlite', path: join(directory, 'none', 'ledger.db') } }))).rejects.toThrow('ENOENT')
   })
 })
 
 describe('config.ledger', () => {
   test.each([
+    [{}, 'config.ledger needs exactly one of sqlite and postgres'],
+    [{ sqlite: { path: '/l' }, postgres: { url: 'postgres://u@h/d' } }, 'config.ledger needs exactly one of sqlite and postgres'],
+    [{ postgres: { url: 'mysql://u:secret@h/d' } }, /^config\.ledger\.postgres\.url is not the URL of a database: give postgres:/],
+    [{ postgres: { url: 'postgres://h/d' } }, /^config\.ledger\.postgres\.url names no user: give/],
+    [{ postgres: { url: 'postgres://u@h' } }, /^config\.ledger\.postgres\.url names no database: give/],
+    [{ postgres: { url: 'postgres://u%@h/d' } }, /^config\.ledger\.postgres\.url has a malformed escape: give/],
+    [{ postgres: { url: 'postgres://u@h/d?sslmode=prefer' } }, 'config.ledger.postgres.url has sslmode="prefer": use disable or verify-full'],
+    [{ postgres: { url: 'postgres://u@h/d?options=-c' } }, 'config.ledger.postgres.url has the parameter "options": only sslmode is supported'],
+    [{ postgres: { url: 'postgres://u@h/d', passwordFile: 'p' } }, 'config.ledger.postgres.passwordFile is "p": give an absolute path'],
     [{ sqlite: { path: 'ledger.db' } }, 'config.ledger.sqlite.path is "ledger.db": give an absolute path'],
     [{ sqlite: { path: '/l' }, retention: '59s' }, 'config.ledger.retention is "59s": give a duration of at least 1m, such as 720h'],
     [{ sqlite: { path: '/l' }, httpSampling: 2 }, 'config.ledger.httpSampling is 2: give a number from 0 to 1'],
     [{ sqlite: { path: '/l' }, user: 'jwt.' }, /^config\.ledger\.user is "jwt\.": ./],
     [{ sqlite: { path: '/l' }, team: 'string(request.body)' }, /^config\.ledger\.team is .*: bodies are not available/],
-  ])('rejects %j', (section, message) => expect(readLedgerSettings(section)).toEqual(typeof message === 'string' ? message : expect.stringMatching(message)))
+  ])('rejects %j', (section, message) =>
+    expect(readLedgerSettings(section, 'ns/gw')).toEqual(typeof message === 'string' ? message : expect.stringMatching(message)),
+  )
 
   test('has defaults for all but the path', () => {
-    expect(readLedgerSettings({ sqlite: { path: '/l' } })).toEqual({
-      path: '/l',
+    expect(readLedgerSettings({ sqlite: { path: '/l' } }, 'ns/gw')).toEqual({
+      store: { kind: 'sqlite', path: '/l' },
       retentionMs: 90 * 86_400_000,
       httpSampling: 0,
       user: 'coalesce(jwt.sub, basicAuth.username)',
       team: 'coalesce(apiKey.metadata.team, jwt.team)',
     })
+  })
+
+  test.each([
+    ['postgres://u@db.example:6432/d', { host: 'db.example', port: 6432, isTls: true, password: undefined }],
+    ['postgresql://u:p%40ss@[::1]/d?sslmode=disable', { host: '::1', port: 5432, isTls: false, password: 'p@ss' }],
+  ])('reads the database of %s', (url, expected) => {
+    const store = { kind: 'postgres', user: 'u', database: 'd', passwordFile: undefined, caFile: undefined, owner: 'ns/gw', ...expected }
+    expect(readLedgerSettings({ postgres: { url } }, 'ns/gw')).toMatchObject({ store })
   })
 })

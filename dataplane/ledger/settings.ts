@@ -1,11 +1,11 @@
 import { parseDuration } from '#api/duration.ts'
 import type { LedgerConfig } from '#gen/config/types.ts'
 import { compileExpression, findProblem, readsRequestBody, readsResponseBody } from '../expression/program.ts'
+import type { StoreSettings } from './store.ts'
 
 /** Settings of the ledger with their defaults. Plain data, because worker threads receive them. */
 export interface LedgerSettings {
-  /** Path of the SQLite file. */
-  readonly path: string
+  readonly store: StoreSettings
   /** Records older than this are deleted. */
   readonly retentionMs: number
   /** Share of the requests that are neither LLM nor MCP and are recorded, from 0 to 1. */
@@ -18,19 +18,24 @@ export interface LedgerSettings {
 
 const DEFAULT_RETENTION_MS = 90 * 86_400_000
 const MIN_RETENTION_MS = 60_000
+type Postgres = NonNullable<LedgerConfig['postgres']>
 const DEFAULT_USER = 'coalesce(jwt.sub, basicAuth.username)'
 const DEFAULT_TEAM = 'coalesce(apiKey.metadata.team, jwt.team)'
 
-/** Reads `config.ledger` of the config file. Returns a text that names the field, its value and a fix if it is invalid. */
-export function readLedgerSettings(section: LedgerConfig): LedgerSettings | string {
-  const { sqlite, retention, httpSampling = 0, user = DEFAULT_USER, team = DEFAULT_TEAM } = section
-  if (!sqlite.path.startsWith('/')) return `config.ledger.sqlite.path is ${JSON.stringify(sqlite.path)}: give an absolute path`
+/**
+ * Reads `config.ledger` of the config file. Returns a text that names the field, its value and a fix if it is invalid.
+ * @param owner default of `postgres.owner`: `<namespace>/<gateway>`
+ */
+export function readLedgerSettings(section: LedgerConfig, owner: string): LedgerSettings | string {
+  const { retention, httpSampling = 0, user = DEFAULT_USER, team = DEFAULT_TEAM } = section
+  const store = readStore(section, owner)
+  if (typeof store === 'string') return store
   const retentionMs = retention === undefined ? DEFAULT_RETENTION_MS : parseDuration(retention)
   if (retentionMs === undefined || retentionMs < MIN_RETENTION_MS)
     return `config.ledger.retention is ${JSON.stringify(retention)}: give a duration of at least 1m, such as 720h`
   if (!(httpSampling >= 0 && httpSampling <= 1)) return `config.ledger.httpSampling is ${httpSampling}: give a number from 0 to 1`
   const problem = checkExpression('user', user) ?? checkExpression('team', team)
-  return problem ?? { path: sqlite.path, retentionMs, httpSampling, user, team }
+  return problem ?? { store, retentionMs, httpSampling, user, team }
 }
 
 function checkExpression(field: string, source: string): string | undefined {
@@ -40,4 +45,54 @@ function checkExpression(field: string, source: string): string | undefined {
   return readsRequestBody(programs) || readsResponseBody(programs)
     ? `config.ledger.${field} is ${JSON.stringify(source)}: bodies are not available; use claims, metadata of API keys, or headers`
     : undefined
+}
+
+function readStore({ sqlite, postgres }: LedgerConfig, owner: string): StoreSettings | string {
+  if ((sqlite === undefined) === (postgres === undefined)) return 'config.ledger needs exactly one of sqlite and postgres'
+  if (sqlite !== undefined)
+    return sqlite.path.startsWith('/')
+      ? { kind: 'sqlite', path: sqlite.path }
+      : `config.ledger.sqlite.path is ${JSON.stringify(sqlite.path)}: give an absolute path`
+  return postgres === undefined ? 'config.ledger.postgres is missing' : readPostgres(postgres, owner)
+}
+
+const URL_FORM = 'give postgres://USER@HOST:PORT/DATABASE, and the password in passwordFile'
+const MODES: Readonly<Record<string, boolean>> = { disable: false, 'verify-full': true }
+
+function readPostgres({ url: text, passwordFile, caFile, owner }: Postgres, defaultOwner: string): StoreSettings | string {
+  const field = 'config.ledger.postgres'
+  const url = URL.parse(text)
+  // Not the text: it may hold a password.
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '' || url.hash !== '')
+    return `${field}.url is not the URL of a database: ${URL_FORM}`
+  const [user, password, database] = [url.username, url.password, url.pathname.slice(1)].map(decode)
+  if (user === undefined || password === undefined || database === undefined) return `${field}.url has a malformed escape: ${URL_FORM}`
+  if (user === '' || database === '' || database.includes('/')) return `${field}.url names no ${user === '' ? 'user' : 'database'}: ${URL_FORM}`
+  const unknown = [...url.searchParams.keys()].find((name) => name !== 'sslmode')
+  if (unknown !== undefined) return `${field}.url has the parameter ${JSON.stringify(unknown)}: only sslmode is supported`
+  const mode = url.searchParams.get('sslmode') ?? 'verify-full'
+  const isTls = MODES[mode]
+  if (isTls === undefined) return `${field}.url has sslmode=${JSON.stringify(mode)}: use disable or verify-full`
+  for (const [name, path] of Object.entries({ passwordFile, caFile }))
+    if (path !== undefined && !path.startsWith('/')) return `${field}.${name} is ${JSON.stringify(path)}: give an absolute path`
+  return {
+    kind: 'postgres',
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? 5432 : Number(url.port),
+    database,
+    user,
+    password: password === '' ? undefined : password,
+    passwordFile,
+    isTls,
+    caFile,
+    owner: owner ?? defaultOwner,
+  }
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }

@@ -1,105 +1,69 @@
-import { closeSync, openSync } from 'node:fs'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { columns, type Column, type LedgerRow } from './columns.ts'
+import type { SpendRow } from '#api/management/spend.ts'
+import type { Dimension, LedgerRow } from './columns.ts'
 
-/** Version of the table, in the file as `user_version`. */
-const VERSION = 1
-/** Rows that one step of the retention deletes. */
-const PRUNE_ROWS = 5000
-const BUSY_MS = 5000
-
-const types: Readonly<Partial<Record<Column, string>>> = {
-  time: 'INTEGER NOT NULL',
-  status: 'INTEGER NOT NULL',
-  input_tokens: 'INTEGER',
-  output_tokens: 'INTEGER',
-  cached_tokens: 'INTEGER',
-  reasoning_tokens: 'INTEGER',
-  cost: 'REAL',
-  duration_ms: 'INTEGER NOT NULL',
-  first_token_ms: 'INTEGER',
-  weight: 'REAL NOT NULL',
-}
-const quoted = columns.map((name) => `"${name}"`)
-const definitions = columns.map((name) => `"${name}" ${types[name] ?? 'TEXT'}`)
-
-/** The records of the ledger in a SQLite file. Synchronous: for threads without traffic. */
-export class LedgerStore {
-  readonly #database: DatabaseSync
-  readonly #insert: StatementSync
-  readonly #prune: StatementSync
-
-  /** Opens the file, and creates it readable only by its owner. Throws if it cannot be written, is no ledger, or is of a newer version. */
-  constructor(path: string) {
-    closeSync(openSync(path, 'a', 0o600))
-    this.#database = new DatabaseSync(path, { timeout: BUSY_MS })
-    try {
-      this.#migrate()
-      this.#insert = this.#database.prepare(`INSERT INTO requests (${quoted.join(', ')}) VALUES (${quoted.map(() => '?').join(', ')})`)
-      this.#prune = this.#database.prepare('DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests WHERE time < ? ORDER BY time LIMIT ?)')
-    } catch (error) {
-      this.#database.close()
-      throw error
-    }
-  }
-
-  #migrate(): void {
-    const database = this.#database
-    const version = readVersion(database)
-    if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
-    // Only a new file accepts auto_vacuum. Readers and the writer do not block each other with WAL.
-    database.exec('PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
-    if (version === VERSION) return
-    database.exec(`BEGIN IMMEDIATE;
-      CREATE TABLE IF NOT EXISTS requests (${definitions.join(', ')}) STRICT;
-      CREATE INDEX IF NOT EXISTS requests_time ON requests (time);
-      PRAGMA user_version = ${VERSION};
-      COMMIT`)
-  }
-
-  /** Adds rows in one transaction: all of them, or none. */
-  add(rows: readonly LedgerRow[]): void {
-    this.#database.exec('BEGIN IMMEDIATE')
-    try {
-      for (const row of rows) this.#insert.run(...row)
-      this.#database.exec('COMMIT')
-    } catch (error) {
-      // SQLite ends the transaction itself after some errors.
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
-      throw error
-    }
-  }
-
-  /**
-   * Deletes the oldest rows, some thousand at a time, and returns their space to the file system.
-   * @returns whether there may be more
-   */
-  prune(beforeMs: number): boolean {
-    const { changes } = this.#prune.run(Math.floor(beforeMs), PRUNE_ROWS)
-    if (Number(changes) === 0) return false
-    this.#database.exec('PRAGMA incremental_vacuum(2000)')
-    return Number(changes) === PRUNE_ROWS
-  }
-
-  close(): void {
-    this.#database.close()
-  }
+/** A SQLite file. */
+interface SqliteSettings {
+  readonly kind: 'sqlite'
+  readonly path: string
 }
 
-/** Opens the file of a ledger for reading. Throws if it does not exist or is no ledger. */
-export function openForReading(path: string): DatabaseSync {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS })
-  try {
-    const version = readVersion(database)
-    if (version === 0) throw new Error('the file is no ledger')
-    if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
-    return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
+/** A PostgreSQL database. */
+export interface PostgresSettings {
+  readonly kind: 'postgres'
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+  /** Password in the URL. */
+  readonly password: string | undefined
+  /** Absolute path. Wins over `password`. */
+  readonly passwordFile: string | undefined
+  readonly isTls: boolean
+  /** Absolute path of PEM certificates; undefined: those of Node. */
+  readonly caFile: string | undefined
+  /** Whose records are written and reported. */
+  readonly owner: string
 }
 
-function readVersion(database: DatabaseSync): number {
-  return Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0)
+/** Where records are stored. Plain data, because threads receive it. */
+export type StoreSettings = SqliteSettings | PostgresSettings
+
+/** Where records are stored, for logs. Without credentials. */
+export const describeStore = (store: StoreSettings): string => (store.kind === 'sqlite' ? store.path : `${store.host}:${store.port}/${store.database}`)
+
+/** Rows with an id that is the same when they are added again. */
+export interface StoredBatch {
+  /** Number of the batch in this process. */
+  readonly number: number
+  readonly rows: readonly LedgerRow[]
+}
+
+/** The records of the ledger. Used by the one thread that writes. */
+export interface Store {
+  /** Adds all rows or none. A batch that was stored before is not stored again. Throws or rejects with the cause. */
+  add(batch: StoredBatch): void | Promise<void>
+  /** Deletes old rows, some thousand at a time. Returns whether there may be more. Throws or rejects with the cause. */
+  prune(beforeMs: number): boolean | Promise<boolean>
+  close(): void | Promise<void>
+}
+
+/** The store cannot be reached. The same batch may succeed later. */
+export class StoreUnreachableError extends Error {
+  override readonly name = 'StoreUnreachableError'
+}
+
+/** The requests of a report. */
+export interface SpendQuery {
+  readonly by: readonly Dimension[]
+  /** Start, Unix time in milliseconds. */
+  readonly sinceMs: number
+  /** End, exclusive. */
+  readonly untilMs: number
+}
+
+/** Groups of a report, the highest cost first. */
+export interface SpendGroups {
+  readonly rows: SpendRow[]
+  /** Groups of the lowest cost are missing. */
+  readonly isCut: boolean
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { BackgroundWorker } from '../runtime/background-worker.ts'
@@ -7,8 +8,8 @@ import type { LedgerBatch } from './batch.ts'
 import { ledgerMetrics } from './metrics.ts'
 import { PendingRows } from './recorder.ts'
 import type { LedgerSettings } from './settings.ts'
-import type { SpendGroups, SpendQuery } from './spend.ts'
 import type { SpendRequest } from './spend-worker.ts'
+import { describeStore, type SpendGroups, type SpendQuery } from './store.ts'
 import type { FromStore, StoreData, ToStore } from './store-worker.ts'
 
 /** Time that the shutdown waits for the last rows. */
@@ -35,6 +36,8 @@ export interface LedgerOptions {
 export class RequestLedger {
   readonly settings: LedgerSettings
   readonly pending = new PendingRows()
+  /** Names the store in logs. */
+  readonly #path: string
   readonly #log: Logger
   readonly #stored: { value: number }
   readonly #failed: { value: number }
@@ -44,10 +47,12 @@ export class RequestLedger {
   /** Rows that the thread has not confirmed. */
   #sent = 0
   #isFailing = false
+  #isWaiting = false
   #isClosing = false
 
   private constructor({ settings, log, registry }: LedgerOptions) {
     this.settings = settings
+    this.#path = describeStore(settings.store)
     this.#log = log
     const { stored, dropped, waiting } = ledgerMetrics(registry)
     this.#stored = stored
@@ -71,10 +76,11 @@ export class RequestLedger {
   }
 
   /** Reads a report. Rejects with the cause if the store cannot be read, and with a ProxyError if too many reports wait. */
-  async spend(query: SpendQuery): Promise<SpendGroups> {
-    const value = await this.#spend.run({ ...query, path: this.settings.path })
+  async spend(query: SpendQuery): Promise<SpendGroups & { readonly store?: string }> {
+    const { store } = this.settings
+    const value = await this.#spend.run({ ...query, store })
     if ('error' in value) throw new Error(`the ledger cannot be read: ${value.error}`)
-    return value
+    return store.kind === 'sqlite' ? value : { ...value, store: createHash('sha256').update(`${this.#path} ${store.owner}`).digest('hex').slice(0, 16) }
   }
 
   /** Stores the rows that wait and closes the file; gives up after five seconds. */
@@ -92,8 +98,8 @@ export class RequestLedger {
 
   #start(): Promise<void> {
     this.#startedAtMs = performance.now()
-    const { path, retentionMs } = this.settings
-    const worker = new Worker(STORE_FILE, { workerData: { path, retentionMs } satisfies StoreData, name: 'ledger' })
+    const { store, retentionMs } = this.settings
+    const worker = new Worker(STORE_FILE, { workerData: { store, retentionMs } satisfies StoreData, name: 'ledger' })
     this.#worker = worker
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromStore) => {
@@ -102,6 +108,7 @@ export class RequestLedger {
           resolve()
         }
         if (message.type === 'unusable') end(new Error(message.error))
+        if (message.type === 'waiting') this.#onWaiting(message.error)
         if (message.type === 'done') this.#onDone(message)
       })
       const end = (error: Error): void => {
@@ -126,14 +133,20 @@ export class RequestLedger {
     if (error !== undefined) return this.#fail(rows, error)
     this.pending.remove(rows)
     this.#stored.value += rows
-    if (this.#isFailing) this.#log.info('the ledger stores requests again', { path: this.settings.path })
+    if (this.#isFailing || this.#isWaiting) this.#log.info('the ledger stores requests again', { path: this.#path })
     this.#isFailing = false
+    this.#isWaiting = false
+  }
+
+  #onWaiting(error: string): void {
+    if (!this.#isWaiting) this.#log.warn('the database of the ledger cannot be used; requests wait', { code: 'PX4023', path: this.#path, error })
+    this.#isWaiting = true
   }
 
   #fail(rows: number, error: string): void {
     this.pending.remove(rows)
     this.#failed.value += rows
-    if (!this.#isFailing) this.#log.error('requests are missing in the ledger', { code: 'PX4022', path: this.settings.path, error })
+    if (!this.#isFailing) this.#log.error('requests are missing in the ledger', { code: 'PX4022', path: this.#path, error })
     this.#isFailing = true
   }
 }

@@ -15,6 +15,7 @@ import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
 import { readSettings, SettingError, type ProcessSettings } from './settings.ts'
 import { startSources } from './sources.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
+import { describeStore } from '../ledger/store.ts'
 import type { RequestLedger } from '../ledger/writer.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { createLogging, type Logging } from '../telemetry/log.ts'
@@ -112,9 +113,12 @@ async function openLedger({ ledger: settings }: ProcessSettings, logging: Loggin
     return await RequestLedger.open({ settings, log: logging.logger('ledger'), registry })
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error)
-    throw new SettingError(`config.ledger.sqlite.path is ${JSON.stringify(settings.path)}: ${cause}; name a file in a directory that this process may write`, {
-      cause: error,
-    })
+    throw new SettingError(
+      `config.ledger.sqlite.path is ${JSON.stringify(describeStore(settings.store))}: ${cause}; name a file in a directory that this process may write`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 

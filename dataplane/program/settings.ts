@@ -46,12 +46,14 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 export function readSettings(env: Environment, file: ProcessConfig = {}): ProcessSettings {
   const text = (name: string, fallback: string): string => (env[name] === undefined || env[name] === '' ? fallback : env[name])
+  const namespace = text('NAMESPACE', file.namespace ?? 'default')
+  const gateway = text('GATEWAY', file.gateway ?? 'proxy')
   return {
     xdsAddress: text('XDS_ADDRESS', file.xdsAddress ?? '') || undefined,
     xdsRootCa: checkCertificates('XDS_ROOT_CA', text('XDS_ROOT_CA', '')),
     xdsTokenFile: pathIfExists(text('XDS_TOKEN_FILE', '/var/run/secrets/xds-tokens/xds-token')),
-    namespace: text('NAMESPACE', file.namespace ?? 'default'),
-    gateway: text('GATEWAY', file.gateway ?? 'proxy'),
+    namespace,
+    gateway,
     podName: text('POD_NAME', 'proxy'),
     podIp: text('INSTANCE_IP', '127.0.0.1'),
     nodeName: text('NODE_NAME', ''),
@@ -60,7 +62,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     minDrainMs: readMs('CONNECTION_MIN_TERMINATION_DEADLINE', text('CONNECTION_MIN_TERMINATION_DEADLINE', file.connectionMinTerminationDeadline ?? '0s')),
     maxDrainMs: readGrace(env, file),
     workers: readWorkers(text('WORKERS', String(file.workers ?? 'auto'))),
-    ledger: file.ledger && readLedger(file.ledger),
+    ledger: file.ledger && readLedger(file.ledger, `${namespace}/${gateway}`),
   }
 }
 
@@ -88,8 +90,8 @@ function readGrace(env: Environment, file: ProcessConfig): number {
   return Math.max(1, seconds > 10 ? seconds - 5 : seconds - 1) * 1000
 }
 
-function readLedger(section: LedgerConfig): LedgerSettings {
-  const settings = readLedgerSettings(section)
+function readLedger(section: LedgerConfig, owner: string): LedgerSettings {
+  const settings = readLedgerSettings(section, owner)
   if (typeof settings === 'string') throw new SettingError(settings)
   return settings
 }

@@ -2272,13 +2272,34 @@ export interface ProcessConfig {
  */
 export interface LedgerConfig {
   /**
-   * The store: a SQLite file that this process writes.
+   * The store: a SQLite file that this process writes. One of `sqlite` and `postgres` is required.
    */
-  sqlite: {
+  sqlite?: {
     /**
      * Absolute path of the file; it is created if it does not exist. Its directory must be writable.
      */
     path: string
+  }
+  /**
+   * The store: a PostgreSQL database that several processes share. One of `sqlite` and `postgres` is required.
+   */
+  postgres?: {
+    /**
+     * `postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.
+     */
+    url: string
+    /**
+     * Absolute path of a file with the password of the user. It is read for each connection.
+     */
+    passwordFile?: string
+    /**
+     * Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.
+     */
+    caFile?: string
+    /**
+     * Name that records and reports of this process have in the database. Default: namespace and name of the Gateway.
+     */
+    owner?: string
   }
   /**
    * Age at which records are deleted, at least 1m. Default: 2160h, 90 days.

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import pg from 'pg'
+import { columns, type Column } from './columns.ts'
+import { spendGroups, spendStatement, type Dialect } from './sql.ts'
+import { StoreUnreachableError, type PostgresSettings, type SpendGroups, type SpendQuery, type Store, type StoredBatch } from './store.ts'
+
+/** Version of the tables, in `proxy_ledger`. */
+const VERSION = 1
+/** Rows that one step of the retention deletes. */
+const PRUNE_ROWS = 5000
+const CONNECT_MS = 5000
+const STATEMENT_MS = 30_000
+/** Key of the lock that replicas take to create the tables: one of them does. */
+const LOCK = 7_273_140_861
+
+const types: Readonly<Partial<Record<Column, string>>> = {
+  time: 'bigint',
+  status: 'bigint',
+  input_tokens: 'bigint',
+  output_tokens: 'bigint',
+  cached_tokens: 'bigint',
+  reasoning_tokens: 'bigint',
+  cost: 'double precision',
+  duration_ms: 'bigint',
+  first_token_ms: 'bigint',
+  weight: 'double precision',
+}
+const typeOf = (name: Column): string => types[name] ?? 'text'
+const required: ReadonlySet<Column> = new Set(['time', 'status', 'duration_ms', 'weight'])
+const quoted = columns.map((name) => `"${name}"`)
+
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS proxy_requests (
+    "owner" text NOT NULL, "source" uuid NOT NULL, "number" bigint NOT NULL,
+    ${columns.map((name) => `"${name}" ${typeOf(name)}${required.has(name) ? ' NOT NULL' : ''}`).join(', ')},
+    PRIMARY KEY ("source", "number"));
+  CREATE INDEX IF NOT EXISTS proxy_requests_time ON proxy_requests ("owner", "time");
+  CREATE TABLE IF NOT EXISTS proxy_ledger (version integer NOT NULL);
+  INSERT INTO proxy_ledger SELECT ${VERSION} WHERE NOT EXISTS (SELECT FROM proxy_ledger);`
+const INSERT = `INSERT INTO proxy_requests ("owner", "source", "number", ${quoted.join(', ')})
+  SELECT $1::text, $2::uuid, * FROM unnest($3::bigint[], ${columns.map((name, index) => `$${index + 4}::${typeOf(name)}[]`).join(', ')})
+  ON CONFLICT DO NOTHING`
+const PRUNE = `DELETE FROM proxy_requests WHERE ("source", "number") IN
+  (SELECT "source", "number" FROM proxy_requests WHERE "owner" = $1 AND "time" < $2 ORDER BY "time" LIMIT ${PRUNE_ROWS} FOR UPDATE SKIP LOCKED)`
+
+/** Greater than the number of rows of a batch. Rows of a process have the numbers `batch * MAX_BATCH_ROWS + index`. */
+const MAX_BATCH_ROWS = 65_536
+
+/** Records in a PostgreSQL database that several processes share. Connects when it is used, and again after a connection was lost. */
+export class PostgresStore implements Store {
+  readonly #settings: PostgresSettings
+  /** Rows that arrive a second time, because the response to the first was lost, have the same source and number. */
+  readonly #source = randomUUID()
+  #client: Promise<pg.Client> | undefined
+
+  constructor(settings: PostgresSettings) {
+    this.#settings = settings
+  }
+
+  async add({ number, rows }: StoredBatch): Promise<void> {
+    const { owner } = this.#settings
+    const numbers = rows.map((_, index) => number * MAX_BATCH_ROWS + index)
+    const values = columns.map((_, column) => rows.map((row) => clean(row[column] ?? null)))
+    await this.#query(INSERT, [owner, this.#source, numbers, ...values])
+  }
+
+  async prune(beforeMs: number): Promise<boolean> {
+    const { rowCount } = await this.#query(PRUNE, [this.#settings.owner, Math.floor(beforeMs)])
+    return rowCount === PRUNE_ROWS
+  }
+
+  /** Reads a report of the records of the owner. Rejects with the cause. */
+  async spend(query: SpendQuery): Promise<SpendGroups> {
+    const from = 'proxy_requests WHERE "owner" = $1 AND "time" >= $2 AND "time" < $3'
+    const { rows } = await this.#query(spendStatement(query, from, dialect), [this.#settings.owner, Math.floor(query.sinceMs), Math.floor(query.untilMs)])
+    return spendGroups(query, rows)
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    await client?.then((connected) => connected.end()).catch(() => undefined)
+  }
+
+  async #query(text: string, values: readonly unknown[]): Promise<pg.QueryResult<Record<string, unknown>>> {
+    const client = await (this.#client ??= this.#connect())
+    try {
+      return await client.query<Record<string, unknown>>(text, [...values])
+    } catch (error) {
+      if (!isUnreachable(error)) throw error
+      this.#client = undefined
+      client.end().catch(() => undefined)
+      throw new StoreUnreachableError(messageOf(error), { cause: error })
+    }
+  }
+
+  /** Rejects with a StoreUnreachableError; the next statement connects again. */
+  async #connect(): Promise<pg.Client> {
+    const { host, port, database, user, isTls } = this.#settings
+    let client: pg.Client | undefined
+    try {
+      client = new pg.Client({
+        host,
+        port,
+        database,
+        user,
+        // A function keeps the driver from reading the environment and files of the user.
+        password: () => this.#password(),
+        ssl: isTls ? { ca: await this.#certificates(), servername: host } : false,
+        connectionTimeoutMillis: CONNECT_MS,
+        statement_timeout: STATEMENT_MS,
+        query_timeout: STATEMENT_MS + CONNECT_MS,
+        keepAlive: true,
+        application_name: 'proxy-ledger',
+      })
+      // The next statement fails and reports the cause.
+      client.on('error', () => undefined)
+      await client.connect()
+      await prepareTables(client)
+      return client
+    } catch (error) {
+      this.#client = undefined
+      client?.end().catch(() => undefined)
+      throw new StoreUnreachableError(messageOf(error), { cause: error })
+    }
+  }
+
+  async #password(): Promise<string> {
+    const { password = '', passwordFile } = this.#settings
+    return passwordFile === undefined ? password : (await readFile(passwordFile, 'utf8')).replace(/\r?\n$/, '')
+  }
+
+  async #certificates(): Promise<string | undefined> {
+    const { caFile } = this.#settings
+    return caFile === undefined ? undefined : readFile(caFile, 'utf8')
+  }
+}
+
+/** Creates the tables if they do not exist. Rejects if they are those of a newer version. */
+async function prepareTables(client: pg.Client): Promise<void> {
+  const { rows: there } = await client.query<{ ledger: string | null }>(`SELECT to_regclass('proxy_ledger')::text AS ledger`)
+  if ((there[0]?.ledger ?? null) === null) await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK}); ${TABLES} COMMIT`)
+  const { rows } = await client.query<{ version: number }>('SELECT version FROM proxy_ledger')
+  const version = rows[0]?.version ?? 0
+  if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
+}
+
+const period = (format: string): string => `to_char(to_timestamp("time" / 1000) AT TIME ZONE 'UTC', '${format}')`
+const dialect: Dialect = {
+  total: (column) => `coalesce(sum(${column}), 0)`,
+  periods: { hour: period('YYYY-MM-DD"T"HH24:00"Z"'), day: period('YYYY-MM-DD'), month: period('YYYY-MM') },
+}
+
+/** PostgreSQL has no texts with U+0000. */
+const clean = (value: string | number | null): string | number | null => (typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value)
+
+const messageOf = (error: unknown): string =>
+  error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error instanceof Error ? error.message : String(error)
+
+/** Classes of errors after which the same statement may succeed on another connection or later: connection, resources, operator intervention, serialization. */
+const LATER = /^(08|40|53|57|58|25006)/
+
+/** Whether the server could not be reached, ended the connection, or cannot work at the moment. Errors without a code of SQL are those of the connection. */
+function isUnreachable(error: unknown): boolean {
+  return !(error instanceof pg.DatabaseError) || error.code === undefined || LATER.test(error.code)
+}
