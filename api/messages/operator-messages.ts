@@ -42,6 +42,11 @@ export const operatorMessages = {
     cause: 'A watch, a write or the election failed. It is retried; what was read before stays in force.',
     fix: 'If it lasts, check the API server and the permissions of the operator. The message names request and error.',
   },
+  PX5009: {
+    title: 'OpenAPI document cannot be fetched',
+    cause: 'The document of an MCP target cannot be fetched. The previous document stays in force, and the fetch is retried.',
+    fix: 'Check the URL, its certificate, and whether network policies let the operator reach it. Redirects are not followed.',
+  },
 } as const satisfies MessageTable
 
 export type OperatorCode = keyof typeof operatorMessages

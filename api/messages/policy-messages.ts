@@ -158,6 +158,12 @@ export const policyMessages = {
       'The ConfigMap of `toolPins` does not exist in the namespace of the backend, has no such key, or its content is no document of pins. No tool is approved: with Hold and Block, clients see none.',
     fix: 'Write the document with `proxyctl mcp approve` and put it into the ConfigMap, in the namespace of the backend.',
   },
+  PX1335: {
+    title: 'OpenAPI document cannot be fetched',
+    cause:
+      'The operator could not fetch the `url` of `openapi` of an MCP target yet: it is unreachable, redirects, responds with another status than 200, or the response is no OpenAPI document. The target has no tools; other targets work. The fetch is retried.',
+    fix: 'Correct the URL, or what the message names. Check that network policies let the operator reach it.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -2420,7 +2420,15 @@ export interface McpOpenApi {
   /**
    * The document: a key of a ConfigMap in the namespace of the backend, in JSON or YAML. A key of `binaryData` may be compressed with gzip. A document that is missing or broken is reported in the status, and the target has no tools.
    */
-  configMapRef: ConfigMapKeyReference
+  configMapRef?: ConfigMapKeyReference
+  /**
+   * The document: an http or https URL, or a path at the target, whose TLS settings apply. The operator fetches it, follows no redirects, and keeps the last document while fetches fail.
+   */
+  url?: string
+  /**
+   * Time between fetches of url. Default: 5m. At least 10s.
+   */
+  refreshInterval?: Duration
   /**
    * The Service that serves the API, instead of static. Policies that target the Service apply.
    */

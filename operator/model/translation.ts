@@ -40,12 +40,14 @@ export interface Translation {
   /** Sorted by kind, namespace and name. */
   readonly statuses: readonly ObjectStatus[]
   /** The remote key sets that policies and backends name. */
-  readonly keySets?: readonly KeySetRequest[]
+  readonly keySets?: readonly RemoteRequest[]
+  /** The remote OpenAPI documents that backends name. */
+  readonly documents?: readonly RemoteRequest[]
 }
 
-/** A remote key set, and how to reach it. Its source is identified by `url` and `tls` only. */
-export interface KeySetRequest {
-  /** Its name in `TranslateOptions.keySets`. */
+/** A remote key set or document, and how to reach it. Its source is identified by `url` and `tls` only. */
+export interface RemoteRequest {
+  /** Its name in `TranslateOptions.keySets` or `TranslateOptions.documents`. */
   readonly id: string
   readonly url: {
     /** Host name or IP address, without brackets, as used for Host, SNI and certificate checks. */
@@ -57,13 +59,13 @@ export interface KeySetRequest {
   /** Where the host is, when DNS does not know it (directory mode). */
   readonly endpoints?: readonly { readonly address: string; readonly port: number }[]
   /** Absent: plaintext. */
-  readonly tls?: KeySetTls
-  /** Time between fetches. */
+  readonly tls?: RemoteTls
+  /** Milliseconds between fetches. */
   readonly cacheMs: number
 }
 
 /** PEM where it is key material. */
-export interface KeySetTls {
+export interface RemoteTls {
   /** Default: the host. */
   readonly servername?: string
   /** Default: those of the system. */
@@ -74,4 +76,9 @@ export interface KeySetTls {
   readonly verify: 'full' | 'chain' | 'none'
   /** The certificate must carry one of these; default: the server name. */
   readonly subjectAltNames?: readonly { readonly type: 'Hostname' | 'URI'; readonly value: string }[]
+}
+
+/** A document that was fetched. The object is the same as long as the content does not change. */
+export interface RemoteDocument {
+  readonly bytes: Buffer
 }

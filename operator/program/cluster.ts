@@ -4,8 +4,8 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { serveEndpoints } from './endpoints.ts'
 import { checkExpression } from './expression.ts'
 import { createStatusPlacement, listParameters } from './gateway-status.ts'
-import { createConfigMapMemory } from '../jwks/config-maps.ts'
-import { createKeySets } from '../jwks/index.ts'
+import { createConfigMapMemory, type ConfigMapMemory } from '../remote/config-maps.ts'
+import { createRemotes } from '../remote/index.ts'
 import { watchCertificate, type CertificateSource } from '../kube/certificate.ts'
 import { connect, type KubeConnection } from '../kube/connection.ts'
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts'
@@ -88,8 +88,8 @@ class Replica {
   readonly #logFailure: FailureLog
   readonly #events: EventRecorder
   readonly #server: ConfigServer
-  readonly #keySetMemory: ReturnType<typeof createConfigMapMemory>
-  readonly #keySets: ReturnType<typeof createKeySets>
+  readonly #memories: Readonly<Record<'keySets' | 'documents', ConfigMapMemory>>
+  readonly #remotes: ReturnType<typeof createRemotes>
   readonly #source: ReturnType<typeof watchCluster>
   readonly #writer: ReturnType<typeof createStatusWriter>
   readonly #provisioner: Provisioner
@@ -112,14 +112,11 @@ class Replica {
     this.#logFailure = createFailureLog(options.log, clock.now)
     this.#events = createEventRecorder({ connection, clock, now, onError: (error) => this.#logFailure('Event', error, 'it is not sent again') })
     this.#server = this.#createServer()
-    this.#keySetMemory = this.#createKeySetMemory()
-    // Every replica fetches key sets itself, because each must be able to serve the stream alone.
-    this.#keySets = createKeySets({
-      isLoopbackAllowed: false,
-      memory: this.#keySetMemory,
-      onChange: () => this.#translate(this.#snapshot),
-      onError: (url, error) => this.#log('warn', `key set ${url}: ${textOf(error)}; retrying, keys that were fetched before stay in use`, { code: 'PX5004' }),
-    })
+    this.#memories = {
+      keySets: this.#createMemory('jwks-store', 'the key set is in force, but a restart would have to fetch it again'),
+      documents: this.#createMemory('openapi-store', 'the OpenAPI document is in force, but a restart would have to fetch it again'),
+    }
+    this.#remotes = this.#createRemotes()
     this.#source = this.#watchObjects()
     this.#writer = createStatusWriter({
       connection,
@@ -170,8 +167,8 @@ class Replica {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#source.close()
-    this.#keySets.close()
-    this.#keySetMemory.close()
+    this.#remotes.close()
+    for (const memory of Object.values(this.#memories)) memory.close()
     this.#writer.close()
     this.#events.close()
     this.#provisioner.close()
@@ -200,16 +197,35 @@ class Replica {
     })
   }
 
-  #createKeySetMemory(): ReturnType<typeof createConfigMapMemory> {
+  /** Every replica fetches key sets and documents itself, because each must be able to serve the stream alone. */
+  #createRemotes(): ReturnType<typeof createRemotes> {
+    const { keySets, documents } = this.#memories
+    return createRemotes({
+      isLoopbackAllowed: false,
+      onChange: () => this.#translate(this.#snapshot),
+      keySets: {
+        memory: keySets,
+        onError: (url, error) => this.#log('warn', `key set ${url}: ${textOf(error)}; retrying, keys that were fetched before stay in use`, { code: 'PX5004' }),
+      },
+      documents: {
+        memory: documents,
+        onError: (url, error) =>
+          this.#log('warn', `OpenAPI document ${url}: ${textOf(error)}; retrying, the document that was fetched before stays in use`, { code: 'PX5009' }),
+      },
+    })
+  }
+
+  #createMemory(kind: 'jwks-store' | 'openapi-store', consequence: string): ConfigMapMemory {
     const { namespace } = this.#options.settings
     return createConfigMapMemory({
+      kind,
       connection: this.#connection,
       clock,
       namespace,
       isLeader: this.#isLeader,
       find: (name) => this.#source.find('ConfigMap', namespace, name)?.object as ConfigMap | undefined,
       list: () => this.#source.list('ConfigMap', namespace),
-      onError: (name, error) => this.#logFailure(`ConfigMap ${name}`, error, 'the key set is in force, but a restart would have to fetch it again'),
+      onError: (name, error) => this.#logFailure(`ConfigMap ${name}`, error, consequence),
     })
   }
 
@@ -269,8 +285,10 @@ class Replica {
     this.#log('info', 'leading: this replica writes')
     this.#provisioner.reconcileAll()
     this.#writer.recheckAll()
-    this.#keySetMemory.recheckAll()
-    if (this.#translations > 0) this.#keySetMemory.tidy()
+    for (const memory of Object.values(this.#memories)) {
+      memory.recheckAll()
+      if (this.#translations > 0) memory.tidy()
+    }
     this.#gatewayClass.check()
   }
 
@@ -280,7 +298,7 @@ class Replica {
     const startedAt = clock.now()
     try {
       const { backendGrants, isInferenceEnabled, clusterDomain } = this.#options.settings
-      this.#translation = this.#keySets.translate(next, { backendGrants, isInferenceEnabled, clusterDomain, checkExpression })
+      this.#translation = this.#remotes.translate(next, { backendGrants, isInferenceEnabled, clusterDomain, checkExpression })
     } catch (error) {
       // A bug of the operator, because mistakes of users become statuses. The last translation stays in force.
       this.#failedTranslations += 1
@@ -296,7 +314,7 @@ class Replica {
     this.#provisioner.publish(next, this.#translation)
     this.#publishStatuses()
     this.#gatewayClass.check()
-    this.#keySetMemory.tidy()
+    for (const memory of Object.values(this.#memories)) memory.tidy()
   }
 
   #publishStatuses(): void {
@@ -323,6 +341,7 @@ class Replica {
 
   #renderMetrics(): string {
     const { streams, nacks } = this.#server.stats()
+    const documents = this.#remotes.documentStats()
     const gauges = renderGauges([
       ['xds_auth_rq_total', 'counter', 'Authentications of config streams', this.#reviews.requests],
       ['xds_auth_rq_success_total', 'counter', 'Config streams that were authenticated', this.#reviews.successes],
@@ -334,6 +353,9 @@ class Replica {
       ['status_writes_total', 'counter', 'Statuses written', this.#writer.writes()],
       ['status_write_errors_total', 'counter', 'Attempts to write a status that failed', this.#failedStatusWrites],
       ['applies_total', 'counter', 'Objects of Gateways applied', this.#provisioner.applies()],
+      ['openapi_fetches_total', 'counter', 'Fetches of OpenAPI documents that succeeded', documents.successes],
+      ['openapi_fetch_failures_total', 'counter', 'Fetches of OpenAPI documents that failed', documents.failures],
+      ['openapi_documents_failing', 'gauge', 'OpenAPI documents whose last fetch failed', documents.failing],
       ['leader', 'gauge', 'Whether this replica writes', this.#isLeader() ? 1 : 0],
       ...(this.#certificate ? [describeExpiry(this.#certificate)] : []),
     ])

@@ -1,5 +1,5 @@
 import { checkExpression } from './expression.ts'
-import { createKeySets } from '../jwks/index.ts'
+import { createRemotes } from '../remote/index.ts'
 import { textOf } from '../runtime/log.ts'
 import { createConfigServer } from '../serve/server.ts'
 import { watchDirectory, type Load } from '../source/directory.ts'
@@ -27,14 +27,20 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   const host = listen.slice(0, listen.lastIndexOf(':'))
   const reporter = createReporter(report)
   let latest: Load | undefined
-  const keySets = createKeySets({
+  const remotes = createRemotes({
     isLoopbackAllowed: true,
     onChange: () => latest && publish(latest),
-    onError: (url, error) => report({ event: 'error', message: `key set ${url}: ${textOf(error)}; retrying, keys that were fetched before stay in use` }),
+    keySets: {
+      onError: (url, error) => report({ event: 'error', message: `key set ${url}: ${textOf(error)}; retrying, keys that were fetched before stay in use` }),
+    },
+    documents: {
+      onError: (url, error) =>
+        report({ event: 'error', message: `OpenAPI document ${url}: ${textOf(error)}; retrying, the document that was fetched before stays in use` }),
+    },
   })
   const publish = (load: Load): void => {
     latest = load
-    const translation = keySets.translate(load.snapshot, { isStandalone: true, checkExpression })
+    const translation = remotes.translate(load.snapshot, { isStandalone: true, checkExpression })
     server.publish(translation)
     reporter.findings([
       ...describeProblems(load),
@@ -61,7 +67,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   return {
     async close() {
       source.close()
-      keySets.close()
+      remotes.close()
       await server.close()
     },
   }

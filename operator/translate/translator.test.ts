@@ -58,6 +58,7 @@ function expectEqual(snapshot: Snapshot, actual: ReturnType<typeof translate>): 
   expect(actual.statuses).toEqual(expected.statuses)
   expect([...actual.gateways]).toEqual([...expected.gateways])
   expect(actual.keySets).toEqual(expected.keySets)
+  expect(actual.documents).toEqual(expected.documents)
 }
 
 describe('a translation that continues from the previous snapshot equals a full one', () => {
@@ -76,7 +77,7 @@ describe('a translation that continues from the previous snapshot equals a full 
     for (const object of order) put(changeOf(object))
     for (const object of order) put(changeOf(edit(object, next, objects)))
     for (const object of order) put(changeOf(object, true))
-    expect(run(snapshot, options)).toEqual({ gateways: new Map(), statuses: [], keySets: [] })
+    expect(run(snapshot, options)).toEqual({ gateways: new Map(), statuses: [], keySets: [], documents: [] })
   })
 
   test('when objects of all cases meet in bursts of changes', async () => {

@@ -15,6 +15,7 @@ import { poolStatus, readPool, type PoolState } from './inference/inference-pool
 import { backendTlsStatus, readBackendTlsPolicies, type BackendTls, type BackendTlsState } from './policy/backend-tls-policy.ts'
 import { findOverrides, indexPolicies } from './policy/overrides.ts'
 import { isSamePolicy, policyStatus, readPolicy, type PolicyState } from './policy/proxy-policy.ts'
+import { findDocuments } from './reach/documents.ts'
 import { findKeySets } from './reach/key-sets.ts'
 import { leave, walk, type Reached, type World } from './reach/reach.ts'
 import { attach, indexParents, type AnyRoute, type Parents } from './route/attach.ts'
@@ -152,6 +153,7 @@ class Translator {
       gateways: new Map(outputs.map(({ gateway, messages }) => [gateway.key, messages])),
       statuses: this.#statuses.list(),
       keySets: findKeySets(this.#tracked, this.#listPolicies(), backends),
+      documents: findDocuments(this.#tracked, backends),
     }
   }
 

@@ -1,5 +1,5 @@
 import { anyJson, atLeastOneOf, atMostOneOf, choice, exactlyOneOf, keyedList, list, map, object, ref, set, string, type Definitions } from '../../schema.ts'
-import { port } from '../shared.ts'
+import { duration, port } from '../shared.ts'
 
 /** Longest name of a tool that MCP allows. */
 const TOOL_NAME = { minLength: 1, maxLength: 128 }
@@ -102,6 +102,11 @@ export const mcpBackendDefinitions: Definitions = {
         'ConfigMapKeyReference',
         'The document: a key of a ConfigMap in the namespace of the backend, in JSON or YAML. A key of `binaryData` may be compressed with gzip. A document that is missing or broken is reported in the status, and the target has no tools.',
       ),
+      url: string(
+        'The document: an http or https URL, or a path at the target, whose TLS settings apply. The operator fetches it, follows no redirects, and keeps the last document while fetches fail.',
+        { minLength: 1, maxLength: 2048, pattern: '^(https?://[^\\s/?#@\\\\]+)?/[^\\s#\\\\]*$' },
+      ),
+      refreshInterval: duration('Time between fetches of url. Default: 5m.', 10_000),
       backendRef: ref('BackendObjectReference', 'The Service that serves the API, instead of static. Policies that target the Service apply.'),
       path: string('Base path of the API. Default: the path of the first of `servers` in the document.', {
         minLength: 1,
@@ -121,7 +126,8 @@ export const mcpBackendDefinitions: Definitions = {
         1024,
       ),
     },
-    ['configMapRef'],
+    [],
+    [exactlyOneOf('configMapRef', 'url'), { rule: '!has(self.refreshInterval) || has(self.url)', message: 'refreshInterval is that of url' }],
   ),
   McpOpenApiMatch: object(
     'Matches operations by all fields that are set. Patterns match the entire value; `*` is any text, in a path any text without `/`, and `**` any text in a path.',

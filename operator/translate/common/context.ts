@@ -1,5 +1,6 @@
 import type { Phase } from '#api/cel/index.ts'
 import type { Snapshot } from '../../source/snapshot.ts'
+import type { RemoteDocument } from '../../model/translation.ts'
 import { readGrants, type Grants } from './reference-grant.ts'
 
 /** Settings of the installation that translation depends on. */
@@ -16,6 +17,10 @@ export interface TranslateOptions {
   readonly keySets?: ReadonlyMap<string, string>
   /** Why those that have not been fetched could not be, by the same text. */
   readonly keySetErrors?: ReadonlyMap<string, string>
+  /** OpenAPI documents that have been fetched, by `documentId`. */
+  readonly documents?: ReadonlyMap<string, RemoteDocument>
+  /** Why those that have not been fetched could not be, by the same text. */
+  readonly documentErrors?: ReadonlyMap<string, string>
   /** Returns the problem of a CEL expression, in itself or in the phase where it is evaluated; undefined if there is none. */
   readonly checkExpression?: (expression: string, phase?: Phase) => string | undefined
 }
@@ -38,6 +43,8 @@ export function createContext(snapshot: Snapshot, options: TranslateOptions): Co
       backendGrants: options.backendGrants ?? 'route',
       keySets: options.keySets ?? new Map(),
       keySetErrors: options.keySetErrors ?? new Map(),
+      documents: options.documents ?? new Map(),
+      documentErrors: options.documentErrors ?? new Map(),
       checkExpression: options.checkExpression ?? (() => undefined),
     },
   }

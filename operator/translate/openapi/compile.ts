@@ -35,7 +35,10 @@ interface Operation extends OperationName {
  * Compiles the operations of a document that `settings` select. Operations that cannot become tools are left out and reported. Throws a
  * DocumentError if the document is unusable.
  */
-export function compileOpenApi(document: OpenApiDocument, settings: Omit<McpOpenApi, 'configMapRef' | 'backendRef'>): CompiledOpenApi {
+export function compileOpenApi(
+  document: OpenApiDocument,
+  settings: Omit<McpOpenApi, 'configMapRef' | 'url' | 'refreshInterval' | 'backendRef'>,
+): CompiledOpenApi {
   const info = isJsonObject(document.root['info']) ? document.root['info'] : {}
   const failed: string[] = []
   const all = readOperations(document, failed)

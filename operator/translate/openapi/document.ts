@@ -3,7 +3,7 @@ import { parse } from 'yaml'
 import { isJsonObject, type JsonObject } from '#api/json/index.ts'
 
 /** Largest document, in bytes after decompression. */
-const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
+export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 /** Largest document in YAML, whose parser takes about a second per megabyte. */
 const MAX_YAML_CHARS = 2 * 1024 * 1024
 /** References that lead to references, before the chain counts as a circle. */
@@ -11,6 +11,9 @@ const MAX_CHAIN = 32
 
 /** A document, or a part of it, that cannot be used. The message names the problem. */
 export class DocumentError extends Error {}
+
+/** A text that is neither JSON nor YAML. The message quotes it. */
+export class DocumentSyntaxError extends DocumentError {}
 
 /** A parsed OpenAPI document. */
 export class OpenApiDocument {
@@ -76,7 +79,7 @@ export function parseDocument(bytes: Buffer): OpenApiDocument {
     root = isJson ? JSON.parse(text) : parse(text, { merge: true, logLevel: 'silent' })
   } catch (error) {
     // A JSON parser and a YAML parser that recurse too deeply throw a RangeError.
-    throw new DocumentError(`it is neither JSON nor YAML: ${short(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))}`)
+    throw new DocumentSyntaxError(`it is neither JSON nor YAML: ${short(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))}`)
   }
   if (!isJsonObject(root)) throw new DocumentError('it is not an object')
   return new OpenApiDocument(root)

@@ -4,7 +4,7 @@ import { readChunk } from '../../source/document.ts'
 import type { KubeObject } from '../../source/objects.ts'
 import { createSnapshot } from '../../source/snapshot.ts'
 import { translate } from '../translate.ts'
-import type { KeySetRequest, Translation } from '../../model/translation.ts'
+import type { RemoteRequest, Translation } from '../../model/translation.ts'
 
 const objectsOf = (manifests: readonly string[]): KubeObject[] =>
   manifests.flatMap((text) =>
@@ -60,13 +60,13 @@ describe('the URL of a key set', () => {
     { address: '10.0.0.1', port: 80 },
     { address: '127.0.0.1', port: 8080 },
   ]
-  const cluster: KeySetRequest = {
+  const cluster: RemoteRequest = {
     id: 'service/default/idp:80/keys',
     url: { host: 'idp.default.svc.cluster.local', port: 80, path: '/keys' },
     cacheMs: 300_000,
   }
-  const fixed: KeySetRequest = { id: 'backend/default/idp/keys', url: { host: 'idp.example', port: 443, path: '/keys' }, cacheMs: 300_000 }
-  test.each<[sentence: string, manifests: string[], isStandalone: boolean, expected: KeySetRequest[]]>([
+  const fixed: RemoteRequest = { id: 'backend/default/idp/keys', url: { host: 'idp.example', port: 443, path: '/keys' }, cacheMs: 300_000 }
+  test.each<[sentence: string, manifests: string[], isStandalone: boolean, expected: RemoteRequest[]]>([
     ['of a Service in a cluster uses DNS, not the endpoints annotation', [service, jwt(toService)], false, [cluster]],
     ['of a Service in directory mode has endpoints', [service, jwt(toService)], true, [{ ...cluster, endpoints }]],
     ['of a static ProxyBackend has its host', [backend(), jwt(toBackend)], true, [fixed]],
@@ -115,7 +115,7 @@ spec: {gatewayClassName: proxy, listeners: [{name: http, port: 80, protocol: HTT
 
 describe('TLS of a key set', () => {
   const ca = [authority.certificate.trim()]
-  const trimmed = (tls: KeySetRequest['tls']): unknown => tls && { ...tls, ...(tls.ca && { ca: tls.ca.map((text) => text.trim()) }) }
+  const trimmed = (tls: RemoteRequest['tls']): unknown => tls && { ...tls, ...(tls.ca && { ca: tls.ca.map((text) => text.trim()) }) }
   const tls = (body: string): string => `backend: {tls: ${body}}`
   const validation = (body: string): string => `
 apiVersion: gateway.networking.k8s.io/v1

@@ -3,17 +3,17 @@ import type { BackendTarget } from '../common/backend-ref.ts'
 import type { BackendState } from '../backend/proxy-backend.ts'
 import type { PolicyState } from '../policy/proxy-policy.ts'
 import type { World } from './reach.ts'
-import type { KeySetReference } from '../reference/references.ts'
+import type { KeySetReference } from '../reference/remote-reference.ts'
 import { serviceMessage } from '../backend/service.ts'
-import type { KeySetRequest, KeySetTls } from '../../model/translation.ts'
+import type { RemoteRequest, RemoteTls } from '../../model/translation.ts'
 
 /**
  * The remote key sets of all policies and backends, one for each id, the shortest cacheDuration of each. One whose TLS
  * settings do not resolve is left out: it must not be fetched over a weaker connection than configured.
  */
-export function findKeySets(world: World, policies: readonly PolicyState[], backends: readonly BackendState[]): KeySetRequest[] {
+export function findKeySets(world: World, policies: readonly PolicyState[], backends: readonly BackendState[]): RemoteRequest[] {
   const bodies = [...policies.flatMap(({ sections }) => sections.map(({ resolved }) => resolved)), ...backends.map(({ resolved }) => resolved)]
-  const byId = new Map<string, KeySetRequest>()
+  const byId = new Map<string, RemoteRequest>()
   for (const reference of bodies.flatMap(({ keySets }) => keySets)) {
     const known = byId.get(reference.id)
     const request = known ?? toRequest(world, reference)
@@ -22,7 +22,7 @@ export function findKeySets(world: World, policies: readonly PolicyState[], back
   return [...byId.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-function toRequest(world: World, { id, backend, path, cacheMs }: KeySetReference): KeySetRequest | undefined {
+function toRequest(world: World, { id, backend, path, cacheMs }: KeySetReference): RemoteRequest | undefined {
   const place = locate(world, backend)
   const tls = findTls(world, backend)
   if (!place || tls === 'broken') return undefined
@@ -30,9 +30,9 @@ function toRequest(world: World, { id, backend, path, cacheMs }: KeySetReference
   return { id, url: { host, port, path: path.startsWith('/') ? path : `/${path}` }, ...(endpoints && { endpoints }), ...(tls && { tls }), cacheMs }
 }
 
-type Place = Pick<KeySetRequest['url'], 'host' | 'port'> & Pick<KeySetRequest, 'endpoints'>
+export type Place = Pick<RemoteRequest['url'], 'host' | 'port'> & Pick<RemoteRequest, 'endpoints'>
 
-function locate({ context, backends, slices }: World, { kind, key, port }: BackendTarget): Place | undefined {
+export function locate({ context, backends, slices }: World, { kind, key, port }: BackendTarget): Place | undefined {
   if (kind === 'ProxyBackend') {
     const fixed = backends.get(key)?.backend.spec.static
     return fixed && { host: fixed.host, port: fixed.port }
@@ -48,7 +48,7 @@ function locate({ context, backends, slices }: World, { kind, key, port }: Backe
 }
 
 /** As the data plane chooses: the backend's own policies, else the oldest ProxyPolicy on it, else its BackendTLSPolicy. */
-function findTls(world: World, { kind, key, port }: BackendTarget): KeySetTls | 'broken' | undefined {
+export function findTls(world: World, { kind, key, port }: BackendTarget): RemoteTls | 'broken' | undefined {
   const own = kind === 'ProxyBackend' ? world.backends.get(key)?.resolved : undefined
   const spec: { readonly policies?: BackendFull } | undefined = own?.body
   const inline = spec?.policies?.tls
@@ -71,7 +71,7 @@ function findTls(world: World, { kind, key, port }: BackendTarget): KeySetTls | 
   return { ...(sni !== undefined && { servername: sni }), ...(ca && { ca }), ...(subjectAltNames && { subjectAltNames }), verify: 'full' }
 }
 
-function fromPolicy(tls: BackendTLS, secrets: readonly SecretMessage[]): KeySetTls | 'broken' {
+export function fromPolicy(tls: BackendTLS, secrets: readonly SecretMessage[]): RemoteTls | 'broken' {
   const find = (ref: ResolvedSecret | undefined): SecretMessage | undefined => secrets.find((secret) => secret.key === ref?.secret)
   const [clientRef] = tls.mtlsCertificateRef ?? []
   const client = find(clientRef)

@@ -1,21 +1,30 @@
 import type { McpOpenApi } from '#gen/v1alpha1/types.ts'
 import { compileOpenApi, type CompiledOpenApi } from '../openapi/compile.ts'
 import { DocumentError, parseDocument } from '../openapi/document.ts'
+import type { RemoteDocument } from '../../model/translation.ts'
 import type { ConfigMap } from '../../source/objects.ts'
 
 /** The tools of a document, or why it is unusable. */
 export type OpenApiSource = CompiledOpenApi | { readonly broken: string }
 
-type Settings = Omit<McpOpenApi, 'configMapRef' | 'backendRef' | 'response'>
+type Settings = Omit<McpOpenApi, 'configMapRef' | 'url' | 'refreshInterval' | 'backendRef' | 'response'>
 
-const known = new WeakMap<ConfigMap, Map<string, OpenApiSource>>()
+const known = new WeakMap<ConfigMap | RemoteDocument, Map<string, OpenApiSource>>()
 
 /** Compiles the document in a key of a ConfigMap, once per object and settings. Undefined if the ConfigMap does not have the key. */
 export function readOpenApi(map: ConfigMap, key: string, settings: Settings): OpenApiSource | undefined {
   const bytes = bytesOf(map, key)
-  if (bytes === undefined) return undefined
-  let sources = known.get(map)
-  if (sources === undefined) known.set(map, (sources = new Map()))
+  return bytes && compileOnce(map, key, bytes, settings)
+}
+
+/** Compiles a document that was fetched, once per object and settings. */
+export function readFetched(document: RemoteDocument, settings: Settings): OpenApiSource {
+  return compileOnce(document, '', document.bytes, settings)
+}
+
+function compileOnce(owner: ConfigMap | RemoteDocument, key: string, bytes: Buffer, settings: Settings): OpenApiSource {
+  let sources = known.get(owner)
+  if (sources === undefined) known.set(owner, (sources = new Map()))
   const id = JSON.stringify([key, settings])
   let source = sources.get(id)
   if (source === undefined) sources.set(id, (source = compile(bytes, settings)))

@@ -1,7 +1,5 @@
 import { withCode, type MessageCode } from '#api/messages/code.ts'
 import { readRuntimeArn } from '#api/arn.ts'
-import { readApiKeyEntry } from '#api/credentials/api-key.ts'
-import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import { findKeySetProblem } from '#api/credentials/key-set.ts'
 import { parseDuration } from '#api/duration.ts'
 import { findBudgetProblems } from '#api/budget.ts'
@@ -29,8 +27,10 @@ import { checkPattern } from '../common/matches.ts'
 import { phaseOf } from '../common/phases.ts'
 import { selectMcpTargets } from './mcp-targets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
-import { readOpenApi } from './openapi-source.ts'
+import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.ts'
+import { documentId, findUrlProblem, keySetId, type DocumentReference, type KeySetReference } from './remote-reference.ts'
 import { readPluginSource } from './plugin-source.ts'
+import { badApiKeys, badLines } from './credentials.ts'
 import { readCatalogSource } from './price-catalog.ts'
 import { matchesLabels } from '../../model/selectors.ts'
 
@@ -54,17 +54,11 @@ export interface ResolvedBody {
   readonly targets: readonly BackendTarget[]
   readonly secrets: readonly SecretMessage[]
   readonly keySets: readonly KeySetReference[]
+  readonly documents: readonly DocumentReference[]
 }
 
-/** A remote key set whose backend resolves. */
-export interface KeySetReference {
-  /** The result of `keySetId`. */
-  readonly id: string
-  readonly backend: BackendTarget
-  readonly path: string
-  /** Time between fetches. */
-  readonly cacheMs: number
-}
+type DocumentSettings = Parameters<typeof readFetched>[1]
+type UsableDocument = Extract<OpenApiSource, { message: unknown }> | { readonly invalid: string }
 
 /** Entries that a Secret must have, by definition and field that refer to it. */
 const neededEntries: Readonly<Record<string, readonly string[]>> = {
@@ -84,6 +78,7 @@ interface RemoteKeySet {
   readonly backendRef: Partial<BackendObjectRef>
 }
 const DEFAULT_CACHE_MS = 300_000
+const DEFAULT_REFRESH_MS = 300_000
 
 const leaves = new Set([
   'BackendObjectReference',
@@ -136,7 +131,14 @@ export function resolveBody(
   const resolver = new Resolver(context, kind, namespace, name, definition)
   // The walk keeps the shape: an object stays an object.
   const resolved = resolver.resolve({ $ref: `#/$defs/${definition}` }, body, [], '') as object
-  return { body: resolved, errors: resolver.errors, targets: resolver.targets, secrets: resolver.secrets, keySets: resolver.keySets }
+  return {
+    body: resolved,
+    errors: resolver.errors,
+    targets: resolver.targets,
+    secrets: resolver.secrets,
+    keySets: resolver.keySets,
+    documents: resolver.documents,
+  }
 }
 
 class Resolver {
@@ -144,6 +146,7 @@ class Resolver {
   readonly targets: BackendTarget[] = []
   readonly secrets: SecretMessage[] = []
   readonly keySets: KeySetReference[] = []
+  readonly documents: DocumentReference[] = []
   readonly #context: Context
   readonly #kind: string
   readonly #namespace: string
@@ -302,26 +305,61 @@ class Resolver {
     return source
   }
 
-  #openApi({ configMapRef, backendRef, response, ...settings }: McpOpenApi, path: readonly string[]): ResolvedMcpOpenApi {
-    const { name, key } = configMapRef
+  #openApi({ configMapRef, url, refreshInterval, backendRef, response, ...settings }: McpOpenApi, path: readonly string[]): ResolvedMcpOpenApi {
     if (response !== undefined) this.#checkExpression(response, [...path, 'response'], 'McpOpenApi.response')
     const backend = backendRef === undefined ? {} : { backend: this.#backend(backendRef, [...path, 'backendRef']) }
+    const service = backend.backend !== undefined && backend.backend.invalid === undefined ? this.targets.at(-1) : undefined
+    const source =
+      url === undefined
+        ? this.#storedDocument(configMapRef ?? { name: '', key: '' }, settings, path)
+        : this.#remoteDocument(
+            {
+              owner: this.#owner,
+              path,
+              url,
+              refreshMs: parseDuration(refreshInterval ?? '') ?? DEFAULT_REFRESH_MS,
+              service,
+              isService: backendRef !== undefined,
+            },
+            settings,
+            path,
+          )
+    if ('invalid' in source) return { title: '', version: '', path: '', tools: [], ...backend, ...source }
+    for (const problem of source.problems) this.#fail(path, problem, 'PX1326', 'document')
+    return { ...source.message, ...(response !== undefined && { response }), ...backend }
+  }
+
+  #storedDocument({ name, key }: { readonly name: string; readonly key: string }, settings: DocumentSettings, path: readonly string[]): UsableDocument {
     const map = this.#context.snapshot.get('ConfigMap', this.#namespace, name)
     const shown = `ConfigMap ${this.#namespace}/${name}`
     const source = map && readOpenApi(map, key, settings)
-    const none = { title: '', version: '', path: '', tools: [] }
-    if (source === undefined) {
-      const missing = map === undefined ? `${shown} not found` : `${shown} has no ${key}`
-      return { ...none, ...backend, invalid: this.#fail([...path, 'configMapRef'], `${missing}; the target has no tools`, 'PX1324', 'document') }
+    const at = [...path, 'configMapRef']
+    const missing = map === undefined ? `${shown} not found` : `${shown} has no ${key}`
+    if (source === undefined) return { invalid: this.#fail(at, `${missing}; the target has no tools`, 'PX1324', 'document') }
+    if ('broken' in source) return { invalid: this.#fail(at, `${key} of ${shown}: ${source.broken}; the target has no tools`, 'PX1325', 'document') }
+    return source
+  }
+
+  /** The operator fetches the document; the data plane receives the tools. */
+  #remoteDocument(reference: Omit<DocumentReference, 'id'>, settings: DocumentSettings, path: readonly string[]): UsableDocument {
+    const { url } = reference
+    const at = [...path, 'url']
+    const problem = findUrlProblem(url)
+    if (problem !== undefined) return { invalid: this.#fail(at, `${problem}; the target has no tools`, 'PX1335', 'document') }
+    const id = documentId(reference)
+    this.documents.push({ id, ...reference })
+    const { documents, documentErrors } = this.#context.options
+    const document = documents.get(id)
+    if (document === undefined) {
+      const error = documentErrors.get(id)
+      const invalid = `the document of ${url} has not been fetched yet; the target has no tools`
+      // The config contains nothing that changes with each attempt.
+      this.#fail(at, error === undefined ? invalid : `${invalid}: ${error}`, 'PX1335', 'document')
+      return { invalid }
     }
-    if ('broken' in source)
-      return {
-        ...none,
-        ...backend,
-        invalid: this.#fail([...path, 'configMapRef'], `${key} of ${shown}: ${source.broken}; the target has no tools`, 'PX1325', 'document'),
-      }
-    for (const problem of source.problems) this.#fail(path, problem, 'PX1326', 'document')
-    return { ...source.message, ...(response !== undefined && { response }), ...backend }
+    const source = readFetched(document, settings)
+    if ('broken' in source) return { invalid: this.#fail(at, `${url}: ${source.broken}; the target has no tools`, 'PX1325', 'document') }
+    return source
   }
 
   /** Without pins, no tool is approved. */
@@ -426,41 +464,4 @@ class Resolver {
     if (!secret || own.length > 0 || secret.data?.['ca.cert'] === undefined) return
     resolved['caCertificateRefs'] = [this.#material(readSecretAuthority(secret, 'ca.cert'), '', ['mtlsCertificateRef'])]
   }
-}
-
-/** A status lists the first few problems; more of them are usually one mistake repeated. */
-const MAX_TOLD = 5
-
-function firstOf(problems: readonly string[]): string[] {
-  return problems.length <= MAX_TOLD ? [...problems] : [...problems.slice(0, MAX_TOLD), `${problems.length - MAX_TOLD} more like these`]
-}
-
-/** Lines are named by number: they hold hashes. */
-function badLines(lines: readonly string[]): string[] {
-  const problems = lines.map((line, index) => {
-    const user = readHtpasswdLine(line)
-    return user !== undefined && 'problem' in user ? `line ${index + 1} ${user.problem}` : undefined
-  })
-  return firstOf(problems.filter((problem) => problem !== undefined))
-}
-
-const knownApiKeys = new WeakMap<SecretMessage, string[]>()
-
-/** Reading thousands of keys takes time, so it is done once per Secret. */
-function badApiKeys(message: SecretMessage): string[] {
-  let problems = knownApiKeys.get(message)
-  if (problems === undefined) {
-    const bad = Object.entries(message.data ?? {}).flatMap(([entry, value]) => {
-      const key = readApiKeyEntry(value)
-      return 'problem' in key ? [`entry ${entry} ${key.problem}`] : []
-    })
-    knownApiKeys.set(message, (problems = firstOf(bad.toSorted())))
-  }
-  return problems
-}
-
-/** Names a remote key set in `TranslateOptions.keySets`. */
-function keySetId(backend: BackendRef, jwksPath: string): string {
-  const host = backend.service === undefined ? `backend/${backend.backend ?? ''}` : `service/${backend.service}:${backend.port ?? ''}`
-  return `${host}${jwksPath.startsWith('/') ? '' : '/'}${jwksPath}`
 }

@@ -5,9 +5,10 @@ import type { AddressInfo, Server } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { makeAuthority, makeCertificate, type Certificate } from '../../e2e/harness/certificates.ts'
-import type { KeySetRequest, KeySetTls } from '../model/translation.ts'
+import type { RemoteRequest, RemoteTls } from '../model/translation.ts'
 import { createLookup, refuseAddress } from './address.ts'
-import { createFetch, describeSource } from './fetch.ts'
+import { describeSource } from './fetch.ts'
+import { createKeySetFetch } from './key-set.ts'
 
 const set = '{"keys":[{"kty":"EC","kid":"a"}]}'
 const opened: (Server & { closeAllConnections?: () => void })[] = []
@@ -31,7 +32,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-const sourceOf = (port: number, more: Partial<KeySetRequest> = {}): KeySetRequest => ({
+const sourceOf = (port: number, more: Partial<RemoteRequest> = {}): RemoteRequest => ({
   id: 'id',
   url: { host: 'idp.example', port, path: '/keys' },
   endpoints: [{ address: '127.0.0.1', port }],
@@ -68,8 +69,8 @@ describe('the response to a fetch', () => {
       },
       'longer than 1000 bytes',
     ],
-    ['is rejected if it comes too late', () => {}, 'no key set within 200 ms'],
-    ['is rejected if its body does not end in time', (_, response) => response.write('{'), 'no key set within 200 ms'],
+    ['is rejected if it comes too late', () => {}, 'not complete within 200 ms'],
+    ['is rejected if its body does not end in time', (_, response) => response.write('{'), 'not complete within 200 ms'],
     [
       'a body that is cut',
       (_, response) => {
@@ -80,7 +81,7 @@ describe('the response to a fetch', () => {
     ],
   ])('%s', async (_, answer, outcome) => {
     const port = await listen(createServer(answer))
-    const fetched = createFetch(outcome.includes('within 200 ms') ? impatient : fetchOptions)(sourceOf(port), 0, never).catch(
+    const fetched = createKeySetFetch(outcome.includes('within 200 ms') ? impatient : fetchOptions)(sourceOf(port), 0, never).catch(
       (error: unknown) => (error as Error).message,
     )
     expect(await fetched).toContain(outcome)
@@ -93,7 +94,7 @@ describe('the response to a fetch', () => {
       response.end(set)
     })
     const port = await listen(server)
-    await createFetch(fetchOptions)(sourceOf(port, { url: { host: 'idp.example', port: 80, path: '//evil.example/x?y' } }), 0, never)
+    await createKeySetFetch(fetchOptions)(sourceOf(port, { url: { host: 'idp.example', port: 80, path: '//evil.example/x?y' } }), 0, never)
     expect(seen).toEqual([['GET', '//evil.example/x?y', 'idp.example']])
   })
 
@@ -105,7 +106,7 @@ describe('the response to a fetch', () => {
     // Nobody listens on port 1 of a machine that runs tests.
     const port = 1
     const source = sourceOf(port, what === 'no endpoint' ? { endpoints: [] } : what.includes('path') ? { url: { host: 'x', port, path: '/a b' } } : {})
-    await expect(createFetch(fetchOptions)(source, 0, never)).rejects.toThrow(message)
+    await expect(createKeySetFetch(fetchOptions)(source, 0, never)).rejects.toThrow(message)
   })
 
   test('each attempt takes the next endpoint', async () => {
@@ -116,24 +117,24 @@ describe('the response to a fetch', () => {
         { address: '127.0.0.1', port },
       ],
     })
-    await expect(createFetch(fetchOptions)(source, 0, never)).rejects.toThrow('ECONNREFUSED')
-    expect(await createFetch(fetchOptions)(source, 3, never)).toBe(set)
+    await expect(createKeySetFetch(fetchOptions)(source, 0, never)).rejects.toThrow('ECONNREFUSED')
+    expect(await createKeySetFetch(fetchOptions)(source, 3, never)).toBe(set)
   })
 
   test('a stalled TLS handshake ends at the dial timeout', async () => {
     const port = await listen(createTcpServer((socket) => void socket.on('error', () => {}).resume()))
-    await expect(createFetch(impatient)(sourceOf(port, { tls: { verify: 'none' } }), 0, never)).rejects.toThrow('not connected within 150 ms')
+    await expect(createKeySetFetch(impatient)(sourceOf(port, { tls: { verify: 'none' } }), 0, never)).rejects.toThrow('not connected within 150 ms')
   })
 
   test('an abort ends the fetch', async () => {
     const abort = new AbortController()
     const port = await listen(createServer(() => abort.abort()))
-    await expect(createFetch(fetchOptions)(sourceOf(port), 0, abort.signal)).rejects.toThrow('aborted')
+    await expect(createKeySetFetch(fetchOptions)(sourceOf(port), 0, abort.signal)).rejects.toThrow('aborted')
   })
 })
 
 describe('TLS of a fetch', () => {
-  test.each<[sentence: string, tls: () => KeySetTls, outcome: string]>([
+  test.each<[sentence: string, tls: () => RemoteTls, outcome: string]>([
     ['accepts a certificate of the configured CA for the host name', () => ({ ca: [authority.certificate], verify: 'full' }), 'good: idp.example'],
     ['rejects a certificate that the CAs of the system did not issue', () => ({ verify: 'full' }), 'self-signed certificate in certificate chain'],
     ['sends and verifies a configured server name', () => ({ ca: [authority.certificate], servername: 'other.example', verify: 'full' }), 'does not match'],
@@ -165,7 +166,7 @@ describe('TLS of a fetch', () => {
       response.end(set)
     })
     const port = await listen(server)
-    const result = await createFetch(fetchOptions)(sourceOf(port, { tls: tls() }), 0, never).then(
+    const result = await createKeySetFetch(fetchOptions)(sourceOf(port, { tls: tls() }), 0, never).then(
       () => `good: ${seen.join()}`,
       (error: unknown) => (error as Error).message,
     )
@@ -201,14 +202,14 @@ describe('the address of a key set', () => {
     expect(refuseAddress(address, false)).toBeUndefined(),
   )
 
-  test.each<[sentence: string, source: Partial<KeySetRequest>, message: string]>([
+  test.each<[sentence: string, source: Partial<RemoteRequest>, message: string]>([
     ['an endpoint', { endpoints: [{ address: '169.254.169.254', port: 80 }] }, '169.254.169.254 is a link-local'],
     ['a host that is an address', { url: { host: '::1', port: 80, path: '/' } }, '::1 is a loopback'],
     ['a host in another spelling of an address', { url: { host: '2130706433', port: 80, path: '/' } }, '2130706433: 127.0.0.1 is a loopback'],
     ['a name', { url: { host: 'localhost', port: 80, path: '/' } }, 'localhost: '],
   ])('%s is checked before anything is sent', async (_, more, message) => {
     const { endpoints: _endpoints, ...plain } = sourceOf(80)
-    await expect(createFetch({ ...fetchOptions, isLoopbackAllowed: false })({ ...plain, ...more }, 0, never)).rejects.toThrow(message)
+    await expect(createKeySetFetch({ ...fetchOptions, isLoopbackAllowed: false })({ ...plain, ...more }, 0, never)).rejects.toThrow(message)
   })
 
   test.each([true, false])('a name with permitted addresses resolves (all: %s)', async (all) => {
@@ -219,7 +220,7 @@ describe('the address of a key set', () => {
   })
 })
 
-test.each<[expected: string, url: KeySetRequest['url'], tls: KeySetTls | undefined]>([
+test.each<[expected: string, url: RemoteRequest['url'], tls: RemoteTls | undefined]>([
   ['http://idp.example/keys', { host: 'idp.example', port: 80, path: '/keys' }, undefined],
   ['https://idp.example/keys', { host: 'idp.example', port: 443, path: '/keys' }, { verify: 'full' }],
   ['http://[2001:db8::1]:8080/', { host: '2001:db8::1', port: 8080, path: '/' }, undefined],

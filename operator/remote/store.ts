@@ -1,36 +1,45 @@
 import { createHash } from 'node:crypto'
 import { debounce, type Clock } from '../serve/debounce.ts'
-import type { KeySetRequest } from '../model/translation.ts'
-import { describeSource, type FetchKeySet } from './fetch.ts'
-import { readKeySet } from './key-set.ts'
+import type { RemoteRequest } from '../model/translation.ts'
+import { describeSource } from './fetch.ts'
 
-export interface StoreOptions {
-  readonly fetch: FetchKeySet
+/**
+ * Fetches a value. `attempt` counts failures from 0 and picks among endpoints. `previous` is returned if the value did not change. Rejects with the
+ * cause.
+ */
+export type Fetch<V> = (source: RemoteRequest, attempt: number, signal: AbortSignal, previous?: V) => Promise<V>
+
+export interface StoreOptions<V> {
+  readonly fetch: Fetch<V>
   readonly clock: Clock
-  /** Key sets were fetched or changed, or the first fetch of one failed; called once for changes that happen together. */
+  /** Values were fetched or changed, or the first fetch of one failed; called once for changes that happen together. */
   readonly onChange: () => void
   /** A fetch failed; called once until a fetch succeeds or the reason changes. */
   readonly onError: (url: string, error: unknown) => void
-  readonly memory?: KeySetMemory
+  /** A fetch ended. */
+  readonly onFetch?: (isSuccessful: boolean) => void
+  readonly memory?: Memory<V>
 }
 
-/** Keeps key sets across restarts. A source is named by the SHA-256 of its URL and TLS settings, in hexadecimal. */
-export interface KeySetMemory {
-  /** The stored key set, which is in force until the first fetch succeeds. */
-  recall(source: string): string | undefined
-  /** Stores a key set that was fetched for the first time or changed. */
-  keep(source: string, text: string): void
-  /** Deletes a key set that is no longer wanted. Not called on close. */
+/** Keeps values across restarts. A source is named by the SHA-256 of its URL and TLS settings, in hexadecimal. */
+export interface Memory<V> {
+  /** The stored value, which is in force until the first fetch succeeds. Throws if another program stored something else. */
+  recall(source: string): V | undefined
+  /** Stores a value that was fetched for the first time or changed. */
+  keep(source: string, value: V): void
+  /** Deletes a value that is no longer wanted. Not called on close. */
   forget(source: string): void
 }
 
-export interface KeySetStore {
-  /** Fetches these key sets from now on, and no others. Returns true if that changed `current`. */
-  want(requests: readonly KeySetRequest[]): boolean
-  /** Key sets that have been fetched, by id. A failed refresh changes nothing. */
-  current(): ReadonlyMap<string, string>
-  /** Errors of key sets that have never been fetched, by id. */
+export interface RemoteStore<V> {
+  /** Fetches these from now on, and no others. Returns true if that changed `current`. */
+  want(requests: readonly RemoteRequest[]): boolean
+  /** Values that have been fetched, by id. A failed refresh changes nothing. */
+  current(): ReadonlyMap<string, V>
+  /** Errors of sources that have never been fetched, by id. */
   errors(): ReadonlyMap<string, string>
+  /** Number of sources whose last fetch failed. */
+  failing(): number
   close(): void
 }
 
@@ -40,14 +49,14 @@ const MAX_RETRY_MS = 15_000
 /** Directory mode does not check the API's lower bound of cacheDuration; timers overflow above the upper one. */
 const MIN_CACHE_MS = 1000
 const MAX_CACHE_MS = 86_400_000
-/** Key sets that are fetched together are translated together. */
+/** Values that are fetched together are translated together. */
 const CHANGE_TIMES = { quietMs: 10, maxMs: 100 }
 
 /** One distinct URL and TLS settings. */
-interface Source {
+interface Source<V> {
   readonly key: string
-  request: KeySetRequest
-  text?: string
+  request: RemoteRequest
+  value?: V
   /** Number of failures since the last success. */
   failures: number
   reportedError?: string
@@ -59,7 +68,7 @@ interface Source {
 }
 
 /** Identity of a source. Whether endpoints are given is part of it; which ones is not, because they may change. */
-function sourceKey({ url, tls, endpoints }: KeySetRequest): string {
+function sourceKey({ url, tls, endpoints }: RemoteRequest): string {
   const parts = [url.host, url.port, url.path, endpoints !== undefined, tls?.servername, tls?.verify, tls?.ca, tls?.certificate, tls?.privateKey]
   const names = tls?.subjectAltNames?.map(({ type, value }) => [type, value])
   return createHash('sha256')
@@ -68,25 +77,25 @@ function sourceKey({ url, tls, endpoints }: KeySetRequest): string {
 }
 
 /**
- * Fetches the wanted key sets at once and then every `cacheDuration`; after a failure 200 ms later, doubling to 15 s. At most ten
- * fetches run at a time.
+ * Fetches what is wanted at once and then every `cacheMs`; after a failure 200 ms later, doubling to 15 s. At most ten fetches run at
+ * a time.
  */
-export const createKeySetStore = (options: StoreOptions): KeySetStore => new FetchingStore(options)
+export const createRemoteStore = <V>(options: StoreOptions<V>): RemoteStore<V> => new FetchingStore(options)
 
-class FetchingStore implements KeySetStore {
-  readonly #options: StoreOptions
-  readonly #sources = new Map<string, Source>()
-  readonly #queue: Source[] = []
+class FetchingStore<V> implements RemoteStore<V> {
+  readonly #options: StoreOptions<V>
+  readonly #sources = new Map<string, Source<V>>()
+  readonly #queue: Source<V>[] = []
   readonly #change: ReturnType<typeof debounce>
   #keyById: ReadonlyMap<string, string> = new Map()
   #running = 0
 
-  constructor(options: StoreOptions) {
+  constructor(options: StoreOptions<V>) {
     this.#options = options
     this.#change = debounce(options.onChange, CHANGE_TIMES, options.clock)
   }
 
-  want(requests: readonly KeySetRequest[]): boolean {
+  want(requests: readonly RemoteRequest[]): boolean {
     const before = this.current()
     this.#keyById = new Map(requests.map((request) => [request.id, sourceKey(request)]))
     const wanted = this.#requestsByKey(requests)
@@ -102,15 +111,19 @@ class FetchingStore implements KeySetStore {
       else this.#add(key, request)
     }
     const after = this.current()
-    return after.size !== before.size || [...after].some(([id, text]) => before.get(id) !== text)
+    return after.size !== before.size || [...after].some(([id, value]) => before.get(id) !== value)
   }
 
-  current(): ReadonlyMap<string, string> {
-    return this.#collect(({ text }) => text)
+  current(): ReadonlyMap<string, V> {
+    return this.#collect(({ value }) => value)
   }
 
   errors(): ReadonlyMap<string, string> {
-    return this.#collect(({ text, reportedError }) => (text === undefined ? reportedError : undefined))
+    return this.#collect(({ value, reportedError }) => (value === undefined ? reportedError : undefined))
+  }
+
+  failing(): number {
+    return this.#sources.values().reduce((count, { failures }) => count + (failures > 0 ? 1 : 0), 0)
   }
 
   close(): void {
@@ -119,7 +132,7 @@ class FetchingStore implements KeySetStore {
     this.#sources.clear()
   }
 
-  #collect(read: (source: Source) => string | undefined): ReadonlyMap<string, string> {
+  #collect<R>(read: (source: Source<V>) => R | undefined): ReadonlyMap<string, R> {
     return new Map(
       [...this.#keyById].flatMap(([id, key]) => {
         const source = this.#sources.get(key)
@@ -130,8 +143,8 @@ class FetchingStore implements KeySetStore {
   }
 
   /** Of several requests for one source, the one with the shortest `cacheDuration`. */
-  #requestsByKey(requests: readonly KeySetRequest[]): Map<string, KeySetRequest> {
-    const wanted = new Map<string, KeySetRequest>()
+  #requestsByKey(requests: readonly RemoteRequest[]): Map<string, RemoteRequest> {
+    const wanted = new Map<string, RemoteRequest>()
     for (const request of requests) {
       const key = this.#keyById.get(request.id) ?? ''
       const rival = wanted.get(key)
@@ -140,12 +153,12 @@ class FetchingStore implements KeySetStore {
     return wanted
   }
 
-  #add(key: string, request: KeySetRequest): void {
-    const text = this.#recall(key)
-    const source: Source = {
+  #add(key: string, request: RemoteRequest): void {
+    const value = this.#recall(key)
+    const source: Source<V> = {
       key,
       request,
-      ...(text !== undefined && { text }),
+      ...(value !== undefined && { value }),
       failures: 0,
       isQueued: false,
       cancelTimer: () => {},
@@ -156,7 +169,7 @@ class FetchingStore implements KeySetStore {
   }
 
   /** The request of a known source may differ in endpoints and `cacheDuration`. */
-  #update(source: Source, request: KeySetRequest): void {
+  #update(source: Source<V>, request: RemoteRequest): void {
     const before = source.request
     source.request = request
     if (source.isQueued) return
@@ -165,17 +178,16 @@ class FetchingStore implements KeySetStore {
     } else if (before.cacheMs !== request.cacheMs) this.#scheduleRefresh(source)
   }
 
-  #recall(key: string): string | undefined {
+  #recall(key: string): V | undefined {
     try {
-      const text = this.#options.memory?.recall(key)
-      return text === undefined ? undefined : readKeySet(text)
+      return this.#options.memory?.recall(key)
     } catch {
-      // The stored text is not a key set, so another program wrote it. The fetch that follows replaces it.
+      // Another program wrote it. The fetch that follows replaces it.
       return undefined
     }
   }
 
-  #enqueue(source: Source): void {
+  #enqueue(source: Source<V>): void {
     source.cancelTimer()
     if (source.isQueued || source.abort.signal.aborted) return
     source.isQueued = true
@@ -190,9 +202,9 @@ class FetchingStore implements KeySetStore {
       if (source.abort.signal.aborted) continue
       this.#running += 1
       this.#options
-        .fetch(source.request, source.failures, source.abort.signal)
+        .fetch(source.request, source.failures, source.abort.signal, source.value)
         .then(
-          (text) => this.#succeed(source, text),
+          (value) => this.#succeed(source, value),
           (error: unknown) => this.#fail(source, error),
         )
         .finally(() => {
@@ -202,44 +214,46 @@ class FetchingStore implements KeySetStore {
     }
   }
 
-  #schedule(source: Source, delayMs: number): void {
+  #schedule(source: Source<V>, delayMs: number): void {
     source.cancelTimer()
     source.cancelTimer = this.#options.clock.after(delayMs, () => this.#enqueue(source))
   }
 
-  #scheduleRefresh(source: Source): void {
+  #scheduleRefresh(source: Source<V>): void {
     const cacheMs = Math.min(Math.max(source.request.cacheMs, MIN_CACHE_MS), MAX_CACHE_MS)
     this.#schedule(source, Math.max((source.fetchedAt ?? 0) + cacheMs - this.#options.clock.now(), 0))
   }
 
-  #succeed(source: Source, text: string): void {
+  #succeed(source: Source<V>, value: V): void {
     source.isQueued = false
     if (source.abort.signal.aborted) return
+    this.#options.onFetch?.(true)
     source.failures = 0
     delete source.reportedError
     source.fetchedAt = this.#options.clock.now()
     this.#scheduleRefresh(source)
-    if (source.text === text) return
-    source.text = text
-    this.#options.memory?.keep(source.key, text)
+    if (source.value === value) return
+    source.value = value
+    this.#options.memory?.keep(source.key, value)
     this.#change.schedule()
   }
 
-  #fail(source: Source, error: unknown): void {
+  #fail(source: Source<V>, error: unknown): void {
     source.isQueued = false
     if (source.abort.signal.aborted) return
+    this.#options.onFetch?.(false)
     this.#schedule(source, Math.min(FIRST_RETRY_MS * 2 ** Math.min(source.failures, 10), MAX_RETRY_MS))
     source.failures += 1
     const message = error instanceof Error ? error.message : String(error)
     if (message === source.reportedError) return
     source.reportedError = message
-    // Without a key set, the statuses of its policies name the error.
-    if (source.text === undefined) this.#change.schedule()
+    // Without a value, statuses name the error.
+    if (source.value === undefined) this.#change.schedule()
     this.#options.onError(describeSource(source.request), error)
   }
 }
 
-function drop(source: Source): void {
+function drop(source: Source<unknown>): void {
   source.cancelTimer()
   source.abort.abort()
 }

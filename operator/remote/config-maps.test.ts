@@ -25,6 +25,7 @@ beforeEach(async () => {
   errors.length = 0
   const find = (name: string): ConfigMap | undefined => api.get(configMaps, SYSTEM, name) as unknown as ConfigMap | undefined
   memory = createConfigMapMemory({
+    kind: 'jwks-store',
     connection: api.connection,
     clock: systemClock,
     namespace: SYSTEM,

@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
-import type { KeySetRequest } from '../model/translation.ts'
+import type { RemoteRequest } from '../model/translation.ts'
 import { createManualClock } from '../serve/testing.ts'
-import { createKeySetStore, type KeySetMemory } from './store.ts'
+import { createKeySetMemory } from './key-set.ts'
+import { createRemoteStore, type Memory } from './store.ts'
 
-const requestOf = (id: string, more: Partial<KeySetRequest> = {}): KeySetRequest => ({
+const requestOf = (id: string, more: Partial<RemoteRequest> = {}): RemoteRequest => ({
   id,
   url: { host: 'idp', port: 80, path: `/${id}` },
   cacheMs: 300_000,
@@ -11,15 +12,15 @@ const requestOf = (id: string, more: Partial<KeySetRequest> = {}): KeySetRequest
 })
 
 /** `answer` returns the result of a fetch: a text, an Error that fails it, or undefined to leave it pending. */
-function start(answer: (request: KeySetRequest, count: number) => string | Error | undefined, memory?: KeySetMemory) {
+function start(answer: (request: RemoteRequest, count: number) => string | Error | undefined, memory?: Memory<string>) {
   const clock = createManualClock()
   const fetches: { at: number; id: string; attempt: number; signal: AbortSignal }[] = []
   const errors: string[] = []
   const changes: number[] = []
   const open: ((text: string) => void)[] = []
-  const store = createKeySetStore({
+  const store = createRemoteStore({
     clock,
-    ...(memory && { memory }),
+    ...(memory && { memory: createKeySetMemory(memory) }),
     onChange: () => changes.push(clock.now()),
     onError: (url, error) => errors.push(`${clock.now()} ${url}: ${(error as Error).message}`),
     fetch: (request, attempt, signal) => {
@@ -102,7 +103,7 @@ describe('the wanted key sets', () => {
     expect([store.current().size, changes.length, clock.pending()]).toEqual([0, 0, 0])
   })
 
-  test.each<[sentence: string, other: Partial<KeySetRequest>, fetched: number, kept: boolean]>([
+  test.each<[sentence: string, other: Partial<RemoteRequest>, fetched: number, kept: boolean]>([
     ['of an unchanged source are not fetched again', {}, 1, true],
     ['with other TLS settings are fetched anew, and the old keys are dropped', { tls: { verify: 'full' } }, 2, false],
     ['of another host are fetched anew, and the old keys are dropped', { url: { host: 'evil', port: 80, path: '/a' } }, 2, false],
@@ -179,7 +180,7 @@ describe('the wanted key sets', () => {
 describe('the memory of key sets', () => {
   const set = (kid: string): string => `{"keys":[{"kty":"EC","kid":"${kid}"}]}`
   /** Returns one text for every source, and records the calls. */
-  function createMemory(text?: string): KeySetMemory & { calls: string[] } {
+  function createMemory(text?: string): Memory<string> & { calls: string[] } {
     const calls: string[] = []
     return {
       calls,

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Backend } from '#gen/config/types.ts'
 import { createReader } from '../source/reader.ts'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,7 +9,7 @@ import { join } from 'node:path'
 import { runDirectoryMode } from '../program/directory.ts'
 import type { ReportEvent } from '../program/report.ts'
 import type { Snapshot } from '../source/snapshot.ts'
-import { createKeySets } from './index.ts'
+import { createRemotes } from './index.ts'
 
 const cleanups: (() => unknown)[] = []
 afterEach(async () => {
@@ -72,20 +73,22 @@ function start(snapshot: Snapshot) {
   let current = snapshot
   const take = (next: Snapshot): void => {
     current = next
-    const { gateways, statuses } = keySets.translate(next, { isStandalone: true })
+    const { gateways, statuses } = remotes.translate(next, { isStandalone: true })
     const policy = gateways.get('default/gw')?.find(({ kind }) => kind === 'policy')
     seen.keySet = JSON.stringify(policy?.message ?? '')
     seen.status = JSON.stringify(statuses.find(({ kind }) => kind === 'ProxyPolicy')?.status ?? '')
   }
-  const keySets = createKeySets({
+  const onError = (url: string, error: unknown): void => void errors.push(`${url}: ${(error as Error).message}`)
+  const remotes = createRemotes({
     isLoopbackAllowed: true,
     onChange() {
       seen.changes += 1
       take(current)
     },
-    onError: (url, error) => errors.push(`${url}: ${(error as Error).message}`),
+    keySets: { onError },
+    documents: { onError },
   })
-  cleanups.push(keySets.close)
+  cleanups.push(remotes.close)
   take(snapshot)
   return { seen, errors, take }
 }
@@ -164,4 +167,61 @@ test('the status gives the reason of a missing key set and of an invalid one', a
   expect(seen.status).toContain(
     `${place}key set ${url} keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519; all its tokens are rejected [PX1308]`,
   )
+})
+
+const apiManifests = (port: number): string => `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw}
+spec: {gatewayClassName: proxy, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: route}
+spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind: ProxyBackend, name: api}]}]}
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyBackend
+metadata: {name: api}
+spec: {mcp: {targets: [{name: api, static: {host: api.example.com, port: 443}, openapi: {url: 'http://127.0.0.1:${port}/openapi.json'}}]}}
+`
+const apiOf = (operationId: string): string => JSON.stringify({ openapi: '3.1.0', paths: { '/a': { get: { operationId } } } })
+
+test('a backend is PartiallyValid until its document arrives, and keeps the last usable one through outage and garbage', async () => {
+  const provider = await startProvider()
+  const { snapshot } = await createReader(await writeManifests(apiManifests(provider.port))).load()
+  // A manifest may set ten seconds at least.
+  for (const { spec } of snapshot.list('ProxyBackend'))
+    for (const { openapi } of spec.mcp?.targets ?? []) Object.assign(openapi ?? {}, { refreshInterval: '1s' })
+  const errors: string[] = []
+  const seen = { tools: [] as string[], status: '' }
+  const take = (): void => {
+    const { gateways, statuses } = remotes.translate(snapshot, { isStandalone: true })
+    const backend = gateways.get('default/gw')?.find(({ kind }) => kind === 'backend')?.message as Backend | undefined
+    seen.tools = backend?.mcp?.targets.flatMap(({ openapi }) => openapi?.tools.map(({ name }) => name) ?? []) ?? []
+    seen.status = JSON.stringify(statuses.find(({ kind }) => kind === 'ProxyBackend')?.status ?? '')
+  }
+  const onError = (url: string, error: unknown): void => void errors.push(`${url}: ${(error as Error).message}`)
+  const remotes = createRemotes({ isLoopbackAllowed: true, onChange: take, keySets: { onError }, documents: { onError } })
+  cleanups.push(remotes.close)
+  take()
+  await waitFor('the failure', () => seen.status.includes('has not been fetched yet; the target has no tools: '))
+  expect(remotes.documentStats().failing).toBe(1)
+
+  provider.answer = apiOf('first')
+  await waitFor('the first document', () => seen.tools.includes('first'))
+  expect(seen.status).toContain('"reason":"Accepted"')
+  expect(remotes.documentStats().failing).toBe(0)
+
+  provider.answer = apiOf('second')
+  await waitFor('the second document', () => seen.tools.includes('second'))
+
+  const failed = errors.length
+  provider.answer = undefined
+  await waitFor('the outage', () => errors.length === failed + 1)
+  provider.answer = '<html>maintenance</html>'
+  await waitFor('the garbage', () => errors.length === failed + 2)
+  const url = `http://127.0.0.1:${provider.port}/openapi.json`
+  expect(errors.slice(failed)).toEqual([`${url}: socket hang up`, `${url}: the response is not usable: it is not an object`])
+  expect([seen.tools, remotes.documentStats().failing]).toEqual([['second'], 1])
 })

@@ -1,7 +1,7 @@
 import { lookup as lookupName, type LookupAddress } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
-/** Where no identity provider is: link-local and cloud metadata services, and addresses that mean no host at all. */
+/** Addresses that nothing is fetched from: link-local and cloud metadata services, and addresses that mean no host at all. */
 const refused = new BlockList()
 for (const [net, prefix] of [
   ['0.0.0.0', 8],
@@ -23,13 +23,13 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Why no key set may be fetched from an IP address, or undefined. */
+/** Why nothing may be fetched from an IP address, or undefined. */
 export function refuseAddress(address: string, isLoopbackAllowed: boolean): string | undefined {
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
   // A zone index (`fe80::1%eth0`) is not part of the address.
   const bare = address.split('%')[0] ?? ''
-  if (refused.check(bare, family)) return `${address} is a link-local, metadata, multicast or unspecified address; key sets are not fetched from there`
-  if (!isLoopbackAllowed && loopback.check(bare, family)) return `${address} is a loopback address; key sets are not fetched from there`
+  if (refused.check(bare, family)) return `${address} is a link-local, metadata, multicast or unspecified address; nothing is fetched from there`
+  if (!isLoopbackAllowed && loopback.check(bare, family)) return `${address} is a loopback address; nothing is fetched from there`
   return undefined
 }
 

@@ -3,14 +3,16 @@ import type { KubeConnection } from '../kube/connection.ts'
 import { createQueue } from '../kube/queue.ts'
 import type { Clock } from '../serve/debounce.ts'
 import type { ConfigMap } from '../source/objects.ts'
-import type { KeySetMemory } from './store.ts'
+import type { Memory } from './store.ts'
 
 export interface ConfigMapMemoryOptions {
+  /** Prefix of the names `<kind>-<source>`, value of the label, and key (operator.md §7.1). */
+  readonly kind: 'jwks-store' | 'openapi-store'
   readonly connection: KubeConnection
   readonly clock: Clock
   /** Where the ConfigMaps are: the operator's own namespace. */
   readonly namespace: string
-  /** A ConfigMap of that namespace as last seen. Everything is listed before the first key set is recalled. */
+  /** A ConfigMap of that namespace as last seen. Everything is listed before the first value is recalled. */
   readonly find: (name: string) => ConfigMap | undefined
   /** Every ConfigMap of that namespace as last seen. */
   readonly list: () => readonly ConfigMap[]
@@ -19,21 +21,21 @@ export interface ConfigMapMemoryOptions {
   readonly onError: (name: string, error: unknown) => void
 }
 
-export interface ConfigMapMemory extends KeySetMemory {
-  /** Called when this replica becomes leader: writes the key sets that it fetched before. */
+export interface ConfigMapMemory extends Memory<string> {
+  /** Called when this replica becomes leader: writes what it fetched before. */
   recheckAll(): void
-  /** Called once all wanted key sets were recalled: deletes the ConfigMaps that an earlier operator left. */
+  /** Called once all wanted values were recalled: deletes the ConfigMaps that an earlier operator left. */
   tidy(): void
   close(): void
 }
 
-/** Also the prefix of names: `jwks-store-<source>` (operator.md §7.1). */
-const NAME = 'jwks-store'
 const LABEL = 'app.kubernetes.io/component'
 
-/** Keeps key sets in ConfigMaps, so that a restart does not refuse every token until identity providers have answered. */
+/** Keeps values in ConfigMaps, so that after a restart they are in force before the first fetch succeeds. */
 export function createConfigMapMemory(options: ConfigMapMemoryOptions): ConfigMapMemory {
-  const { connection, clock, namespace, find, list, isLeader, onError } = options
+  const { kind, connection, clock, namespace, find, list, isLeader, onError } = options
+  // ConfigMaps of users with such a name are neither read nor deleted.
+  const isOwn = ({ metadata }: ConfigMap): boolean => metadata.labels?.[LABEL] === kind && metadata.name.startsWith(`${kind}-`)
   const wanted = new Set<string>()
   const texts = new Map<string, string>()
   const path = `/api/v1/namespaces/${namespace}/configmaps`
@@ -44,16 +46,16 @@ export function createConfigMapMemory(options: ConfigMapMemoryOptions): ConfigMa
   }
   const reconcile = async (name: string): Promise<void> => {
     if (!isLeader()) return
-    const source = name.slice(NAME.length + 1)
+    const source = name.slice(kind.length + 1)
     const text = texts.get(source)
     const stored = findOwn(name)
     if (!wanted.has(source)) {
       if (stored) await connection.request('DELETE', `${path}/${name}`)
-    } else if (text !== undefined && text !== stored?.data?.[NAME]) {
+    } else if (text !== undefined && text !== stored?.data?.[kind]) {
       const query = new URLSearchParams({ fieldManager: FIELD_MANAGER, force: 'true' }).toString()
-      const metadata = { name, namespace, labels: { [LABEL]: NAME } }
+      const metadata = { name, namespace, labels: { [LABEL]: kind } }
       await connection.request('PATCH', `${path}/${name}?${query}`, {
-        body: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [NAME]: text } },
+        body: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [kind]: text } },
         contentType: 'application/apply-patch+yaml',
       })
     }
@@ -67,13 +69,13 @@ export function createConfigMapMemory(options: ConfigMapMemoryOptions): ConfigMa
     onError,
   })
   const enqueue = (source: string): void => {
-    if (isLeader()) queue.add(`${NAME}-${source}`)
+    if (isLeader()) queue.add(`${kind}-${source}`)
   }
 
   return {
     recall(source) {
       wanted.add(source)
-      return findOwn(`${NAME}-${source}`)?.data?.[NAME]
+      return findOwn(`${kind}-${source}`)?.data?.[kind]
     },
     keep(source, text) {
       texts.set(source, text)
@@ -90,13 +92,10 @@ export function createConfigMapMemory(options: ConfigMapMemoryOptions): ConfigMa
     tidy() {
       if (!isLeader()) return
       for (const each of list()) {
-        const source = each.metadata.name.slice(NAME.length + 1)
+        const source = each.metadata.name.slice(kind.length + 1)
         if (isOwn(each) && !wanted.has(source)) enqueue(source)
       }
     },
     close: queue.clear,
   }
 }
-
-/** ConfigMaps of users with such a name are neither read nor deleted. */
-const isOwn = ({ metadata }: ConfigMap): boolean => metadata.labels?.[LABEL] === NAME && metadata.name.startsWith(`${NAME}-`)
