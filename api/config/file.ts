@@ -42,6 +42,9 @@ export const fileDefinitions: Definitions = {
       'Duration after which connections that are still open at shutdown are closed. Environment: TERMINATION_GRACE_PERIOD_SECONDS.',
     ),
     ledger: ref('LedgerConfig'),
+    plugins: object('Permissions of plugins.', {
+      inProcess: { type: 'boolean', description: 'Whether plugins with isolation InProcess may run; default false.' },
+    }),
   }),
   LedgerConfig: object(
     'Records each LLM and MCP request, and a sample of the others, in a database: who used which model, tokens, cost, latency and status. Not set: nothing is recorded.',

@@ -23,6 +23,10 @@ export const listenerDefinitions: Definitions = {
       hostname: string('Exact or `*.` hostname, lower case; absent matches any.'),
       protocol: { type: 'string', enum: ['HTTP', 'HTTPS', 'TLS', 'TCP'], description: 'Protocol as Gateway API names it.' },
       tls: ref('ListenerTls', 'Set for HTTPS and TLS, and only there.'),
+      inProcessPlugins: {
+        type: 'boolean',
+        description: 'Whether plugins with isolation InProcess may run. Equal for all listeners of a Gateway. Default false.',
+      },
     },
     ['key', 'bind', 'gateway', 'name', 'protocol'],
   ),

@@ -16,6 +16,15 @@ export const resolvedDefinitions: Definitions = {
     'secret',
     'invalid',
   ),
+  ResolvedSecretKey: oneOf(
+    object('An entry of a Secret: exactly one of secret, invalid.', {
+      secret: string('Key of a Secret message of type opaque.'),
+      key: string('Entry of the Secret.'),
+      invalid,
+    }),
+    'secret',
+    'invalid',
+  ),
   ResolvedSecrets: object(
     'The Secrets that a selector matches.',
     { secrets: list(string('Key of a Secret message.'), 'Secrets. Empty: no credential is valid.') },
@@ -78,6 +87,7 @@ export const resolvedDefinitions: Definitions = {
 const replacements: Readonly<Record<string, string>> = {
   BackendObjectReference: 'BackendRef',
   SecretReference: 'ResolvedSecret',
+  SecretKeyReference: 'ResolvedSecretKey',
   ConfigMapReference: 'ResolvedSecret',
   ConfigMapKeyReference: 'ResolvedPluginSource',
   SecretSelector: 'ResolvedSecrets',

@@ -58,6 +58,12 @@ export const configMessages = {
     cause: 'The file is used together with XDS_ADDRESS, where placeholders are text, because others than the user of the process can write such a file.',
     fix: 'Write the value itself.',
   },
+  PX3012: {
+    title: 'source of a plugin cannot be read',
+    cause:
+      'The file of `source.file` cannot be read or is too long, or the config file is used together with XDS_ADDRESS, where no sources of plugins are read from files.',
+    fix: 'Correct the path, which is relative to the config file, or the permissions of the file. In a cluster, name a ConfigMap in a ProxyPolicy.',
+  },
 } as const satisfies MessageTable
 
 export type ConfigCode = keyof typeof configMessages

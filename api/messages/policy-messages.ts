@@ -158,11 +158,21 @@ export const policyMessages = {
       'The ConfigMap of `toolPins` does not exist in the namespace of the backend, has no such key, or its content is no document of pins. No tool is approved: with Hold and Block, clients see none.',
     fix: 'Write the document with `proxyctl mcp approve` and put it into the ConfigMap, in the namespace of the backend.',
   },
+  PX1334: {
+    title: 'source of a plugin is a file',
+    cause: 'A ProxyPolicy names a file in `source.file` of a plugin. Only config files of the data plane can. Requests fail, unless `failureMode` is FailOpen.',
+    fix: 'Put the module into a ConfigMap, for example with `proxyctl plugin build`, and name it in `source.configMapRef`.',
+  },
   PX1335: {
     title: 'OpenAPI document cannot be fetched',
     cause:
       'The operator could not fetch the `url` of `openapi` of an MCP target yet: it is unreachable, redirects, responds with another status than 200, or the response is no OpenAPI document. The target has no tools; other targets work. The fetch is retried.',
     fix: 'Correct the URL, or what the message names. Check that network policies let the operator reach it.',
+  },
+  PX1341: {
+    title: 'plugin may not run in process',
+    cause: 'A plugin has isolation InProcess, and the ProxyParameters of the Gateway do not permit it. Requests fail, unless `failureMode` is FailOpen.',
+    fix: 'Set `spec.plugins.inProcess: true` in the ProxyParameters of the Gateway or of its GatewayClass if you trust the plugins of all its policies. Or use `isolation: Worker`.',
   },
 } as const satisfies MessageTable
 

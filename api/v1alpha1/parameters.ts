@@ -24,6 +24,7 @@ export const parametersDefinitions: Definitions = {
       resources: ref('ResourceRequirements'),
       shutdown: ref('ShutdownSpec'),
       mesh: ref('MeshSpec'),
+      plugins: ref('PluginsSpec'),
       deployment: overlay('Changes to the Deployment.'),
       service: overlay('Changes to the Service.'),
       serviceAccount: overlay('Changes to the ServiceAccount.'),
@@ -54,6 +55,13 @@ export const parametersDefinitions: Definitions = {
   MeshSpec: object('Integration with the Istio service mesh: mTLS to pods of the mesh.', {
     caAddress: string('Address of the mesh CA. Default: `https://istiod.istio-system.svc:15012`.'),
     trustDomain: string('Trust domain. Default: cluster.local.'),
+  }),
+  PluginsSpec: object('Permissions of plugins (`traffic.plugins` of policies).', {
+    inProcess: {
+      type: 'boolean',
+      description:
+        'Whether plugins with `isolation: InProcess` may run. They run in the threads of the data plane, with its rights, and can stop it. Without it they fail. Default: false.',
+    },
   }),
   KubernetesResourceOverlay: object('Changes to a generated object, applied last.', {
     metadata: object(

@@ -118,6 +118,19 @@ describe('Gateway', () => {
     expect(threads.value).toBe(0)
   }, 60_000)
 
+  test('runs plugins in process only while its listeners permit it', async () => {
+    const code = `export default { setup: () => ({ request: (c) => c.text('plugin') }) }`
+    const source = { configMapRef: { code, file: 'index.ts', owner: 'ns/p' } }
+    const plugins = policy({ plugins: [{ name: 'a', source, isolation: 'InProcess' }] })
+    const rest = [bind, route('a'), service('a'), plugins]
+    const { ask, replace } = start(...rest, listener('http', { inProcessPlugins: true }))
+    expect(await ask({ authority: 'a.example.com' })).toBe('200 plugin')
+    replace(...rest, listener('http'))
+    expect(await ask({ authority: 'a.example.com' })).toBe('500 plugin failed')
+    replace(...rest, listener('http', { inProcessPlugins: true }))
+    expect(await ask({ authority: 'a.example.com' })).toBe('200 plugin')
+  })
+
   test('a body beyond maxHeldBytes is rejected, in the format of gRPC for gRPC clients, until the policy changes', async () => {
     const before = bodyBudget.limitBytes
     const reader = policy({ transformation: { request: { set: [{ name: 'x-size', value: 'string(size(request.body))' }] } } }, 'reads')

@@ -119,12 +119,14 @@ export class Gateway {
     if (snapshot.backends !== before?.backends) this.#hasDynamic = [...snapshot.backends.values()].some((backend) => backend.dynamicForwardProxy !== undefined)
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
     if (arePoliciesNew || snapshot.listeners !== before?.listeners) bodyBudget.limitBytes = heldBytesLimit(this.#context.policies, uniqueGateways(snapshot))
-    if (areSecretsNew) this.#context = { ...this.#context, state: { ...state, secrets } }
+    const permitsInProcess = snapshot.listeners === before?.listeners ? state.permitsInProcess : permitsInProcessPlugins(snapshot)
+    const isStateNew = areSecretsNew || permitsInProcess !== state.permitsInProcess
+    if (isStateNew) this.#context = { ...this.#context, state: { ...state, secrets, ...(permitsInProcess !== undefined && { permitsInProcess }) } }
     this.destinations.update(snapshot, this.#context.policies)
     this.#context.services.update(snapshot, this.#context.policies, this.#context.state)
     if (
       !arePoliciesNew &&
-      !areSecretsNew &&
+      !isStateNew &&
       !areBackendChainsNew &&
       snapshot.binds === before?.binds &&
       snapshot.listeners === before.listeners &&
@@ -132,7 +134,7 @@ export class Gateway {
       snapshot.tcpRoutes === before.tcpRoutes
     )
       return
-    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || areSecretsNew || areBackendChainsNew)
+    this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || isStateNew || areBackendChainsNew)
     this.#binds = bindsOf(snapshot, this.#listeners)
   }
 
@@ -218,6 +220,11 @@ export class Gateway {
     this.#context.services.close()
     this.destinations.close()
   }
+}
+
+/** A data plane serves one Gateway, whose listeners all carry its permission. */
+function permitsInProcessPlugins({ listeners }: ConfigSnapshot): boolean {
+  return listeners.values().some(({ inProcessPlugins }) => inProcessPlugins === true)
 }
 
 /** Keys of backends whose own policies may change the chains of rules that refer to them. */

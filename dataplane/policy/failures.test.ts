@@ -380,6 +380,11 @@ row('plugins', 'the plugin cannot be loaded or throws', '500, nothing is forward
 row('plugins', 'the same, with `failureMode: FailOpen`', 'the request is forwarded unchanged', async () => {
   expect((await start({ traffic: withPlugin('FailOpen') })()).forwarded).toHaveLength(1)
 })
+row('plugins', '`isolation: InProcess` without the permission of the Gateway', '500, nothing is forwarded', async () => {
+  const code = `export default { setup: () => ({ request: (c, next) => next() }) }`
+  const traffic: Traffic = { plugins: [{ name: 'p', source: { configMapRef: { code } }, isolation: 'InProcess' }] }
+  expect(await start({ traffic })()).toMatchObject({ status: 500, text: 'plugin failed', forwarded: [] })
+})
 row('rateLimit.global', 'the service is missing or does not respond', '500, nothing is forwarded', async () => {
   const answer = await callOut({ rateLimit: { global: { ...nowhere, ...counted('"x"') } } })
   expect(answer).toMatchObject({ status: 500, text: 'rate limit failed', forwarded: [] })

@@ -1,5 +1,6 @@
 import type { Destinations } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -10,8 +11,8 @@ export interface PolicyState {
   /** Secrets with credentials. */
   readonly secrets: ConfigSnapshot['secrets']
   readonly kept: KeptState
-  /** Resolves references of policies: `forPolicy(ref)`. */
-  readonly destinations: Pick<Destinations, 'forPolicy'>
+  /** Resolves references of policies, `forPolicy(ref)`, and hosts that plugins call. */
+  readonly destinations: Pick<Destinations, 'forPolicy'> & Partial<Pick<Destinations, 'forHost'>>
   /** Registry of metrics; see `defineMetrics` in telemetry/metrics/area.ts. */
   readonly registry: Registry
   /** Log of policies; undefined: none. */
@@ -22,6 +23,8 @@ export interface PolicyState {
   readonly epochMs: () => number
   /** State of all workers of the data plane; undefined: this thread handles all traffic. */
   readonly shared?: SharedState | undefined
+  /** Whether plugins with isolation InProcess may run. Default: no. */
+  readonly permitsInProcess?: boolean
 }
 
 /** State that all workers of a data plane share. */
@@ -32,13 +35,15 @@ export interface SharedState {
   /** Counters of budgets; the least recently used one is evicted if there are too many. */
   readonly budgetCells: SharedCells
   readonly health: SharedHealthTable
+  /** Values of plugins, by plugin; see KeyValueStore. Undefined for `call`: the values of the plugin are dropped. */
+  keyValue(plugin: string, call: KeyValueCall | undefined): Promise<KeyValueResult>
   /** Name of a section of a config message, the same in all workers. A new version of the message has new names. Undefined for sections without state. */
   nameOf(section: object): string | undefined
 }
 
 /** Default: no secrets, no kept state, the system's clocks, no destinations and an unread registry. */
 export function createPolicyState(
-  own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'log'>> = {},
+  own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'log' | 'permitsInProcess'>> = {},
 ): PolicyState {
   return {
     secrets: new Map(),

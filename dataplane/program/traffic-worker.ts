@@ -51,7 +51,14 @@ const parts = createParts({
   loopSecret: Buffer.from(data.loopSecret),
   worker: {
     count,
-    shared: { cells, keyedCells, budgetCells, health, nameOf: (section) => names.get(section) },
+    shared: {
+      cells,
+      keyedCells,
+      budgetCells,
+      health,
+      keyValue: (plugin, call) => endpoint.keyValue(plugin, call),
+      nameOf: (section) => names.get(section),
+    },
     ports: endpoint.ports(index === 0),
     sharing: sessions,
     relay,

@@ -3,6 +3,7 @@ import type { ThreadCall } from '../console/thread.ts'
 import type { SharedPorts } from '../gateway/binds.ts'
 import type { Tracer } from '../trace/tracer.ts'
 import { releaseMemory } from '../runtime/garbage.ts'
+import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import { decodeConfig, type SectionNames } from './config.ts'
 import type { BindStatus, WorkerDrain } from './data.ts'
 import type { FromWorker, Method, ToWorker, TraceRequest, WorkerMethods } from './messages.ts'
@@ -29,6 +30,8 @@ export class WorkerEndpoint {
   readonly #send: (message: FromWorker) => void
   readonly #claims = new Map<number, { resolve(): void; reject(error: Error): void }>()
   readonly #traces = new Map<number, AbortController>()
+  readonly #keyValues = new Map<number, { resolve(result: KeyValueResult): void; reject(error: Error): void }>()
+  #lastKeyValue = 0
   #lastClaim = 0
   #hasConfig = false
   #parts: WorkerParts | undefined
@@ -54,11 +57,28 @@ export class WorkerEndpoint {
       else claim?.reject(new Error(message.error))
       return
     }
+    if (message.type === 'keyValueResult') return this.#onKeyValue(message)
     const { id, method, body } = message
     this.#handle(method, body).then(
       (result) => this.#send({ type: 'result', id, result }),
       (error: unknown) => this.#send({ type: 'failure', id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
     )
+  }
+
+  /** Runs an operation on the values of a plugin, which the main thread has. Rejects with a TypeError. */
+  keyValue(plugin: string, call: KeyValueCall | undefined): Promise<KeyValueResult> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.#lastKeyValue
+      this.#keyValues.set(id, { resolve, reject })
+      this.#send({ type: 'keyValue', id, plugin, call })
+    })
+  }
+
+  #onKeyValue({ id, result, error }: Extract<ToWorker, { type: 'keyValueResult' }>): void {
+    const waiting = this.#keyValues.get(id)
+    this.#keyValues.delete(id)
+    if (error === undefined) waiting?.resolve(result)
+    else waiting?.reject(new TypeError(error))
   }
 
   /** The ports of this worker; the main thread checks them for other programs. */

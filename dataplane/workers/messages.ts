@@ -1,6 +1,7 @@
 import type { BindStatus, WorkerDrain } from './data.ts'
 import type { ThreadCall } from '../console/thread.ts'
 import type { LedgerBatch } from '../ledger/batch.ts'
+import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 
@@ -44,6 +45,8 @@ export type ToWorker =
   | { readonly type: 'request'; readonly id: number; readonly method: Method; readonly body: unknown }
   /** The answer to `claim`; `error` is the message of a BindError. */
   | { readonly type: 'claimed'; readonly id: number; readonly error?: string }
+  /** The answer to `keyValue`; `error` is the message of a TypeError. */
+  | { readonly type: 'keyValueResult'; readonly id: number; readonly result?: KeyValueResult; readonly error?: string }
 
 /** A message from a worker. */
 export type FromWorker =
@@ -59,3 +62,5 @@ export type FromWorker =
   /** Wants to listen on a port. */
   | { readonly type: 'claim'; readonly id: number; readonly port: number; readonly addresses: readonly string[] | undefined }
   | { readonly type: 'release'; readonly port: number }
+  /** An operation on the values of a plugin; without `call` they are dropped. */
+  | { readonly type: 'keyValue'; readonly id: number; readonly plugin: string; readonly call: KeyValueCall | undefined }

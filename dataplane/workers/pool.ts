@@ -3,6 +3,7 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import { SharedHeldBytes } from '../http/budget.ts'
 import { backoffDelay } from '../runtime/backoff.ts'
+import { KeyValueStore } from '../runtime/key-value.ts'
 import type { LedgerBatch } from '../ledger/batch.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { retainRoutes } from '../telemetry/metrics/metrics.ts'
@@ -70,6 +71,8 @@ export class WorkerPool {
   readonly #ports = new PortRegistry()
   readonly #held: SharedHeldBytes
   readonly #watch: Watch
+  /** Values of plugins. */
+  readonly #values = new KeyValueStore()
   /** Counts of workers that ended. */
   readonly #past = createRegistry({ maxSeries: Infinity })
   readonly #restarts
@@ -239,11 +242,22 @@ export class WorkerPool {
         return
       case 'release':
         return this.#ports.release(thread, message.port)
+      case 'keyValue':
+        return this.#runKeyValue(thread, message)
       case 'claim':
         this.#ports.claim(thread, message.port, message.addresses).then(
           () => thread.send({ type: 'claimed', id: message.id }),
           (error: Error) => thread.send({ type: 'claimed', id: message.id, error: error.message }),
         )
+    }
+  }
+
+  #runKeyValue(thread: Thread, { id, plugin, call }: Extract<FromWorker, { type: 'keyValue' }>): void {
+    try {
+      if (call === undefined) this.#values.drop(plugin)
+      thread.send({ type: 'keyValueResult', id, ...(call !== undefined && { result: this.#values.run(plugin, call) }) })
+    } catch (error) {
+      thread.send({ type: 'keyValueResult', id, error: (error as Error).message })
     }
   }
 

@@ -10,6 +10,7 @@ import { findFreePort } from '../harness/program/ports.ts'
 import type { Bench, Case } from './bench.ts'
 import { callouts } from './cases/callouts.ts'
 import { cel } from './cases/cel.ts'
+import { plugins } from './cases/plugins.ts'
 import { fleet } from './cases/fleet.ts'
 import { llm, llmBudgets, llmStreams } from './cases/llm.ts'
 import { mcp } from './cases/mcp.ts'
@@ -41,6 +42,7 @@ const CASES: readonly Case[] = [
   policies,
   callouts,
   cel,
+  plugins,
   reload,
   reloadStream,
   mcp,

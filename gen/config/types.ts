@@ -5,6 +5,7 @@ import type {
   AgentExtAuthGRPC,
   AgentExtAuthHTTP,
   ExtAuthBody,
+  PluginFetch,
   PluginLimits,
   Budget,
   LocalRateLimit,
@@ -65,6 +66,7 @@ export type {
   AgentExtAuthGRPC,
   AgentExtAuthHTTP,
   ExtAuthBody,
+  PluginFetch,
   PluginLimits,
   Budget,
   BudgetLimit,
@@ -212,7 +214,7 @@ export interface ExtAuth {
   failureMode?: 'FailClosed' | 'FailOpen'
 }
 /**
- * A plugin: Hono middleware in TypeScript or JavaScript that runs in the request path, in a worker thread of its own. See the guide on plugins. The worker thread isolates faults; it is no boundary against hostile code.
+ * A plugin: Hono middleware in TypeScript or JavaScript that runs in the request path, by default in a worker thread of its own. See the guide on plugins. The worker thread isolates faults; it is no boundary against hostile code.
  */
 export interface Plugin {
   /**
@@ -227,6 +229,14 @@ export interface Plugin {
     [k: string]: unknown
   }
   /**
+   * Secrets that `setup` of the plugin receives. A new value loads a new version of the plugin.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  secrets?: PluginSecret[]
+  fetch?: PluginFetch
+  /**
    * When the plugin runs. BeforeAuthorization: before all authentication and authorization. AfterAuthorization: after them, and before rate limits. BeforeBackend: after all policies that change the request. Default: "AfterAuthorization".
    */
   phase?: 'BeforeAuthorization' | 'AfterAuthorization' | 'BeforeBackend'
@@ -235,6 +245,10 @@ export interface Plugin {
    */
   body?: 'None' | 'Buffered'
   limits?: PluginLimits
+  /**
+   * Where the plugin runs. Worker: in a worker thread. InProcess: in the thread that handles the request, where a call costs microseconds and nothing isolates faults; only for trusted plugins, and only if ProxyParameters set `plugins.inProcess`. Default: "Worker".
+   */
+  isolation?: 'Worker' | 'InProcess'
   /**
    * Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin. Default: "FailClosed".
    */
@@ -247,7 +261,24 @@ export interface PluginSource {
   /**
    * A key of a ConfigMap in the namespace of the policy, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.
    */
-  configMapRef: ResolvedPluginSource
+  configMapRef?: ResolvedPluginSource
+  /**
+   * Path of the module, relative to the config file (`-f`). Not for policies in a cluster.
+   */
+  file?: string
+}
+/**
+ * A secret of a plugin.
+ */
+export interface PluginSecret {
+  /**
+   * Name in `secrets` of `setup`.
+   */
+  name: string
+  /**
+   * Where the value is. If it is missing, the plugin fails.
+   */
+  secretRef: ResolvedSecretKey
 }
 /**
  * Rate limits. A request over a limit is rejected with 429. `local` and `global` merge separately with those of other policies.
@@ -1105,6 +1136,23 @@ export interface ResolvedSecret {
   invalid?: string
 }
 /**
+ * An entry of a Secret: exactly one of secret, invalid.
+ */
+export interface ResolvedSecretKey {
+  /**
+   * Key of a Secret message of type opaque.
+   */
+  secret?: string
+  /**
+   * Entry of the Secret.
+   */
+  key?: string
+  /**
+   * Why the reference does not resolve, for logs. Features that need it fail closed.
+   */
+  invalid?: string
+}
+/**
  * The Secrets that a selector matches.
  */
 export interface ResolvedSecrets {
@@ -1537,6 +1585,10 @@ export interface Listener {
    * Set for HTTPS and TLS, and only there.
    */
   tls?: ListenerTls
+  /**
+   * Whether plugins with isolation InProcess may run. Equal for all listeners of a Gateway. Default false.
+   */
+  inProcessPlugins?: boolean
 }
 /**
  * TLS of a listener.
@@ -2266,6 +2318,15 @@ export interface ProcessConfig {
    */
   connectionTerminationDeadline?: string
   ledger?: LedgerConfig
+  /**
+   * Permissions of plugins.
+   */
+  plugins?: {
+    /**
+     * Whether plugins with isolation InProcess may run; default false.
+     */
+    inProcess?: boolean
+  }
 }
 /**
  * Records each LLM and MCP request, and a sample of the others, in a database: who used which model, tokens, cost, latency and status. Not set: nothing is recorded.

@@ -615,7 +615,7 @@ export interface ExtAuthBody {
   maxSize: number
 }
 /**
- * A plugin: Hono middleware in TypeScript or JavaScript that runs in the request path, in a worker thread of its own. See the guide on plugins. The worker thread isolates faults; it is no boundary against hostile code.
+ * A plugin: Hono middleware in TypeScript or JavaScript that runs in the request path, by default in a worker thread of its own. See the guide on plugins. The worker thread isolates faults; it is no boundary against hostile code.
  */
 export interface Plugin {
   /**
@@ -630,6 +630,14 @@ export interface Plugin {
     [k: string]: unknown
   }
   /**
+   * Secrets that `setup` of the plugin receives. A new value loads a new version of the plugin.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  secrets?: PluginSecret[]
+  fetch?: PluginFetch
+  /**
    * When the plugin runs. BeforeAuthorization: before all authentication and authorization. AfterAuthorization: after them, and before rate limits. BeforeBackend: after all policies that change the request. Default: "AfterAuthorization".
    */
   phase?: 'BeforeAuthorization' | 'AfterAuthorization' | 'BeforeBackend'
@@ -638,6 +646,10 @@ export interface Plugin {
    */
   body?: 'None' | 'Buffered'
   limits?: PluginLimits
+  /**
+   * Where the plugin runs. Worker: in a worker thread. InProcess: in the thread that handles the request, where a call costs microseconds and nothing isolates faults; only for trusted plugins, and only if ProxyParameters set `plugins.inProcess`. Default: "Worker".
+   */
+  isolation?: 'Worker' | 'InProcess'
   /**
    * Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin. Default: "FailClosed".
    */
@@ -650,18 +662,62 @@ export interface PluginSource {
   /**
    * A key of a ConfigMap in the namespace of the policy, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.
    */
-  configMapRef: ConfigMapKeyReference
+  configMapRef?: ConfigMapKeyReference
+  /**
+   * Path of the module, relative to the config file (`-f`). Not for policies in a cluster.
+   */
+  file?: string
+}
+/**
+ * Network access of the plugin by `fetch` of `setup`. Without it, every call of `fetch` fails.
+ */
+export interface PluginFetch {
+  /**
+   * Hosts that the plugin can call.
+   *
+   * @minItems 1
+   * @maxItems 32
+   *
+   * Items: `host`, for the default ports of http and https, or `host:port`.
+   */
+  hosts: string[]
+}
+/**
+ * A secret of a plugin.
+ */
+export interface PluginSecret {
+  /**
+   * Name in `secrets` of `setup`.
+   */
+  name: string
+  /**
+   * Where the value is. If it is missing, the plugin fails.
+   */
+  secretRef: SecretKeyReference
+}
+/**
+ * A key of a Secret in the namespace of the referring object.
+ */
+export interface SecretKeyReference {
+  /**
+   * Name of the Secret.
+   */
+  name: string
+  /**
+   * Key.
+   */
+  key: string
 }
 /**
  * Limits of a plugin. A plugin that exceeds them does not affect other routes.
  */
 export interface PluginLimits {
   /**
-   * Time that the plugin may take before it calls `next()`, and again after it. Default: 1s.
+   * Time that the plugin may take before it calls `next()`, and again after it. InProcess: a plugin that blocks the thread is not stopped. Default: 1s.
    */
   timeout?: Duration
   /**
-   * Memory of the worker thread, from 16Mi; it is replaced when it exceeds the limit. Default: "64Mi".
+   * Memory of the worker thread, from 16Mi; it is replaced when it exceeds the limit. Not used by InProcess. Default: "64Mi".
    */
   memory?: string
 }
@@ -2656,6 +2712,7 @@ export interface ProxyParametersSpec {
   resources?: ResourceRequirements
   shutdown?: ShutdownSpec
   mesh?: MeshSpec
+  plugins?: PluginsSpec
   /**
    * Changes to the Deployment.
    */
@@ -2740,6 +2797,15 @@ export interface MeshSpec {
    * Trust domain. Default: cluster.local.
    */
   trustDomain?: string
+}
+/**
+ * Permissions of plugins (`traffic.plugins` of policies).
+ */
+export interface PluginsSpec {
+  /**
+   * Whether plugins with `isolation: InProcess` may run. They run in the threads of the data plane, with its rights, and can stop it. Without it they fail. Default: false.
+   */
+  inProcess?: boolean
 }
 /**
  * Changes to a generated object, applied last.

@@ -1,12 +1,17 @@
 import { stringify } from 'yaml'
-import type { ProxyLogging } from '#gen/v1alpha1/types.ts'
+import type { PluginsSpec, ProxyLogging } from '#gen/v1alpha1/types.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The data plane's config file: rawConfig, overridden by the typed fields (operator.md §2.5). The log level is an environment variable instead. */
-export function renderConfig(rawConfig: Fields, logging: ProxyLogging): string {
-  const typed = { config: logging.format === undefined ? {} : { logging: { format: logging.format } } }
+export function renderConfig(rawConfig: Fields, logging: ProxyLogging, plugins: PluginsSpec = {}): string {
+  const config = {
+    ...(logging.format !== undefined && { logging: { format: logging.format } }),
+    // The config stream carries the permission, so that pods need not be replaced; only a withdrawn one overrides rawConfig.
+    ...(plugins.inProcess === false && { plugins: { inProcess: false } }),
+  }
+  const typed = { config }
   return stringify(mergeMaps(rawConfig, typed), { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false })
 }
 

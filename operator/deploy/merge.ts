@@ -1,4 +1,4 @@
-import type { EnvVar, Image, MeshSpec, ProxyLogging, ProxyParametersSpec, ResourceRequirements, ShutdownSpec } from '#gen/v1alpha1/types.ts'
+import type { EnvVar, Image, MeshSpec, PluginsSpec, ProxyLogging, ProxyParametersSpec, ResourceRequirements, ShutdownSpec } from '#gen/v1alpha1/types.ts'
 import type { LevelParameters } from './types.ts'
 
 /** Typed fields of both levels, the Gateway's over the GatewayClass's (operator.md §3.2). */
@@ -12,6 +12,7 @@ export interface MergedParameters {
   readonly shutdown: ShutdownSpec
   /** Absent: no mesh. */
   readonly mesh?: MeshSpec
+  readonly plugins: PluginsSpec
 }
 
 type Quantities = Record<string, number | string>
@@ -37,6 +38,10 @@ export function mergeParameters({ class: ofClass = {}, gateway = {} }: LevelPara
     env: mergeEnv(ofClass.env ?? [], gateway.env ?? []),
     resources: mergeResources(levels),
     shutdown: gateway.shutdown ?? ofClass.shutdown ?? DEFAULT_SHUTDOWN,
+    plugins: mergeLeaves(
+      levels.map(({ plugins }) => plugins),
+      (value) => value !== undefined,
+    ),
     ...(meshes.length > 0 ? { mesh: mergeLeaves(meshes, Boolean) } : {}),
   }
 }

@@ -38,3 +38,11 @@ export function resolveParameters(
   }
   return { ok: true, parameters }
 }
+
+/** Whether plugins with isolation InProcess may run: `plugins.inProcess`, else the same field of rawConfig. The Gateway's value overrides that of its class. */
+export function permitsInProcess({ class: ofClass = {}, gateway = {} }: LevelParameters): boolean {
+  const raw = (gateway.rawConfig ?? ofClass.rawConfig) as
+    | { readonly config?: { readonly plugins?: { readonly inProcess?: unknown } | null } | null }
+    | undefined
+  return (gateway.plugins?.inProcess ?? ofClass.plugins?.inProcess ?? raw?.config?.plugins?.inProcess) === true
+}

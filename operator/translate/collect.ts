@@ -22,28 +22,28 @@ interface Collected {
 /** Binds, listeners and certificates of a Gateway. */
 export function collectGateway(gateway: GatewayState): Collected {
   const messages = new Messages()
-  const { namespace, name } = gateway.gateway.metadata
   for (const listener of servedListeners(gateway)) {
     const bind = `${listener.port}/${gateway.key}`
     messages.add('bind', { key: bind, port: listener.port })
-    messages.add('listener', listenerMessage(listener, bind, { namespace, name }))
+    messages.add('listener', listenerMessage(listener, bind, gateway))
     for (const secret of listener.secrets) messages.add('secret', secret)
   }
   const sets = gateway.sets.filter((set) => !set.refused).map((set) => `ListenerSet/${set.key}`)
   return { messages, nodes: [`Gateway/${gateway.key}`, ...sets], targets: [] }
 }
 
-function listenerMessage(listener: ListenerState, bind: string, gateway: Listener['gateway']): Listener {
+function listenerMessage(listener: ListenerState, bind: string, { gateway: { metadata }, permitsInProcess }: GatewayState): Listener {
   const { owner, hostname, tls, protocol } = listener
   return {
     key: listener.key,
     bind,
-    gateway,
+    gateway: { namespace: metadata.namespace, name: metadata.name },
     ...(owner.kind === 'ListenerSet' ? { listenerSet: { namespace: owner.metadata.namespace, name: owner.metadata.name } } : {}),
     name: listener.spec.name,
     ...(hostname === undefined ? {} : { hostname }),
     protocol: protocol ?? 'TCP',
     ...(tls ? { tls } : {}),
+    ...(permitsInProcess ? { inProcessPlugins: true } : {}),
   }
 }
 

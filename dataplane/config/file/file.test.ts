@@ -395,6 +395,23 @@ describe('a valid config file', () => {
     expect(await messagesOf('# nothing yet\n')).toEqual([])
   })
 
+  test('permits plugins in process on all of its listeners', async () => {
+    const permissionOf = async (config: object): Promise<unknown[]> =>
+      (
+        await messagesOf(
+          JSON.stringify({
+            config,
+            binds: [
+              { port: 1, listeners: [{}] },
+              { port: 2, listeners: [{}] },
+            ],
+          }),
+        )
+      ).flatMap(({ kind, message }) => (kind === 'listener' ? [message.inProcessPlugins] : []))
+    expect(await permissionOf({ plugins: { inProcess: true } })).toEqual([true, true])
+    expect(await permissionOf({ plugins: { inProcess: false } })).toEqual([undefined, undefined])
+  })
+
   test('belongs to the Gateway from the environment rather than the one in the file', async () => {
     const loaded = await loadConfigFile(await write(full()), { namespace: 'env', gateway: 'gw' })
     expect(loaded.messages.find(({ kind }) => kind === 'bind')?.message.key).toBe('8080/env/gw')

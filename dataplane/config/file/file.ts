@@ -25,7 +25,7 @@ export interface LoadedConfigFile {
   readonly messages: readonly ConfigMessage[]
   /** Values that are accepted but cannot work: `file:line:column: path: problem`. */
   readonly warnings: readonly string[]
-  /** The file itself and the certificates and keys that it names. */
+  /** The file itself, and the certificates, keys and sources of plugins that it names. */
   readonly digests: FileDigests
 }
 
@@ -67,9 +67,11 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
       throw new Error(`${name}: ${describeReadError(error)}`, { cause: error })
     }
   }
-  const { messages, problems } = flattenFile(file, { gateway, read, sourceOf, originOf })
+  const flat = flattenFile(file, { gateway, read, arePluginFilesAllowed: options.placeholders !== 'literal', sourceOf, originOf })
+  const { messages, problems } = flat
   if (problems.length > 0) return fail(distinct(problems.map((problem) => locate({ ...problem, text: conceal(problem.text) }))))
-  const warnings = [...document.warnings, ...(await findWarnings('ConfigFile', value)).map((warning) => locate(withoutValue(warning, sourceOf(warning.path))))]
+  const suspects = [...flat.warnings, ...(await findWarnings('ConfigFile', value))]
+  const warnings = [...document.warnings, ...suspects.map((warning) => locate(withoutValue(warning, sourceOf(warning.path))))]
   return { process: file.config ?? {}, messages, warnings, digests }
 }
 

@@ -15,6 +15,7 @@ import type {
   FileWeightedBackend,
   GatewayRef,
   Listener,
+  Policy,
   RouteMatch,
   RouteRetry,
   RouteTimeouts,
@@ -22,6 +23,7 @@ import type {
   WeightedBackend,
 } from '#gen/config/types.ts'
 import { withoutBrackets } from '../../http/message.ts'
+import { readPluginFiles } from './plugin-files.ts'
 import { readListenerMaterial, type ReadText } from './tls.ts'
 import type { ConfigMessage } from '../store.ts'
 import { formatPath, type SchemaProblem, type SourceOf } from '../validate.ts'
@@ -36,13 +38,17 @@ type Protocol = Listener['protocol']
 export interface FlatFile {
   readonly messages: readonly ConfigMessage[]
   readonly problems: readonly SchemaProblem[]
+  /** Values that cannot work, although the messages are valid. */
+  readonly warnings: readonly SchemaProblem[]
 }
 
 export interface FlattenOptions {
   /** Gateway of the listeners. */
   readonly gateway: GatewayRef
-  /** Reads certificates and keys. */
+  /** Reads certificates, keys and sources of plugins. */
   readonly read: ReadText
+  /** Whether sources of plugins may be files. Default: true. */
+  readonly arePluginFilesAllowed?: boolean
   /** Hides values that come from placeholders. */
   readonly sourceOf?: SourceOf
   /** Path in the written file, which problems name, of a path in the long form. */
@@ -53,8 +59,11 @@ export interface FlattenOptions {
  * Turns a valid file into the messages that the stream would carry: nested objects get a key made of names, inline
  * policies become Policy messages with a target, inline backends become Backend messages.
  */
-export function flattenFile(file: ConfigFile, { gateway, read, sourceOf = () => undefined, originOf = (path) => path }: FlattenOptions): FlatFile {
-  const flattener = new Flattener(file, { gateway, read, sourceOf, originOf })
+export function flattenFile(
+  file: ConfigFile,
+  { gateway, read, arePluginFilesAllowed = true, sourceOf = () => undefined, originOf = (path) => path }: FlattenOptions,
+): FlatFile {
+  const flattener = new Flattener(file, { gateway, read, arePluginFilesAllowed, sourceOf, originOf })
   return flattener.run()
 }
 
@@ -62,20 +71,23 @@ class Flattener {
   readonly #file: ConfigFile
   readonly #gateway: GatewayRef
   readonly #read: ReadText
+  readonly #arePluginFilesAllowed: boolean
   readonly #sourceOf: SourceOf
   readonly #originOf: (path: Path) => Path
   readonly #messages: ConfigMessage[] = []
   readonly #problems: SchemaProblem[] = []
+  readonly #warnings: SchemaProblem[] = []
   /** `<kind> <key>` -> path of the value that has it. */
   readonly #keys = new Map<string, Path>()
   #listeners = 0
   #routes = 0
   #tcpRoutes = 0
 
-  constructor(file: ConfigFile, { gateway, read, sourceOf, originOf }: Required<FlattenOptions>) {
+  constructor(file: ConfigFile, { gateway, read, arePluginFilesAllowed, sourceOf, originOf }: Required<FlattenOptions>) {
     this.#file = file
     this.#gateway = gateway
     this.#read = read
+    this.#arePluginFilesAllowed = arePluginFilesAllowed
     this.#sourceOf = sourceOf
     this.#originOf = originOf
   }
@@ -89,7 +101,7 @@ class Flattener {
     }
     for (const [index, service] of services.entries()) this.#add({ kind: 'service', message: service }, ['services', index, 'key'])
     for (const [index, secret] of secrets.entries()) this.#add({ kind: 'secret', message: secret }, ['secrets', index, 'key'])
-    for (const [index, policy] of policies.entries()) this.#add({ kind: 'policy', message: policy }, ['policies', index, 'key'])
+    for (const [index, policy] of policies.entries()) this.#addPolicy(policy, ['policies', index, 'key'], ['policies', index, 'traffic'])
     for (const [index, { name, host, ...rest }] of backends.entries()) {
       const path = ['backends', index]
       this.#add({ kind: 'backend', message: { key: this.#keyOf(name), ...this.#staticOf(host, [...path, 'host']), ...rest } }, [...path, 'name'])
@@ -102,7 +114,7 @@ class Flattener {
       else ports.set(bind.port, path)
       this.#addBind(bind, path)
     }
-    return { messages: this.#messages, problems: this.#problems }
+    return { messages: this.#messages, problems: this.#problems, warnings: this.#warnings }
   }
 
   #addBind({ port, addresses, listeners }: FileBind, path: Path): void {
@@ -126,9 +138,18 @@ class Flattener {
     const isHttp = protocol === 'HTTP' || protocol === 'HTTPS'
     if (isHttp && tcpRoutes.length > 0) this.#report([...path, 'tcpRoutes'], `are not used with protocol ${protocol}; write routes`)
     if (!isHttp && routes.length > 0) this.#report([...path, 'routes'], `are not used with protocol ${protocol}; write tcpRoutes`)
-    const message: Listener = { key, bind, gateway: this.#gateway, name, protocol, ...(hostname !== undefined && { hostname: hostname.toLowerCase() }) }
+    const message: Listener = {
+      key,
+      bind,
+      gateway: this.#gateway,
+      name,
+      protocol,
+      ...(hostname !== undefined && { hostname: hostname.toLowerCase() }),
+      ...(this.#file.config?.plugins?.inProcess === true && { inProcessPlugins: true }),
+    }
     this.#add({ kind: 'listener', message: tls === undefined ? message : { ...message, tls: this.#toTls(tls, key, [...path, 'tls']) } }, [...path, 'name'])
-    if (policies !== undefined) this.#addTrafficPolicy(policies, `listener.${name}`, { kind: 'Gateway', ...this.#gateway, section: name })
+    if (policies !== undefined)
+      this.#addTrafficPolicy(policies, `listener.${name}`, { kind: 'Gateway', ...this.#gateway, section: name }, [...path, 'policies'])
     for (const [index, route] of routes.entries()) this.#addRoute(route, key, [...path, 'routes', index])
     for (const [index, route] of tcpRoutes.entries()) this.#addTcpRoute(route, protocol, key, [...path, 'tcpRoutes', index])
     return protocol
@@ -175,7 +196,7 @@ class Flattener {
       },
       [...path, 'name'],
     )
-    if (policies !== undefined) this.#addTrafficPolicy(policies, `route.${name}`, { kind: 'HTTPRoute', namespace, name })
+    if (policies !== undefined) this.#addTrafficPolicy(policies, `route.${name}`, { kind: 'HTTPRoute', namespace, name }, [...path, 'policies'])
   }
 
   #addTcpRoute(file: FileTcpRoute, protocol: Protocol, listener: string, path: Path): void {
@@ -239,9 +260,16 @@ class Flattener {
     return { static: { host: withoutBrackets(name), port: Number(port) } }
   }
 
-  #addTrafficPolicy(traffic: Traffic, name: string, target: Extract<ConfigMessage, { kind: 'policy' }>['message']['target']): void {
+  #addTrafficPolicy(traffic: Traffic, name: string, target: Policy['target'], path: Path): void {
     const { namespace } = this.#gateway
-    this.#add({ kind: 'policy', message: { key: `traffic/${namespace}/${name}:0`, policy: { kind: 'ProxyPolicy', namespace, name }, target, traffic } }, [])
+    this.#addPolicy({ key: `traffic/${namespace}/${name}:0`, policy: { kind: 'ProxyPolicy', namespace, name }, target, traffic }, [], path)
+  }
+
+  #addPolicy(policy: Policy, path: Path, trafficPath: Path): void {
+    const { message, problems, warnings } = readPluginFiles(policy, this.#arePluginFilesAllowed ? this.#read : undefined)
+    for (const { path: within, text } of problems) this.#report([...trafficPath, ...within], text, 'PX3012')
+    for (const { path: within, text } of warnings) this.#warnings.push({ path: this.#originOf([...trafficPath, ...within]), text, code: 'PX3010' })
+    this.#add({ kind: 'policy', message }, path)
   }
 
   #add(message: ConfigMessage, path: Path): void {

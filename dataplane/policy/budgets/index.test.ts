@@ -199,6 +199,7 @@ test('a budget is shared by all workers', async () => {
       budgetCells: new SharedCells(memory, { evicts: true }),
       health: new SharedHealthTable(cells, SharedHealthTable.allocateEpoch()),
       nameOf: () => 's',
+      keyValue: () => Promise.resolve(undefined),
     }
     return createPolicyState({ epochMs: () => nowMs, shared, registry: createRegistry() })
   })

@@ -4,17 +4,22 @@ import type { FieldChanges, Fields, FromPlugin, RequestChange, ToPlugin } from '
 type RequestMessage = Extract<ToPlugin, { type: 'request' }>
 type ResponseMessage = Extract<ToPlugin, { type: 'response' }>
 
-/** A call between its messages. */
-interface Call {
-  readonly message: RequestMessage
+/** The request of a call, as a message and as the plugin receives it. */
+interface RequestOfCall {
+  readonly message: Pick<RequestMessage, 'method' | 'url' | 'headers' | 'body'>
   readonly request: Request
+}
+
+/** A call between its messages. */
+interface Call extends RequestOfCall {
+  readonly message: RequestMessage
   respond?: (message: ResponseMessage) => void
   cancel?: (error: Error) => void
   /** The response that `next()` returned, as the plugin received it. */
   received?: { readonly response: ResponseMessage; readonly headers: FieldMap; readonly body: ReadableStream | null }
 }
 
-type FieldMap = ReadonlyMap<string, readonly string[]>
+export type FieldMap = ReadonlyMap<string, readonly string[]>
 
 /** Runs the Hono middleware of a plugin, with the rest of the chain in another thread as its `next()`. */
 export class PluginCalls {
@@ -65,7 +70,7 @@ export class PluginCalls {
     const upstream = toResponse(response)
     // Unlike a plain Response, it has the headers that the plugin set before next().
     const received = c.newResponse(upstream.body, upstream)
-    call.received = { response, headers: toMap(upstream.headers), body: received.body }
+    call.received = { response, headers: toFieldMap(response.headers), body: received.body }
     return received
   }
 
@@ -97,17 +102,18 @@ function unreadable(): ReadableStream {
   )
 }
 
-function toHeaders(fields: Fields): Headers {
-  const headers = new Headers()
-  for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '')
-  return headers
+/** Field lines as Request and Response accept them without an object Headers in between. */
+function toPairs(fields: Fields): [string, string][] {
+  const pairs: [string, string][] = []
+  for (let at = 0; at < fields.length; at += 2) pairs.push([fields[at] ?? '', fields[at + 1] ?? ''])
+  return pairs
 }
 
-function toRequest({ method, url, headers, body }: RequestMessage): Request {
+export function toRequest({ method, url, headers, body }: Pick<RequestMessage, 'method' | 'url' | 'headers' | 'body'>): Request {
   const hasBody = body !== undefined && method !== 'GET' && method !== 'HEAD'
   const init: RequestInit = {
     method,
-    headers: toHeaders(headers),
+    headers: toPairs(headers),
     ...(hasBody ? { body: body === true ? unreadable() : (body as Uint8Array<ArrayBuffer>), duplex: 'half' } : {}),
   }
   return new Request(url, init)
@@ -115,14 +121,14 @@ function toRequest({ method, url, headers, body }: RequestMessage): Request {
 
 const hasNoBody = (status: number): boolean => status === 204 || status === 205 || status === 304
 
-function toResponse({ status, headers, body }: ResponseMessage): Response {
+export function toResponse({ status, headers, body }: Pick<ResponseMessage, 'status' | 'headers' | 'body'>): Response {
   return new Response(hasNoBody(status) || body === undefined ? null : body === true ? unreadable() : (body as Uint8Array<ArrayBuffer>), {
     status,
-    headers: toHeaders(headers),
+    headers: toPairs(headers),
   })
 }
 
-function toMap(headers: Headers): FieldMap {
+export function toMap(headers: Headers): FieldMap {
   const map = new Map<string, string[]>()
   for (const [name, value] of headers) {
     const values = map.get(name)
@@ -132,14 +138,31 @@ function toMap(headers: Headers): FieldMap {
   return map
 }
 
-function compare(before: FieldMap, after: FieldMap): FieldChanges {
-  const isChanged = (name: string, values: readonly string[]): boolean => values.join('\n') !== before.get(name)?.join('\n')
+/** The same for a list of field lines: values of a name are combined as Headers combines them. */
+export function toFieldMap(fields: Fields): FieldMap {
+  const map = new Map<string, string[]>()
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at] ?? ''
+    const value = fields[at + 1] ?? ''
+    const values = map.get(name)
+    if (values === undefined) map.set(name, [value])
+    else if (name === 'set-cookie') values.push(value)
+    else values[0] += `${name === 'cookie' ? '; ' : ', '}${value}`
+  }
+  return map
+}
+
+export function compare(before: FieldMap, after: FieldMap): FieldChanges {
+  const isChanged = (name: string, values: readonly string[]): boolean => {
+    const known = before.get(name)
+    return known === undefined || known.length !== values.length || values.some((value, index) => value !== known[index])
+  }
   return { set: [...after].filter(([name, values]) => isChanged(name, values)), removed: [...before.keys()].filter((name) => !after.has(name)) }
 }
 
 /** Changes of the request: a plugin edits the headers of `c.req.raw`, or replaces it. */
-async function changesOf({ message, request }: Call, raw: Request): Promise<RequestChange> {
-  const change = compare(toMap(toHeaders(message.headers)), toMap(raw.headers))
+export async function changesOf({ message, request }: RequestOfCall, raw: Request): Promise<RequestChange> {
+  const change = compare(toFieldMap(message.headers), toMap(raw.headers))
   if (raw === request) return change
   const { pathname, search } = new URL(raw.url)
   const before = new URL(message.url)

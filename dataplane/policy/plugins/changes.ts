@@ -9,7 +9,7 @@ import { isFieldValue, isToken } from '../../http/syntax.ts'
 import type { FieldChanges, RequestChange, ResponseChange } from './messages.ts'
 
 /** Whether plugins may set or remove the field. Framing is the gateway's. */
-const isChangeable = (name: string): boolean => isToken(name) && !framingFields.has(name) && name !== 'host'
+export const isChangeable = (name: string): boolean => isToken(name) && !framingFields.has(name) && name !== 'host'
 
 function changeFields(headers: HeaderList, { set, removed }: FieldChanges): void {
   for (const name of removed) if (isChangeable(name)) headers.remove(name)

@@ -2,10 +2,18 @@ import type { Policy as ConfigPolicy, Plugin } from '#gen/config/types.ts'
 import { parseTimeout } from '#api/duration.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { OVERFLOW_LABEL } from '../../telemetry/metrics/registry.ts'
+import { KeyValueStore, type KeyValueCall, type KeyValueResult } from '../../runtime/key-value.ts'
 import type { PolicyState } from '../state.ts'
 import type { MetricSample } from './messages.ts'
 import { pluginMetrics } from './metrics.ts'
-import { PluginError, PluginThread } from './thread.ts'
+import { Fetcher } from './fetch.ts'
+import { InProcessPlugin } from './in-process.ts'
+import type { DirectPlugin } from './direct.ts'
+import { PluginError } from './plugin-error.ts'
+import type { PluginRunner } from './runner.ts'
+import { readSecrets, redact, type PluginSecrets } from './secrets.ts'
+import type { PluginServices } from './services.ts'
+import { PluginThread } from './thread.ts'
 
 const DEFAULT_TIMEOUT_MS = 1000
 const DEFAULT_MEMORY_MB = 64
@@ -20,13 +28,15 @@ const MAX_LINES_PER_SECOND = 20
 /** Series that one plugin may have. */
 const MAX_SERIES = 200
 
-/** One version of source, config and limits. Starts its thread with the first request, and again when it has ended. */
+/** One version of source, config, limits and isolation. Starts with the first request, and again when it has ended. */
 class Version {
   readonly #plugin: Plugin
   readonly #slot: PluginSlot
-  #thread: PluginThread | undefined
+  readonly #denied: string | undefined
+  readonly secrets: PluginSecrets
+  #thread: PluginRunner | undefined
   /** Threads that finish their calls. */
-  readonly #retired = new Set<PluginThread>()
+  readonly #retired = new Set<PluginRunner>()
   #isUsed = false
   #isLoaded = false
   #failures = 0
@@ -34,18 +44,33 @@ class Version {
   #invalid: string | undefined
   #idle: NodeJS.Timeout | undefined
 
-  constructor(plugin: Plugin, slot: PluginSlot) {
+  /** @param denied why the plugin may not run; undefined: it may */
+  constructor(plugin: Plugin, slot: PluginSlot, secrets: PluginSecrets, denied: string | undefined) {
+    this.secrets = secrets
     this.#plugin = plugin
+    this.#denied = denied
     this.#slot = slot
   }
 
-  /** The thread, once the plugin is loaded. Rejects with a PluginError. */
-  async use(): Promise<PluginThread> {
+  get isInProcess(): boolean {
+    return this.#plugin.isolation === 'InProcess'
+  }
+
+  /** The middleware, if it runs in this thread and is loaded. */
+  get direct(): DirectPlugin | undefined {
+    return this.#thread?.direct
+  }
+
+  /** Where the plugin runs, once it is loaded. Rejects with a PluginError. */
+  async use(): Promise<PluginRunner> {
     const { nowMs } = this.#slot
+    if (this.#denied !== undefined) throw new PluginError('failed', this.#denied)
+    if (this.secrets.problem !== undefined) throw new PluginError('failed', this.secrets.problem)
     if (this.#thread === undefined && nowMs() < this.#startableAtMs) throw new PluginError('failed', this.#invalid ?? 'the thread is about to be started again')
     const thread = (this.#thread ??= this.#start())
     await thread.ready
-    this.#idle ??= setInterval(() => this.#endIfIdle(), this.#slot.isRemoved ? REMOVED_IDLE_MS : IDLE_MS).unref()
+    // The module of a plugin in process stays in memory, and so does its state.
+    if (!this.isInProcess) this.#idle ??= setInterval(() => this.#endIfIdle(), this.#slot.isRemoved ? REMOVED_IDLE_MS : IDLE_MS).unref()
     this.#isUsed = true
     this.#isLoaded = true
     return thread
@@ -76,25 +101,27 @@ class Version {
     for (const thread of this.#retired) thread.end('')
   }
 
-  #start(): PluginThread {
+  #start(): PluginRunner {
     const { source, config = {}, limits } = this.#plugin
-    const { code = '', file = 'plugin', invalid } = source.configMapRef
+    const { code = '', file = 'plugin', invalid } = source.configMapRef ?? { invalid: 'source.file is for config files only' }
     if (invalid !== undefined) throw new PluginError('failed', invalid)
-    const thread: PluginThread = new PluginThread({
-      data: { code, file, config },
+    const runner = this.isInProcess ? InProcessPlugin : PluginThread
+    const thread: PluginRunner = new runner({
+      data: { code, file, config, secrets: this.secrets.values },
       timeoutMs: parseTimeout(limits?.timeout) ?? DEFAULT_TIMEOUT_MS,
       memoryMb: Number.parseInt(limits?.memory ?? '', 10) || DEFAULT_MEMORY_MB,
+      services: this.#slot.services(this.#plugin.fetch?.hosts),
       onLog: (level, message) => this.#slot.log(level, message),
       onMetrics: (samples) => this.#slot.record(samples),
       onEnd: (reason) => this.#onEnd(thread, reason),
     })
-    pluginMetrics(this.#slot.registry).threads.series(this.#slot.name).value++
+    if (!this.isInProcess) pluginMetrics(this.#slot.registry).threads.series(this.#slot.name).value++
     return thread
   }
 
   /** The first new start is immediate; later ones wait, longer each time. */
-  #onEnd(thread: PluginThread, reason: string): void {
-    pluginMetrics(this.#slot.registry).threads.series(this.#slot.name).value--
+  #onEnd(thread: PluginRunner, reason: string): void {
+    if (!this.isInProcess) pluginMetrics(this.#slot.registry).threads.series(this.#slot.name).value--
     this.#retired.delete(thread)
     if (reason === '' || this.#thread !== thread) return
     this.#thread = undefined
@@ -134,25 +161,52 @@ export class PluginSlot {
     return this.#state.registry
   }
 
-  /** Ends the threads of a plugin that the config no longer has, each when its calls have ended. */
+  /** What the gateway does for the plugin. */
+  services(hosts: readonly string[] | undefined): PluginServices {
+    const { destinations, registry } = this.#state
+    const { fetches } = pluginMetrics(registry)
+    const fetcher = new Fetcher({ hosts, destinations, onResult: (host, result) => void fetches.series(this.name, host, result).value++ })
+    return { keyValue: (call) => this.#keyValue(call), fetch: (call) => fetcher.run(call) }
+  }
+
+  async #keyValue(call: KeyValueCall | undefined): Promise<KeyValueResult> {
+    const { shared, registry } = this.#state
+    if (shared !== undefined) return shared.keyValue(this.name, call)
+    const store = valuesOf(registry)
+    return call === undefined ? void store.drop(this.name) : store.run(this.name, call)
+  }
+
+  /** Ends the threads of a plugin that the config no longer has, each when its calls have ended, and drops its values. */
   remove(): void {
     this.#isRemoved = true
+    this.#keyValue(undefined).catch(() => undefined)
     this.#current?.retire()
     if (this.#lastGood !== this.#current) this.#lastGood?.retire()
   }
 
   /** Makes a version the current one. The one before stays until the new one is loaded. */
-  update(plugin: Plugin): void {
-    const { source, config, limits } = plugin
-    const fingerprint = JSON.stringify([source, config, limits])
+  update(plugin: Plugin, { permitsInProcess = false, secrets: all }: PolicyState): void {
+    const { source, config, limits, isolation, fetch } = plugin
+    const denied = isolation === 'InProcess' && !permitsInProcess ? 'isolation InProcess is not permitted: set plugins.inProcess in ProxyParameters' : undefined
+    const secrets = readSecrets(plugin, all)
+    const fingerprint = JSON.stringify([source, config, limits, isolation, fetch, denied, secrets.digest, secrets.problem])
     if (fingerprint === this.#fingerprint) return
     this.#fingerprint = fingerprint
     if (this.#current !== this.#lastGood) this.#current?.retire()
-    this.#current = new Version(plugin, this)
+    this.#current = new Version(plugin, this, secrets, denied)
+    // A withdrawn permission or secret ends the version that had it.
+    if ((denied ?? secrets.problem) === undefined) return
+    this.#lastGood?.retire()
+    this.#lastGood = undefined
   }
 
-  /** The thread of the current version, or of the last good one if the current one cannot be loaded. Rejects with a PluginError. */
-  async use(): Promise<PluginThread> {
+  /** The middleware of the current version, if it runs in this thread and is loaded. */
+  get direct(): DirectPlugin | undefined {
+    return this.#current === this.#lastGood ? this.#current?.direct : undefined
+  }
+
+  /** The current version, or the last good one if the current one cannot be loaded. Rejects with a PluginError. */
+  async use(): Promise<PluginRunner> {
     const current = this.#current
     const lastGood = this.#lastGood
     if (current === undefined) throw new PluginError('failed', 'no version')
@@ -177,14 +231,20 @@ export class PluginSlot {
     before?.retire()
   }
 
+  #redact(text: string): string {
+    const versions = [this.#current, this.#lastGood].filter((version) => version !== undefined)
+    return versions.reduce((line, { secrets }) => redact(line, secrets), text)
+  }
+
   /** Logs a line of the plugin; drops lines above the limit. */
-  log(level: 'error' | 'warn' | 'info' | 'debug', message: string): void {
+  log(level: 'error' | 'warn' | 'info' | 'debug', text: string): void {
     const now = this.nowMs()
     if (now - this.#linesSinceMs >= 1000) {
       this.#linesSinceMs = now
       this.#lines = 0
     }
     if (++this.#lines > MAX_LINES_PER_SECOND) return
+    const message = this.#redact(text)
     const log: Logger | undefined = this.#state.log
     if (level === 'error' || level === 'warn') log?.[level]('message of a plugin', { code: 'PX4018', plugin: this.name, message })
     else log?.[level]('message of a plugin', { plugin: this.name, message })
@@ -209,7 +269,7 @@ export class PluginSlot {
     this.#state.log?.error(wasLoaded ? 'plugin ended; it is started again' : `plugin cannot be loaded${stays}`, {
       code: wasLoaded ? 'PX4019' : 'PX4020',
       plugin: this.name,
-      error: reason,
+      error: this.#redact(reason),
     })
   }
 
@@ -222,6 +282,15 @@ export class PluginSlot {
   report(error: PluginError): void {
     this.log('error', error.message)
   }
+}
+
+const values = new WeakMap<PolicyState['registry'], KeyValueStore>()
+
+/** Values of plugins where one thread handles all traffic. */
+function valuesOf(registry: PolicyState['registry']): KeyValueStore {
+  let store = values.get(registry)
+  if (store === undefined) values.set(registry, (store = new KeyValueStore()))
+  return store
 }
 
 const slots = new WeakMap<PolicyState['registry'], Map<string, PluginSlot>>()
@@ -246,7 +315,7 @@ export function retainPlugins(registry: PolicyState['registry'], policies: Itera
 
 /** Name in logs and metrics: `<namespace>/<policy>/<plugin>`. */
 function nameOf({ name, source }: Plugin): string {
-  const { owner = '' } = source.configMapRef
+  const { owner = '' } = source.configMapRef ?? {}
   return owner === '' ? name : `${owner}/${name}`
 }
 
@@ -257,7 +326,7 @@ export function pluginSlot(plugin: Plugin, state: PolicyState): PluginSlot {
   const name = nameOf(plugin)
   let slot = known.get(name)
   if (slot === undefined) known.set(name, (slot = new PluginSlot(name, state)))
-  slot.update(plugin)
+  slot.update(plugin, state)
   return slot
 }
 

@@ -1,3 +1,4 @@
+import type { Next } from 'hono'
 import type { Plugin } from '#gen/config/types.ts'
 import { LocalResponse, toResponseHead } from '../../exchange/answer.ts'
 import { respondWithError } from '../../exchange/compose.ts'
@@ -17,16 +18,18 @@ import {
 import type { Body } from '../../http/body.ts'
 import type { PolicyState } from '../state.ts'
 import { changeRequest, changeResponse } from './changes.ts'
+import { DirectCall, type DirectPlugin } from './direct.ts'
 import { pluginSlot, type PluginSlot } from './host.ts'
 import type { Fields } from './messages.ts'
 import { pluginMetrics } from './metrics.ts'
-import { PluginError, type Step } from './thread.ts'
+import { PluginError } from './plugin-error.ts'
+import type { Step } from './runner.ts'
 
 type Phase = NonNullable<Plugin['phase']>
-type Answer = Extract<Step, { type: 'answer' }>
+type Answer = Pick<Extract<Step, { type: 'answer' }>, 'status' | 'headers' | 'body'>
 
 /**
- * Plugins (traffic.md §8.13): Hono middleware of users, each in a worker thread of its own. Returns the plugins of one phase as one policy, or undefined if
+ * Plugins (traffic.md §8.13): Hono middleware of users, each in a worker thread of its own or, if that is permitted, in this thread. Returns the plugins of one phase as one policy, or undefined if
  * there are none. `failureMode` decides about errors, timeouts and plugins that cannot be loaded.
  *
  * @throws ProxyError PLUGIN (500) and PLUGIN_TIMEOUT (504), for requests that are rejected because a plugin failed.
@@ -64,6 +67,7 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
   const canReadBodies = plugin.body === 'Buffered'
   const isFailOpen = plugin.failureMode === 'FailOpen'
   const { calls } = pluginMetrics(state.registry)
+  const passed = calls.series(slot.name, 'passed')
   const count = (result: string): void => void calls.series(slot.name, result).value++
 
   /** Records a failure. Returns if the exchange continues without the plugin. */
@@ -74,7 +78,21 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
     if (!isFailOpen) throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: error })
   }
 
-  return async ({ var: { exchange } }, next) => {
+  const runDirect = async (direct: DirectPlugin, exchange: Exchange, next: Next): Promise<Response | void> => {
+    const call = new DirectCall(direct, exchange, next)
+    try {
+      const answer = await call.run()
+      if (answer === undefined) return void passed.value++
+      count('answered')
+      releaseRequest(exchange)
+      return toAnswer(answer)
+    } catch (error) {
+      fail(error)
+      if (!call.isForwarded) await next()
+    }
+  }
+
+  const runInThread: Policy = async ({ var: { exchange } }, next) => {
     const limit = canReadBodies ? maxBufferBytes : undefined
     let call: PluginCall | undefined
     let step: Step | undefined
@@ -96,12 +114,26 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
     try {
       const last = await call.sendResponse(exchange)
       if (last.type === 'done' && response.upgraded === undefined && response.status >= 200) changeResponse(exchange, response, last.change)
-      count('passed')
+      passed.value++
     } catch (error) {
       call.cancel()
       fail(error)
     }
     return undefined
+  }
+  if (plugin.isolation !== 'InProcess' || canReadBodies) return runInThread
+
+  return (c, next) => {
+    const { direct } = slot
+    if (direct !== undefined) return runDirect(direct, c.var.exchange, next)
+    // Not loaded yet, or an older version in a worker thread is in force.
+    return slot.use().then(
+      (runner) => (runner.direct === undefined ? runInThread(c, next) : runDirect(runner.direct, c.var.exchange, next)),
+      (error: unknown) => {
+        fail(error)
+        return next()
+      },
+    )
   }
 }
 

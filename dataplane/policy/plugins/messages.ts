@@ -1,9 +1,12 @@
+import type { ServiceCall, ServiceResult } from './services.ts'
+
 /** Data of a worker thread: one version of one plugin. */
 export interface PluginData {
   readonly code: string
   /** Name of the source in error messages. */
   readonly file: string
   readonly config: unknown
+  readonly secrets: Readonly<Record<string, string>>
 }
 
 /** Field lines as a flat list: name, value, name, value. */
@@ -25,6 +28,8 @@ export type ToPlugin =
   /** Nobody waits for the call any more. */
   | { readonly type: 'cancel'; readonly id: number }
   | { readonly type: 'ping' }
+  /** The result of `use`. */
+  | { readonly type: 'used'; readonly id: number; readonly result?: ServiceResult; readonly error?: string }
 
 /** Changes of a header section: `set` holds a name with all its values. */
 export interface FieldChanges {
@@ -67,3 +72,5 @@ export type FromPlugin =
   | { readonly type: 'log'; readonly level: 'error' | 'warn' | 'info' | 'debug'; readonly message: string }
   | { readonly type: 'metrics'; readonly samples: readonly MetricSample[] }
   | { readonly type: 'pong' }
+  /** A call of a service of the gateway. `id` is that of this call. */
+  | { readonly type: 'use'; readonly id: number; readonly call: ServiceCall }

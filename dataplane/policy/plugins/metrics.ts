@@ -9,5 +9,10 @@ export const pluginMetrics = defineMetrics((registry) => ({
   ends: registry.counter('proxy_plugin_ends_total', 'Threads of plugins that ended by an error, by a limit or while they were loaded.', ['plugin']),
   events: registry.counter('proxy_plugin_events_total', 'Events that plugins count.', ['plugin', 'event', 'detail']),
   values: registry.histogram('proxy_plugin_values', 'Values that plugins observe.', VALUE_BOUNDS, ['plugin', 'value', 'detail']),
+  fetches: registry.counter('proxy_plugin_fetches_total', 'Requests that plugins sent, by entry of fetch.hosts and result: class of the status, or failed.', [
+    'plugin',
+    'host',
+    'result',
+  ]),
   threads: registry.gauge('proxy_plugin_threads', 'Threads of plugins that run.', ['plugin']),
 }))

@@ -1,5 +1,6 @@
 import { registerHooks } from 'node:module'
-import { permittedModules, PluginSyntaxError, stripTypes } from '#api/plugin/syntax.ts'
+import { permittedModules, stripTypes } from '#api/plugin/syntax.ts'
+import { HELPER_SOURCE, SCHEME, urlOf } from './module-url.ts'
 
 /** Globals that reach beyond the thread. */
 const removed = [
@@ -17,16 +18,14 @@ const removed = [
   'caches',
 ] as const
 
-const SCHEME = 'plugin:'
 const HELPER = `${SCHEME}//@proxy/plugin`
-const HELPER_SOURCE = 'export const definePlugin = (plugin) => plugin\n'
 
 /**
  * Imports the module of a plugin in this thread, and then permits no other import than those of `permittedModules`. Removes the globals that reach beyond the thread.
  * Call it once per thread. Rejects with the error of the module; its stack names file, line and column.
  */
-export async function importPlugin(code: string, file: string): Promise<unknown> {
-  const url = `${SCHEME}///${encodeURI(file)}`
+export async function importInSandbox(code: string, file: string): Promise<unknown> {
+  const url = urlOf(file)
   const source = stripTypes(code, file)
   registerHooks({
     resolve(specifier, _context, nextResolve) {
@@ -45,14 +44,4 @@ export async function importPlugin(code: string, file: string): Promise<unknown>
   for (const name of removed) Reflect.deleteProperty(globalThis, name)
   const module = (await import(url)) as { readonly default?: unknown }
   return module.default
-}
-
-/** The message of an error with the line and column of the plugin that threw it. */
-export function describeError(error: unknown, file: string): string {
-  if (error instanceof PluginSyntaxError) return error.message
-  if (!(error instanceof Error)) return String(error).slice(0, 500)
-  const url = `${SCHEME}///${encodeURI(file)}`
-  const at = error.stack?.split('\n').find((line) => line.includes(url))
-  const position = at === undefined ? undefined : /:(\d+(?::\d+)?)\)?\s*$/.exec(at)?.[1]
-  return `${file}${position === undefined ? '' : `:${position}`}: ${error.name}: ${error.message}`.slice(0, 1000)
 }

@@ -1,19 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import type { FromPlugin, MetricSample, PluginData, ToPlugin } from './messages.ts'
-
-/** A plugin that failed: by an error of its own, by a timeout, or because its thread ended. The message is for logs. */
-export class PluginError extends Error {
-  readonly kind: 'failed' | 'timeout'
-  constructor(kind: PluginError['kind'], message: string) {
-    super(message)
-    this.kind = kind
-  }
-}
-
-/** What a plugin did in one step of a call. */
-export type Step = Extract<FromPlugin, { type: 'next' | 'done' | 'answer' }>
-/** A message that starts a step. */
-export type Start = Extract<ToPlugin, { type: 'request' | 'response' }>
+import { PluginError } from './plugin-error.ts'
+import type { PluginRunner, Start, Step } from './runner.ts'
+import { runService, type PluginServices, type ServiceCall } from './services.ts'
 
 interface Pending {
   readonly timer: NodeJS.Timeout
@@ -28,6 +17,7 @@ export interface ThreadOptions {
   readonly timeoutMs: number
   readonly memoryMb: number
   readonly onLog: (level: Extract<FromPlugin, { type: 'log' }>['level'], message: string) => void
+  readonly services: PluginServices
   readonly onMetrics: (samples: readonly MetricSample[]) => void
   /** Called once, when the thread cannot be used any more. */
   readonly onEnd: (reason: string) => void
@@ -43,8 +33,7 @@ const MEBIBYTE = 1024 * 1024
 const BASE_MB = 8
 
 /** A worker thread with one version of a plugin. It does not keep the process alive. */
-export class PluginThread {
-  /** Resolves when calls can start; rejects with a PluginError if the plugin cannot be loaded. */
+export class PluginThread implements PluginRunner {
   readonly ready: Promise<void>
   readonly #options: ThreadOptions
   readonly #worker: Worker
@@ -81,12 +70,10 @@ export class PluginThread {
     return this.#isOver
   }
 
-  /** Number of calls that have not ended. */
   get busy(): number {
     return this.#open.size
   }
 
-  /** Ends the thread when the calls that run have ended, at once if there are none. */
   retire(): void {
     this.#isRetired = true
     if (this.#open.size === 0) this.end('')
@@ -96,7 +83,6 @@ export class PluginThread {
     return ++this.#lastId
   }
 
-  /** Runs the plugin until it calls `next()` or ends. Rejects with a PluginError. */
   run(message: Start): Promise<Step> {
     if (this.#isOver) return Promise.reject(new PluginError('failed', 'the thread of the plugin ended'))
     return new Promise((resolve, reject) => {
@@ -107,13 +93,11 @@ export class PluginThread {
     })
   }
 
-  /** Ends a call that will not be continued. */
   cancel(id: number): void {
     if (!this.#isOver) this.#send({ type: 'cancel', id })
     this.#close(id)
   }
 
-  /** Ends the thread. Rejects all steps that run. */
   end(reason: string): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -153,6 +137,8 @@ export class PluginThread {
         clearTimeout(this.#ping)
         this.#ping = undefined
         return
+      case 'use':
+        return this.#use(message.id, message.call)
       case 'failed':
         this.#take(message.id)?.reject(new PluginError('failed', message.message))
         return this.#close(message.id)
@@ -164,6 +150,14 @@ export class PluginThread {
         return this.#close(message.id)
       default:
     }
+  }
+
+  #use(id: number, call: ServiceCall): void {
+    const send = (message: ToPlugin): void => (this.#isOver ? undefined : this.#send(message))
+    runService(this.#options.services, call).then(
+      (result) => send({ type: 'used', id, result }),
+      (error: unknown) => send({ type: 'used', id, error: error instanceof Error ? error.message : String(error) }),
+    )
   }
 
   /** Records the end of a call. */

@@ -153,6 +153,7 @@ describe('the budgets of an entry by key', () => {
         keyedCells: new SharedCells(memory, { evicts: true }),
         health: new SharedHealthTable(cells, epoch),
         nameOf: () => 'section',
+        keyValue: () => Promise.resolve(undefined),
       }
       return compileLocalRateLimit(byUser, createPolicyState({ monotonicMs: () => nowMs, shared, registry }))
     })

@@ -27,8 +27,23 @@ const route = (path: string, upstream: number, more: object = {}) => ({
 })
 /** With one endpoint, which is used nevertheless, evictions show in metrics only. */
 const health = { eviction: { duration: '60s', consecutiveFailures: 3 } }
+/** Responds with the number of its requests, of all workers. */
+const counter = {
+  name: 'counter',
+  source: { configMapRef: { code: `export default { setup: ({ kv }) => ({ request: async (c) => c.text(String(await kv.increment('requests'))) }) }` } },
+  isolation: 'InProcess',
+}
+/** Passes a response of the upstream on. */
+const fetching = () => ({
+  name: 'fetching',
+  source: { configMapRef: { code: `export default { setup: ({ fetch, config }) => ({ request: () => fetch(config.url) }) }` } },
+  config: { url: `http://127.0.0.1:${echo.port}/fetched?status=418` },
+  fetch: { hosts: [`127.0.0.1:${echo.port}`] },
+  limits: { timeout: '50s' },
+})
 const configOf = (...more: object[]) =>
   JSON.stringify({
+    config: { plugins: { inProcess: true } },
     binds: [
       {
         port,
@@ -38,6 +53,8 @@ const configOf = (...more: object[]) =>
               route('/limited', echo.port, { policies: { rateLimit: { local: [{ requests: 20, unit: 'Hours' }] } } }),
               route('/keyed', echo.port, { policies: { rateLimit: { local: [{ requests: 5, unit: 'Hours', key: 'request.headers["x-user"]' }] } } }),
               route('/evicting', echo.port, { backends: [{ host: `127.0.0.1:${echo.port}`, policies: { health } }] }),
+              route('/plugin', echo.port, { policies: { plugins: [counter] } }),
+              route('/fetching', echo.port, { policies: { plugins: [fetching()] } }),
               route('/', echo.port),
               ...more,
             ],
@@ -91,6 +108,17 @@ describe('a data plane with three workers', () => {
       const responses = await Promise.all(Array.from({ length: 20 }, () => send({ port, path: '/keyed', headers: { 'x-user': user } })))
       expect(responses.filter(({ status }) => status === 200)).toHaveLength(5)
     }
+  })
+
+  test('shares the values of plugins', async () => {
+    const numbers = (await sendMany('/plugin', 30)).map(({ body }) => Number(body))
+    expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 30 }, (_, index) => index + 1))
+  })
+
+  test('sends requests of plugins', async () => {
+    const { status, body } = await request('/fetching')
+    expect([status, body]).toEqual([418, expect.stringContaining('/fetched?status=418')])
+    expect(await sample(/^proxy_plugin_fetches_total\{.*result="4xx"/)).toBe(1)
   })
 
   test('keeps the budget of an unchanged rate limit over an edit, which all workers apply', async () => {

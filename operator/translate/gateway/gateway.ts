@@ -3,7 +3,7 @@ import { GATEWAY_GROUP } from '#api/names.ts'
 import type { Secret as SecretMessage } from '#gen/config/types.ts'
 import { chooseAddress } from '../../deploy/address.ts'
 import { hasReplicas } from '../../deploy/replicas.ts'
-import { resolveParameters } from '../../deploy/parameters.ts'
+import { permitsInProcess, resolveParameters } from '../../deploy/parameters.ts'
 import type { DeployFailure } from '../../deploy/types.ts'
 import type { Gateway, GatewayClass, ListenerSet } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
@@ -29,6 +29,8 @@ export interface GatewayState {
   readonly undeployable: DeployFailure | undefined
   /** The data plane can have several pods. */
   readonly hasReplicas: boolean
+  /** Whether its parameters permit plugins with isolation InProcess. */
+  readonly permitsInProcess: boolean
 }
 
 /** Reads a Gateway with the ListenerSets that name it; undefined if its class is not ours. */
@@ -58,11 +60,19 @@ export function servedListeners(state: GatewayState): ListenerState[] {
   return [...state.listeners, ...state.sets.flatMap((set) => set.listeners)].filter((listener) => !listener.rejected)
 }
 
-function checkDeployment({ snapshot }: Context, gateway: Gateway, gatewayClass: GatewayClass): Pick<GatewayState, 'undeployable' | 'hasReplicas'> {
+function checkDeployment(
+  { snapshot }: Context,
+  gateway: Gateway,
+  gatewayClass: GatewayClass,
+): Pick<GatewayState, 'undeployable' | 'hasReplicas' | 'permitsInProcess'> {
   const resolved = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
-  if (!resolved.ok) return { undeployable: resolved, hasReplicas: false }
+  if (!resolved.ok) return { undeployable: resolved, hasReplicas: false, permitsInProcess: false }
   const address = chooseAddress(gateway)
-  return { undeployable: address.ok ? undefined : address, hasReplicas: hasReplicas(resolved.parameters) }
+  return {
+    undeployable: address.ok ? undefined : address,
+    hasReplicas: hasReplicas(resolved.parameters),
+    permitsInProcess: permitsInProcess(resolved.parameters),
+  }
 }
 
 function acceptedOf({ gateway, listeners, undeployable }: GatewayState): Condition {

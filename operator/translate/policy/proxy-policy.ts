@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { withCode } from '#api/messages/code.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS, STATUS_SUMMARY } from '#api/names.ts'
-import type { Policy } from '#gen/config/types.ts'
+import type { Policy, Traffic } from '#gen/config/types.ts'
 import type { ProxyPolicy } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
 import { condition } from '../../model/conditions.ts'
@@ -100,12 +100,26 @@ const isGatewayEntry = (gateway: GatewayState): object => ({
   name: gateway.gateway.metadata.name,
 })
 
-function acceptedCondition({ errors, sections, policy }: PolicyState): Condition {
+function acceptedCondition({ errors: own, sections, policy }: PolicyState, denied: readonly string[] = []): Condition {
   const { generation } = policy.metadata
+  const errors = [...own, ...denied]
   const problems = errors.join('; ')
   if (sections.length === 0) return condition('Accepted', false, 'Invalid', problems, generation)
   if (errors.length > 0) return condition('Accepted', true, 'PartiallyValid', problems, generation)
   return condition('Accepted', true, 'Valid', 'Policy accepted', generation)
+}
+
+/** Plugins that a Gateway does not permit; its data planes do not run them. */
+function findDeniedPlugins({ sections }: PolicyState, { key, permitsInProcess }: GatewayState): string[] {
+  if (permitsInProcess) return []
+  return sections.flatMap(({ section, resolved }) => {
+    const { plugins = [] }: Traffic = section === 'traffic' ? resolved.body : {}
+    return plugins.flatMap(({ name, isolation }, index) => {
+      if (isolation !== 'InProcess') return []
+      const fix = 'set spec.plugins.inProcess: true in the ProxyParameters of the Gateway or of its class, or use isolation: Worker'
+      return withCode(`traffic.plugins.${index}.isolation: plugin ${name} fails, because Gateway ${key} does not permit InProcess; ${fix}`, 'PX1341')
+    })
+  })
 }
 
 /** How it fares on the targets that one Gateway reaches. */
@@ -140,7 +154,7 @@ export function policyStatus(state: PolicyState): ObjectStatus {
     .map(([gateway, targets]) => ({
       ancestorRef: isGatewayEntry(gateway),
       controllerName: CONTROLLER_NAME,
-      conditions: [accepted, attachedCondition(state, targets)],
+      conditions: [acceptedCondition(state, findDeniedPlugins(state, gateway)), attachedCondition(state, targets)],
     }))
   return {
     group: GROUP,

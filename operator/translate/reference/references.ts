@@ -15,6 +15,7 @@ import type {
   ResolvedPluginSource,
   ResolvedPriceCatalog,
   ResolvedSecret,
+  ResolvedSecretKey,
   ResolvedSecrets,
   Secret as SecretMessage,
 } from '#gen/config/types.ts'
@@ -83,6 +84,7 @@ const DEFAULT_REFRESH_MS = 300_000
 const leaves = new Set([
   'BackendObjectReference',
   'SecretReference',
+  'SecretKeyReference',
   'ConfigMapReference',
   'SecretSelector',
   'RemoteJWKS',
@@ -94,7 +96,7 @@ const leaves = new Set([
   'McpToolPins',
 ])
 /** Definitions with a check of their own besides the references in them. */
-const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime'])
+const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime', 'PluginSource'])
 
 /** The API server does not check their `policies` where they are written under their real names (api/codegen/crd.ts). */
 const guardServices = new Set(['ModerationAPI', 'CloudGuardrails', 'ModelArmor'])
@@ -228,6 +230,8 @@ class Resolver {
         return this.#backend(value as Partial<BackendObjectRef>, path)
       case 'SecretReference':
         return this.#secret((value as { name: string }).name, path, owner)
+      case 'SecretKeyReference':
+        return this.#secretKey(value as { name: string; key: string }, path)
       case 'ConfigMapReference': {
         const key = (value as { name: string }).name
         const map = this.#context.snapshot.get('ConfigMap', this.#namespace, key)
@@ -384,6 +388,14 @@ class Resolver {
     return this.#material(material, missing, path)
   }
 
+  #secretKey({ name, key }: { readonly name: string; readonly key: string }, path: readonly string[]): ResolvedSecretKey {
+    const secret = this.#context.snapshot.get('Secret', this.#namespace, name)
+    if (secret === undefined) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} not found`, 'PX1303') }
+    if (!Object.hasOwn(secret.data ?? {}, key)) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} has no ${key}`, 'PX1304') }
+    const resolved = this.#material(readOpaque(secret), '', path)
+    return resolved.secret === undefined ? resolved : { secret: resolved.secret, key }
+  }
+
   /** Entries of a Secret that the data plane will skip. */
   #badCredentials(message: SecretMessage | undefined, owner: string): string[] {
     if (message === undefined) return []
@@ -453,6 +465,11 @@ class Resolver {
       if (typeof runtime === 'string') this.#fail([...path, 'agentRuntimeRef'], runtime, 'PX1311')
     }
     if (name === 'Budget') for (const { field, problem } of findBudgetProblems(value)) this.#fail([...path, field], problem, 'PX1327')
+    if (name === 'PluginSource' && value['file'] !== undefined) {
+      Reflect.deleteProperty(resolved, 'file')
+      const text = 'is for config files of the data plane; put the module into a ConfigMap, and name it in configMapRef (proxyctl plugin build)'
+      resolved['configMapRef'] = { invalid: this.#fail([...path, 'file'], text, 'PX1334'), owner: this.#owner }
+    }
     if (name === 'BackendTLS') this.#addServerAuthority(value, resolved)
   }
 

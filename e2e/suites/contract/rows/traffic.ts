@@ -33,6 +33,7 @@ const global = (more: object) => traffic({ rateLimit: { global: { backendRef: se
 const plugin = { name: 'p', source: { configMapRef: { name: 'm', key: 'k' } } }
 const budgets = (...all: object[]) => traffic({ budgets: all })
 const budget = { name: 'b', limits: [{ usd: '1.5', window: 'Month' }] }
+const secret = { name: 'a', secretRef: { name: 's', key: 'k' } }
 const plugins = (...all: object[]) => traffic({ plugins: all })
 const cors = (section: object) => traffic({ cors: section })
 const expressions = { policy: { matchExpressions: ['true'] } }
@@ -317,6 +318,22 @@ export const trafficRows: Row[] = [
   ['17 plugins', plugins(...repeat(17, (i) => ({ ...plugin, name: `p${i}` }))), `${at}.plugins`, MANY],
   ['two plugins of one name', plugins(plugin, plugin), `${at}.plugins[1]`, DUPLICATE],
   ['a plugin without source', plugins({ name: 'p' }), `${at}.plugins[0].source`, REQUIRED],
+  ['a plugin with a file', plugins({ name: 'p', source: { file: 'a.ts' } })],
+  ['a plugin with two sources', plugins({ name: 'p', source: { ...plugin.source, file: 'a.ts' } }), `${at}.plugins[0].source`, one('configMapRef', 'file')],
+  ['a plugin with an empty source', plugins({ name: 'p', source: {} }), `${at}.plugins[0].source`, one('configMapRef', 'file')],
+  [
+    'a plugin in process with secrets and fetch',
+    plugins({ ...plugin, isolation: 'InProcess', secrets: [secret], fetch: { hosts: ['a.com', 'a.com:8443', '10.0.0.1:80'] } }),
+  ],
+  ['a plugin with two secrets of one name', plugins({ ...plugin, secrets: [secret, secret] }), `${at}.plugins[0].secrets[1]`, DUPLICATE],
+  [
+    'a secret of a plugin without key',
+    plugins({ ...plugin, secrets: [{ name: 'a', secretRef: { name: 's' } }] }),
+    `${at}.plugins[0].secrets[0].secretRef.key`,
+    REQUIRED,
+  ],
+  ['a plugin with fetch without hosts', plugins({ ...plugin, fetch: {} }), `${at}.plugins[0].fetch.hosts`, REQUIRED],
+  ['a plugin that calls a URL', plugins({ ...plugin, fetch: { hosts: ['https://a.com'] } }), `${at}.plugins[0].fetch.hosts[0]`, PATTERN],
   ['a plugin name with a slash', plugins({ ...plugin, name: 'a/b' }), `${at}.plugins[0].name`, PATTERN],
   ['a plugin with 15 MiB of memory', plugins({ ...plugin, limits: { memory: '15Mi' } }), `${at}.plugins[0].limits.memory`, PATTERN],
   ['CSRF without more', traffic({ csrf: {} })],

@@ -1,0 +1,70 @@
+import type { PluginTools } from '#api/plugin/index.ts'
+import type { FromPlugin, PluginData, ToPlugin } from './messages.ts'
+import { PluginCalls } from './calls.ts'
+import { DirectPlugin } from './direct.ts'
+import { importModule } from './import-module.ts'
+import { describeError } from './module-url.ts'
+import { MetricCollector } from './plugin-metrics.ts'
+import { createFetch } from './fetch-messages.ts'
+import { createKv } from './services.ts'
+import { createLog, setUpPlugin } from './setup.ts'
+import { PluginError } from './plugin-error.ts'
+import type { ThreadOptions } from './thread.ts'
+
+type StepMessage = Extract<FromPlugin, { type: 'next' | 'done' | 'answer' | 'failed' }>
+
+interface LoadOptions extends Pick<ThreadOptions, 'timeoutMs' | 'onLog' | 'onMetrics' | 'services'> {
+  readonly data: PluginData
+  readonly onStep: (message: StepMessage) => void
+}
+
+/** A plugin that is loaded in this thread. */
+export interface LoadedPlugin {
+  readonly direct: DirectPlugin
+  /** As a message to a worker thread. */
+  receive(message: ToPlugin): void
+  close(): void
+}
+
+/** Time after which metrics are written. */
+const METRICS_MS = 100
+
+/** Imports a plugin into this thread and runs its `setup`. Rejects with a PluginError. */
+export async function loadPlugin({ data: { code, file, config, secrets }, timeoutMs, onLog, onMetrics, services, onStep }: LoadOptions): Promise<LoadedPlugin> {
+  let timer: NodeJS.Timeout | undefined
+  const writeMetrics = (): void => {
+    timer = undefined
+    onMetrics(metrics.take())
+  }
+  const metrics: MetricCollector = new MetricCollector(() => (timer ??= setTimeout(writeMetrics, METRICS_MS).unref()))
+  const describe = (error: unknown): string => describeError(error, file)
+  try {
+    const plugin = await importModule(code, file)
+    // A copy: defaults of configSchema are written into it.
+    const tools: PluginTools<unknown> = {
+      config: structuredClone(config),
+      log: createLog(file, onLog),
+      metrics,
+      kv: createKv((call) => services.keyValue(call)),
+      fetch: createFetch((call) => services.fetch(call)),
+      secrets: Object.freeze({ ...secrets }),
+    }
+    const request = await setUpPlugin(plugin, tools)
+    const calls = new PluginCalls(request, (message) => onStep(message as StepMessage))
+    return {
+      direct: new DirectPlugin(request, timeoutMs, describe),
+      receive(message) {
+        if (message.type === 'request') calls.start(message).catch((error: unknown) => onStep({ type: 'failed', id: message.id, message: describe(error) }))
+        else if (message.type === 'response') calls.respond(message)
+        else if (message.type === 'cancel') calls.cancel(message.id)
+      },
+      close() {
+        if (timer === undefined) return
+        clearTimeout(timer)
+        writeMetrics()
+      },
+    }
+  } catch (error) {
+    throw new PluginError('failed', describe(error))
+  }
+}

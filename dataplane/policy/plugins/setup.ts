@@ -1,0 +1,39 @@
+import { Ajv, type ErrorObject } from 'ajv'
+import type { MiddlewareHandler } from 'hono'
+import type { Plugin, PluginLog, PluginTools } from '#api/plugin/index.ts'
+import type { FromPlugin } from './messages.ts'
+import { describeError } from './module-url.ts'
+
+export type LogLevel = Extract<FromPlugin, { type: 'log' }>['level']
+const MAX_LOG_LENGTH = 2000
+
+/** The `log` of a plugin. */
+export function createLog(file: string, write: (level: LogLevel, message: string) => void): PluginLog {
+  const toText = (part: unknown): string => {
+    if (typeof part === 'string') return part
+    if (part instanceof Error) return describeError(part, file)
+    return JSON.stringify(part) ?? String(part)
+  }
+  const logAt =
+    (level: LogLevel) =>
+    (...parts: unknown[]): void =>
+      write(level, parts.map(toText).join(' ').slice(0, MAX_LOG_LENGTH))
+  return { error: logAt('error'), warn: logAt('warn'), info: logAt('info'), debug: logAt('debug') }
+}
+
+const ajvErrors = (errors: ErrorObject[] | null | undefined): string =>
+  (errors ?? []).map(({ instancePath, message }) => `config${instancePath.replaceAll('/', '.')} ${message ?? ''}`).join('; ')
+
+/** Checks the shape and the config of a plugin, and runs its `setup`. Rejects with an error for the log. */
+export async function setUpPlugin(plugin: unknown, tools: PluginTools<unknown>): Promise<MiddlewareHandler> {
+  if (typeof plugin !== 'object' || plugin === null || !('setup' in plugin) || typeof plugin.setup !== 'function')
+    throw new Error('the default export is not a plugin: export default definePlugin({ setup })')
+  const { configSchema, setup } = plugin as Plugin
+  if (configSchema !== undefined) {
+    const validate = new Ajv({ strict: false, useDefaults: true }).compile(configSchema)
+    if (!validate(tools.config)) throw new Error(ajvErrors(validate.errors))
+  }
+  const hooks = await setup(tools)
+  if (typeof hooks?.request !== 'function') throw new Error('setup does not return { request }')
+  return hooks.request
+}
