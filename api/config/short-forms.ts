@@ -80,15 +80,19 @@ export const shortFormDefinitions: Definitions = {
     additionalProperties: ref('ShortMCPServer'),
     minProperties: 1,
   },
-  ShortMCPServer: object(
-    'An MCP server.',
-    {
-      url: url('URL of the MCP endpoint, `http://` or `https://`. Without a path: `/mcp`, or `/sse` with protocol SSE.'),
-      protocol: { type: 'string', enum: ['StreamableHTTP', 'SSE'], description: 'Transport. Default: StreamableHTTP.' },
-      apiKey: string('Sent as `Authorization: Bearer`.', { minLength: 1, maxLength: 2048 }),
-      tools: ref('McpTools'),
-      policies: ref('BackendWithMCP', 'Policies of this server.'),
+  ShortMCPServer: object('An MCP server: exactly one of url, command.', {
+    url: url('URL of the MCP endpoint, `http://` or `https://`. Without a path: `/mcp`, or `/sse` with protocol SSE.'),
+    protocol: { type: 'string', enum: ['StreamableHTTP', 'SSE'], description: 'Transport. Default: StreamableHTTP.' },
+    apiKey: string('Sent as `Authorization: Bearer`.', { minLength: 1, maxLength: 2048 }),
+    tools: ref('McpTools'),
+    policies: ref('BackendWithMCP', 'Policies of this server.'),
+    command: {
+      ...list(
+        string('Program, then arguments.'),
+        'A program that speaks MCP over stdio, in place of url. Each session has a process of its own, without a shell.',
+      ),
+      minItems: 1,
     },
-    ['url'],
-  ),
+    env: map(string('Value.'), 'Environment of command. There is no other, not even PATH.'),
+  }),
 }

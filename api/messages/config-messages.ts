@@ -64,6 +64,11 @@ export const configMessages = {
       'The file of `source.file` cannot be read or is too long, or the config file is used together with XDS_ADDRESS, where no sources of plugins are read from files.',
     fix: 'Correct the path, which is relative to the config file, or the permissions of the file. In a cluster, name a ConfigMap in a ProxyPolicy.',
   },
+  PX3015: {
+    title: 'command is not run',
+    cause: 'The file is used together with XDS_ADDRESS, and has an MCP target with `command`. Others than the user of the process can write such a file.',
+    fix: 'Run the server elsewhere, and give the target its address.',
+  },
 } as const satisfies MessageTable
 
 export type ConfigCode = keyof typeof configMessages

@@ -128,6 +128,12 @@ export const dataplaneMessages = {
       'A server lists a tool that has no pin, differs from its pin, has a name like that of a pinned tool, or a definition with hidden characters or instructions. Reported once for each version.',
     fix: 'Look at the tool with `proxyctl mcp diff`. Approve it with `proxyctl mcp approve`, or remove the server. Fields `mcp.target`, `gen_ai.tool.name` and `findings` name it.',
   },
+  PX4035: {
+    title: 'process of an MCP server ended',
+    cause:
+      'The program of `command` of an MCP target could not be started, or a process of it ended while its session was open. The session is over; the next one starts a process, after repeated failures with a delay of up to 30 s.',
+    fix: 'Field `error` has the reason; the standard error of the program is in the log. `command` has the absolute path of the program, or `env` has PATH. The program has no other environment than `env`.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

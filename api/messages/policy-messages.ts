@@ -174,6 +174,11 @@ export const policyMessages = {
     cause: 'A plugin has isolation InProcess, and the ProxyParameters of the Gateway do not permit it. Requests fail, unless `failureMode` is FailOpen.',
     fix: 'Set `spec.plugins.inProcess: true` in the ProxyParameters of the Gateway or of its GatewayClass if you trust the plugins of all its policies. Or use `isolation: Worker`.',
   },
+  PX1345: {
+    title: 'MCP target is a command',
+    cause: 'A ProxyBackend has an MCP target with `command`, which only config files of the data plane can have. The target is left out; other targets work.',
+    fix: 'Run the server as a Deployment that speaks Streamable HTTP, if need be behind a bridge, and name its Service.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -57,6 +57,11 @@ describe('config dump', () => {
       entry: { key: 'p', traffic: { basicAuthentication: { users: ['bob:$2y$05$abc'], realm: 'x' } } },
       shown: { key: 'p', traffic: { basicAuthentication: { users: '<redacted>', realm: 'x' } } },
     },
+    'the environment of a command is redacted': {
+      section: 'backends',
+      entry: { key: 'a/b', mcp: { targets: [{ name: 'a', command: ['x'], env: { A: 'b' } }] } },
+      shown: { key: 'a/b', mcp: { targets: [{ name: 'a', command: ['x'], env: { A: '<redacted>' } }] } },
+    },
     'an inline key set is redacted': {
       section: 'policies',
       entry: { key: 'p', providers: [{ issuer: 'i', jwks: { inline: '{"keys":[]}' } }] },

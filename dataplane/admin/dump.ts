@@ -11,6 +11,8 @@ const sections = ['version', 'binds', 'listeners', 'routes', 'tcpRoutes', 'polic
 const publicSecretFields: ReadonlySet<string> = new Set(['key', 'type', 'certificate'])
 /** Fields with credentials that their names do not reveal: parent -> field. */
 const inlineCredentials: Readonly<Record<string, string>> = { auth: 'key', jwks: 'inline', tls: 'key' }
+/** Objects whose values may be credentials. */
+const credentialMaps: ReadonlySet<string> = new Set(['env'])
 /** Shorter values are not searched for in texts, because they occur by chance. */
 const MIN_SECRET_LENGTH = 6
 
@@ -71,7 +73,7 @@ function redact(name: string, value: unknown, parent: string, known: readonly st
   if (value === null || typeof value === 'number' || typeof value === 'boolean' || value === undefined) return value
   // References are names of secrets, not secrets: `{name: …}` under secretRef stays readable, a plain value does not.
   if (isSensitiveName(name) && !isReference(value) && !isRuleSet(value)) return REDACTED
-  if (inlineCredentials[parent] === name && typeof value === 'string') return REDACTED
+  if ((inlineCredentials[parent] === name || credentialMaps.has(parent)) && typeof value === 'string') return REDACTED
   if (typeof value === 'string') return holdsSecret(value, known) ? REDACTED : redactText(value)
   const entries = entriesOf(value)
   if (entries !== undefined) return entries.map((entry) => redact(name, entry, parent, known))

@@ -39,6 +39,9 @@ import { withTrace } from './record/trace.ts'
 import { callTarget } from './upstream/call.ts'
 import { ServerMemory } from './upstream/memory.ts'
 
+import { endPrograms } from './stdio/server.ts'
+export { endProcesses } from './stdio/process.ts'
+
 /** Options of all MCP services of the process. */
 export interface McpOptions {
   readonly keys: SessionKeys
@@ -136,10 +139,12 @@ class McpService implements BackendService {
     this.#state = config.state
     this.#config = compileMcp(config, previous)
     announceChanges(previous, this.#config)
+    endPrograms(previous.targets, this.#config.targets)
   }
 
   close(): void {
     this.#config.pins?.close()
+    endPrograms(this.#config.targets, [])
     this.#onClose()
   }
 
@@ -167,8 +172,8 @@ class McpService implements BackendService {
     const { method, target } = exchange.request
     const path = pathOf(target)
     const [sole] = config.targets
-    // An API has no OAuth documents of an MCP server.
-    const isOAuth = sole !== undefined && sole.openapi === undefined && !config.isMultiplexing && isWellKnown(path)
+    // An API or a program has no OAuth documents of an MCP server.
+    const isOAuth = sole !== undefined && sole.openapi === undefined && sole.program === undefined && !config.isMultiplexing && isWellKnown(path)
     if (isOAuth && (method === 'GET' || method === 'OPTIONS'))
       return this.#proxy(this.#runOf(exchange, plan, config, freshSession(config, undefined)), sole, method)
     if (path === LEGACY_PATH) return this.#answerLegacy(exchange, plan, config, seen)

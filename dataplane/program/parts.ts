@@ -101,7 +101,8 @@ function applyConfig({ logging, telemetry, store, services, gateway, binds }: Pa
 }
 
 /** Releases the parts of a thread that has finished its requests. */
-export async function closeParts({ telemetry, gateway }: Parts): Promise<void> {
+export async function closeParts({ telemetry, gateway, services }: Parts): Promise<void> {
   await telemetry.flushExports()
   gateway.close()
+  await services.close()
 }

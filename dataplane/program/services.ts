@@ -21,12 +21,16 @@ export interface ServiceLoader {
   readonly factories: ServiceFactories
   /** Loads the modules that the backends of a config version need; await it before that version is applied. */
   load(next: ConfigSnapshot): Promise<void>
+  /** Ends the processes of MCP servers. */
+  close(): Promise<void>
 }
 
 export function createServiceLoader({ onEviction, keys, version, sharing, messages }: ServiceLoaderOptions): ServiceLoader {
   const factories: { -readonly [K in keyof ServiceFactories]: ServiceFactories[K] } = {}
+  let end = (): Promise<void> => Promise.resolve()
   return {
     factories,
+    close: () => end(),
     async load({ backends }) {
       const needed = new Set<string>()
       for (const { ai, mcp, cloudBackend } of backends.values()) {
@@ -40,7 +44,8 @@ export function createServiceLoader({ onEviction, keys, version, sharing, messag
         factories.ai ??= createLlmFactory({ onEviction })
       }
       if (needed.has('mcp')) {
-        const { createMcpFactory } = await import('../mcp/service.ts')
+        const { createMcpFactory, endProcesses } = await import('../mcp/service.ts')
+        end = endProcesses
         factories.mcp ??= createMcpFactory({ keys, version, sharing, messages })
       }
       if (needed.has('cloudBackend')) factories.cloudBackend = (await import('../agentruntime/service.ts')).createAgentRuntime

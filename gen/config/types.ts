@@ -1075,7 +1075,7 @@ export interface MCPBackend {
   views?: McpView[]
 }
 /**
- * One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
+ * One or more MCP servers: exactly one of selector, static, command. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
  */
 export interface McpTargetSelector {
   /**
@@ -1086,6 +1086,24 @@ export interface McpTargetSelector {
   static?: McpTarget
   tools?: McpTools
   openapi?: ResolvedMcpOpenApi
+  /**
+   * A program that speaks MCP over stdio; each session has a process of its own. Config files of the data plane only: the operator rejects it.
+   *
+   * @minItems 1
+   * @maxItems 128
+   *
+   * Items: Program, then arguments.
+   */
+  command?: string[]
+  /**
+   * Environment of command. There is no other, not even PATH.
+   */
+  env?: {
+    /**
+     * Value.
+     */
+    [k: string]: string
+  }
 }
 /**
  * One MCP server at a fixed address. For Services in the cluster prefer selector.
@@ -2869,13 +2887,13 @@ export interface ShortMCP {
   [k: string]: unknown
 }
 /**
- * An MCP server.
+ * An MCP server: exactly one of url, command.
  */
 export interface ShortMCPServer {
   /**
    * URL of the MCP endpoint, `http://` or `https://`. Without a path: `/mcp`, or `/sse` with protocol SSE.
    */
-  url: string
+  url?: string
   /**
    * Transport. Default: StreamableHTTP.
    */
@@ -2889,6 +2907,23 @@ export interface ShortMCPServer {
    * Policies of this server.
    */
   policies?: BackendWithMCP
+  /**
+   * A program that speaks MCP over stdio, in place of url. Each session has a process of its own, without a shell.
+   *
+   * @minItems 1
+   *
+   * Items: Program, then arguments.
+   */
+  command?: string[]
+  /**
+   * Environment of command. There is no other, not even PATH.
+   */
+  env?: {
+    /**
+     * Value.
+     */
+    [k: string]: string
+  }
 }
 /**
  * Type of each kind of message of the config stream.

@@ -2457,7 +2457,7 @@ export interface McpView {
   }
 }
 /**
- * One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
+ * One or more MCP servers: exactly one of selector, static, command. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
  */
 export interface McpTargetSelector {
   /**
@@ -2468,6 +2468,24 @@ export interface McpTargetSelector {
   static?: McpTarget
   tools?: McpTools
   openapi?: McpOpenApi
+  /**
+   * A program that speaks MCP over stdio; each session has a process of its own. Config files of the data plane only: the operator rejects it.
+   *
+   * @minItems 1
+   * @maxItems 128
+   *
+   * Items: Program, then arguments.
+   */
+  command?: string[]
+  /**
+   * Environment of command. There is no other, not even PATH.
+   */
+  env?: {
+    /**
+     * Value.
+     */
+    [k: string]: string
+  }
 }
 /**
  * Makes an HTTP API, described by an OpenAPI 3.0 or 3.1 document, an MCP server: operations become tools. The document is no source of addresses: requests go to static or to backendRef only.

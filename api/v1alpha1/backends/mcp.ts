@@ -73,20 +73,28 @@ export const mcpBackendDefinitions: Definitions = {
     [atLeastOneOf('path', 'hostname')],
   ),
   McpTargetSelector: object(
-    'One or more MCP servers: exactly one of selector, static. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.',
+    'One or more MCP servers: exactly one of selector, static, command. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.',
     {
       name: ref('SectionName', 'Name, unique in the backend; a policy can target it by `sectionName`.'),
       selector: ref('McpSelector'),
       static: ref('McpTarget'),
       tools: ref('McpTools'),
       openapi: ref('McpOpenApi'),
+      command: list(
+        string('Program, then arguments.', { maxLength: 4096 }),
+        'A program that speaks MCP over stdio; each session has a process of its own. Config files of the data plane only: the operator rejects it.',
+        1,
+        128,
+      ),
+      env: map(string('Value.', { maxLength: 32768 }), 'Environment of command. There is no other, not even PATH.', 1, 128),
     },
     ['name'],
     [
-      { ...atMostOneOf('selector', 'static'), message: oneSource },
-      { ...atLeastOneOf('selector', 'static', 'openapi'), message: oneSource },
+      { ...atMostOneOf('selector', 'static', 'command'), message: oneSource },
+      { ...atLeastOneOf('selector', 'static', 'command', 'openapi'), message: oneSource },
+      { rule: '!has(self.env) || has(self.command)', message: 'env is that of command' },
       {
-        rule: '!has(self.openapi) || (!has(self.selector) && has(self.static) != has(self.openapi.backendRef))',
+        rule: '!has(self.openapi) || (!has(self.selector) && !has(self.command) && has(self.static) != has(self.openapi.backendRef))',
         message: 'openapi needs exactly one of static and openapi.backendRef, and no selector',
       },
       {

@@ -47,7 +47,7 @@ export interface FlattenOptions {
   readonly gateway: GatewayRef
   /** Reads certificates, keys and sources of plugins. */
   readonly read: ReadText
-  /** Whether sources of plugins may be files. Default: true. */
+  /** Whether sources of plugins may be files, and MCP servers commands. Default: true. */
   readonly arePluginFilesAllowed?: boolean
   /** Hides values that come from placeholders. */
   readonly sourceOf?: SourceOf
@@ -282,6 +282,10 @@ class Flattener {
     if (message.kind !== 'backend' || message.message.mcp === undefined) return
     const pins = parsePins(message.message.mcp.toolPins?.pins ?? '')
     if (typeof pins === 'string') this.#report([...path, 'mcp', 'toolPins', 'pins'], pins, 'PX1333')
+    if (!this.#arePluginFilesAllowed)
+      for (const [index, { command }] of message.message.mcp.targets.entries())
+        if (command !== undefined)
+          this.#report([...path, 'mcp', 'targets', index, 'command'], 'is not run from a file that is used together with XDS_ADDRESS', 'PX3015')
     for (const clash of findToolClashes(message.message.mcp)) this.#report([...path, 'mcp', ...clash.path], clash.message, 'PX1323')
   }
 

@@ -17,10 +17,10 @@ afterAll(() => rm(directory, { recursive: true }))
 
 const env = { OPENAI_API_KEY: 'openai-key', ANTHROPIC_API_KEY: 'anthropic-key' }
 
-async function load(text: string): Promise<readonly ConfigMessage[]> {
+async function load(text: string, options: Parameters<typeof loadConfigFile>[1] = {}): Promise<readonly ConfigMessage[]> {
   const path = join(directory, 'gateway.yaml')
   await writeFile(path, text)
-  return (await loadConfigFile(path, { env })).messages
+  return (await loadConfigFile(path, { env, ...options })).messages
 }
 
 async function problemsOf(text: string): Promise<string[]> {
@@ -110,6 +110,22 @@ mcp: { port: 3001, prefixMode: Always, failureMode: FailOpen, sessionRouting: St
       toolSearch: 'Enabled',
       targets: [{ name: 'a', tools: { include: ['x'] } }],
     })
+  })
+
+  test('accept programs with their environment, in files of the user of the process only', async () => {
+    const command = 'command: [/bin/a, b]'
+    const messages = await load(`mcp: { a: { ${command}, env: { TOKEN: '\${OPENAI_API_KEY}' }, tools: { include: [x] } } }`)
+    expect(backendOf(messages, 'default/mcp')?.mcp?.targets).toEqual([
+      { name: 'a', command: ['/bin/a', 'b'], env: { TOKEN: 'openai-key' }, tools: { include: ['x'] } },
+    ])
+    await expect(load(`mcp: { a: { ${command}, url: 'http://localhost' } }`)).rejects.toThrow(
+      'mcp.a.url: is not used with command; remove one of them [PX3008]',
+    )
+    await expect(load(`mcp: { a: { ${command}, apiKey: x } }`)).rejects.toThrow('is not used with command; remove it [PX3008]')
+    await expect(load(`mcp: { a: { url: 'http://localhost', env: { A: b } } }`)).rejects.toThrow('is the environment of command; remove it [PX3008]')
+    await expect(load(`mcp: { a: { ${command} } }`, { placeholders: 'literal' })).rejects.toThrow(
+      'is not run from a file that is used together with XDS_ADDRESS [PX3015]',
+    )
   })
 
   test('read pins of tools from a file, and reject a file that is none', async () => {

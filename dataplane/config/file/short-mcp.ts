@@ -54,6 +54,17 @@ function expandServer(name: string, server: ShortMCPServer, report: (path: Path,
   const path = [NAME, name]
   if (!serverName.test(name) || name.length > 253)
     report(path, 'is the name of a server, which consists of lower-case letters, digits and -; it becomes the prefix of its tools')
+  if (server.command !== undefined) {
+    if (server.url !== undefined) report([...path, 'url'], 'is not used with command; remove one of them')
+    for (const field of ['protocol', 'apiKey', 'policies'] as const)
+      if (server[field] !== undefined) report([...path, field], 'is not used with command; remove it')
+    return { name, command: server.command, ...(server.env && { env: server.env }), ...(server.tools && { tools: server.tools }) }
+  }
+  if (server.env !== undefined) report([...path, 'env'], 'is the environment of command; remove it')
+  if (server.url === undefined) {
+    report(path, 'url is missing')
+    return undefined
+  }
   const url = parseUpstreamUrl(server.url)
   if (typeof url === 'string') {
     report([...path, 'url'], url)

@@ -49,5 +49,8 @@ function readMessage({ name, resource }: Resource, typeUrl: string): ConfigMessa
   if (problems.length > 0) throw new Error(withoutCodes(problems.map(formatProblem).join('; ')))
   const config = { kind: id.kind, message } as ConfigMessage
   if (config.message.key !== id.key) throw new Error(`key: ${config.message.key} does not equal the resource's key`)
+  // Who may write manifests must not start programs in data planes.
+  if (config.kind === 'backend' && config.message.mcp?.targets.some(({ command }) => command !== undefined) === true)
+    throw new Error('mcp.targets: command is for config files')
   return config
 }

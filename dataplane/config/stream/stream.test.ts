@@ -86,6 +86,12 @@ describe('a resource of the config stream', () => {
       '__proto__: unknown field; known here: key, port, addresses',
     ],
     [
+      'with a command of an MCP server',
+      resource('backend/a/b', { key: 'a/b', kind: 'backend', json: '{"key":"a/b","mcp":{"targets":[{"name":"c","command":["x"]}]}}' }),
+      RESOURCE_TYPE,
+      'mcp.targets: command is for config files',
+    ],
+    [
       'with key material in the wrong field (without repeating it)',
       resource('secret/a', { key: 'a', kind: 'secret', json: '{"key":"a","type":"s3cret","data":{"x":12345}}' }),
       RESOURCE_TYPE,

@@ -245,7 +245,7 @@ export class Bridge {
     if (label.id !== undefined) await this.#setLevel(run, target, link)
     if (label.id !== undefined) this.#sent.push({ target, id: label.id })
     try {
-      return await unlessLost(await link.post(context, text, label), state.sessionId !== undefined || target.protocol === 'SSE')
+      return await unlessLost(await link.post(context, text, label), state.sessionId !== undefined || target.protocol !== 'StreamableHTTP')
     } catch (error) {
       const isGone = error instanceof EndpointGoneError || (error instanceof UpstreamError && error.failure === 'connect' && state.endpoint !== undefined)
       if (isGone) return undefined

@@ -17,6 +17,7 @@ import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } 
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
 import type { ServerMemory } from '../upstream/memory.ts'
 import { openApiLink } from '../openapi/link.ts'
+import { stdioLink } from '../stdio/link.ts'
 import { sseLink } from '../upstream/sse.ts'
 import { streamableLink } from '../upstream/streamable.ts'
 import { upgradedLink } from '../upstream/upgraded.ts'
@@ -75,6 +76,7 @@ export function linkTo(run: Run, target: Target): Link {
 export function plainLink({ session, memory }: Pick<Run, 'session' | 'memory'>, target: Target): Link {
   if (target.openapi !== undefined) return openApiLink(target, target.openapi)
   if (target.protocol === 'SSE') return sseLink(target, session.connections)
+  if (target.program !== undefined) return stdioLink(target, target.program, session.connections)
   const state = stateOf(session, target)
   return state.version === MODERN_VERSION ? upgradedLink(target, state, session.client ?? UNKNOWN_CLIENT, memory) : streamableLink(target, state)
 }
@@ -119,7 +121,8 @@ function isInstanceDown(state: LinkState | undefined, { failure }: UpstreamError
   return state?.endpoint !== undefined && (failure === 'connect' || failure === 'connect-timeout')
 }
 
-const isConnectionOver = ({ connections }: Session, { name, protocol }: Target): boolean => protocol === 'SSE' && connections.get(name)?.isClosed !== false
+const isConnectionOver = ({ connections, links }: Session, { name, protocol }: Target): boolean =>
+  protocol !== 'StreamableHTTP' && links.get(name)?.isMissing !== true && connections.get(name)?.isClosed !== false
 
 /**
  * Reads messages until the response to request `id`. Earlier ones are passed to `onOther`. Rejects like `post`, and with a RefusedError

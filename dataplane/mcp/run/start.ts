@@ -29,7 +29,7 @@ export async function startTarget(run: Run, target: Target, request: RpcRequest,
     run.revisions.forget(target)
   }
   const answer = await post(run, target, text, { method: 'initialize', id: request.id })
-  if (answer.kind !== 'refused' || target.protocol === 'SSE' || !REJECTIONS.has(answer.response.status)) return answer
+  if (answer.kind !== 'refused' || target.protocol !== 'StreamableHTTP' || !REJECTIONS.has(answer.response.status)) return answer
   const { bytes } = await readHeldBody(undefined, answer.response.body, MAX_REFUSAL_BYTES).catch(() => ({ bytes: Buffer.alloc(0) }))
   const found = modernErrorIn(bytes.toString()) === undefined ? undefined : await discover(run, target, request)
   return found ?? { kind: 'refused', response: { ...answer.response, body: new BufferBody(bytes) } }

@@ -17,7 +17,7 @@ export class Revisions {
 
   /** Whether the target speaks the revision without sessions; undefined if that is unknown. */
   isModern(target: Target): boolean | undefined {
-    if (target.protocol === 'SSE' || target.openapi !== undefined) return false
+    if (target.protocol !== 'StreamableHTTP' || target.openapi !== undefined) return false
     const known = this.#known.get(keyOf(target))
     return known && known !== 'legacy'
   }

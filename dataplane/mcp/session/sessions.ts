@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import type { LinkState } from '../upstream/link.ts'
-import type { SseConnection } from '../upstream/connection.ts'
+import type { Connection, LinkState } from '../upstream/link.ts'
 import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
 import type { SessionSharing } from './sharing.ts'
 import { decodeSession, encodeSession, type SessionContent, type SessionKeys } from './codec.ts'
@@ -16,8 +15,8 @@ export interface Session {
   readonly links: ReadonlyMap<string, LinkState>
   /** What the client said about itself; set if a target without sessions needs it. */
   client: SessionClient | undefined
-  /** Live connections to targets that speak SSE. */
-  readonly connections: Map<string, SseConnection>
+  /** Live connections to targets that speak SSE or stdio. */
+  readonly connections: Map<string, Connection>
   /** Without prefixes: names of the targets that offer a tool or prompt. Cleared when a target reports that its list changed. */
   readonly owners: Map<string, readonly string[]>
   usedAtMs: number

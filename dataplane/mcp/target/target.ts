@@ -13,7 +13,7 @@ import { PortableNames } from '../tools/portable.ts'
 import { ToolIndexes } from '../tools/search-index.ts'
 import { compileToolView, type ToolView } from '../tools/view.ts'
 
-type TargetProtocol = 'StreamableHTTP' | 'SSE'
+type TargetProtocol = 'StreamableHTTP' | 'SSE' | 'Stdio'
 
 /** One MCP server behind a backend. */
 export interface Target {
@@ -31,6 +31,14 @@ export interface Target {
   readonly guards: ToolGuards | undefined
   /** Set if the target is an HTTP API whose operations are tools. `path` is its base path. */
   readonly openapi?: OpenApiTarget | undefined
+  /** Set if the target is a program, which runs once for each session. `destination` is not used. */
+  readonly program?: Program | undefined
+}
+
+/** A program that speaks MCP over stdio (mcp.md §2.2). Its identity stays the same while command and environment do. */
+export interface Program extends Pick<ServiceConfig['state'], 'log' | 'monotonicMs'> {
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
 }
 
 /** An HTTP API as an MCP server (mcp.md §2.1). */
@@ -78,7 +86,7 @@ interface View {
   readonly config: McpConfig
 }
 
-const defaultPaths: Readonly<Record<TargetProtocol, string>> = { StreamableHTTP: '/mcp', SSE: '/sse' }
+const defaultPaths: Readonly<Record<TargetProtocol, string>> = { StreamableHTTP: '/mcp', SSE: '/sse', Stdio: '/' }
 /** Contains neither `_` nor `+`, which separate the target's name from that of an item. The API server checks the same. */
 const TARGET_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
@@ -87,6 +95,7 @@ export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConf
   const { key, mcp } = config.backend
   const targets = (mcp?.targets ?? []).flatMap((entry) => {
     if (entry.openapi !== undefined) return [apiTarget(config, entry, entry.openapi, previous?.targetOf.get(entry.name)?.openapi)]
+    if (entry.command !== undefined) return [programTarget(config, entry, entry.command, previous?.targetOf.get(entry.name)?.program)]
     return entry.static === undefined
       ? (entry.selector?.targets ?? []).map((found) => selectedTarget(config, entry, found))
       : [staticTarget(config, entry, entry.static)]
@@ -204,6 +213,15 @@ function apiTarget(config: ServiceConfig, entry: McpTargetSelector, api: Resolve
       ? selectedTarget(config, entry, { name, service, port, protocol: 'StreamableHTTP' })
       : staticTarget(config, entry, { ...host, protocol: 'StreamableHTTP' })
   return { ...target, path: api.path, isPinned: false, openapi: { api, changes: previous?.changes ?? new ListChanges() } }
+}
+
+/** A program. Its processes go on while the command is the same. */
+function programTarget(config: ServiceConfig, entry: McpTargetSelector, command: readonly string[], previous: Program | undefined): Target {
+  const { log, monotonicMs } = config.state
+  const program: Program = { command, env: entry.env ?? {}, log, monotonicMs }
+  const isSame = previous !== undefined && JSON.stringify([previous.command, previous.env]) === JSON.stringify([command, program.env])
+  const target = staticTarget(config, entry, { host: '127.0.0.1', port: 1 })
+  return { ...target, protocol: 'Stdio', path: '', program: isSame ? previous : program }
 }
 
 /** Notifies the sessions of a new version of the config in which tools of APIs changed. */

@@ -6,15 +6,12 @@ import { UpstreamError } from '../../upstream/types.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { headersFor } from '../message/headers.ts'
 import { MODERN_VERSION } from '../message/modern.ts'
-import { idKey, parseUpstreamMessage, type RpcId } from '../message/rpc.ts'
-import type { SseEvent } from '../sse/parser.ts'
-import { readEvents, type EventSink, type EventSource } from '../sse/source.ts'
+import { readEvents, type EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
 import { callTarget, messageLimit, type CallContext, type MessageLabel } from './call.ts'
-import { isRepeatable, type LinkAnswer } from './link.ts'
+import { Correlator } from './correlator.ts'
+import { isRepeatable, type Connection, type LinkAnswer } from './link.ts'
 
-/** Messages without a listener are kept for the next GET, up to this number. */
-const MAX_KEPT = 64
 /** Timeout for the `endpoint` event. */
 const ENDPOINT_MS = 10_000
 const MAX_ACK_BYTES = 64 * 1024
@@ -23,17 +20,14 @@ const MAX_ACK_BYTES = 64 * 1024
 const versionFor = (received: HeaderList): null | undefined => (received.get('mcp-protocol-version') === MODERN_VERSION ? null : undefined)
 
 /** A live connection to a target that speaks HTTP+SSE (protocol revision 2024-11-05): one event stream and a POST for each message. */
-export class SseConnection {
+export class SseConnection implements Connection {
   readonly #target: Target
   readonly #events: EventSource
-  readonly #pending = new Map<string, PendingRequest>()
-  readonly #kept: SseEvent[] = []
+  readonly #messages = new Correlator()
   /** `host:port` of the instance that holds the stream. POSTs must go to the same instance. */
   readonly #instance: string
   readonly #names: readonly string[]
-  #listener: EventSink | undefined
   #path = ''
-  #isClosed = false
 
   private constructor(context: CallContext, target: Target, events: EventSource, instance: string) {
     this.#target = target
@@ -68,7 +62,7 @@ export class SseConnection {
   }
 
   get isClosed(): boolean {
-    return this.#isClosed
+    return this.#messages.isClosed
   }
 
   #start({ exchange }: CallContext): Promise<void> {
@@ -76,7 +70,7 @@ export class SseConnection {
       const fail = (error: Error): void => {
         clearTimeout(timer)
         reject(error)
-        this.#fail(error)
+        this.#messages.fail(error)
       }
       const timer = setTimeout(
         () => fail(new UpstreamError('connect-timeout', `${this.#target.name} sent no endpoint event within ${ENDPOINT_MS} ms`)),
@@ -87,7 +81,7 @@ export class SseConnection {
       })
       this.#events.start({
         onEvent: (event) => {
-          if (event.event !== 'endpoint') return this.#dispatch(event)
+          if (event.event !== 'endpoint') return this.#messages.dispatch(event)
           if (this.#path !== '') return
           const path = resolveEndpoint(this.#target.path, this.#names, event.data)
           if (path === undefined)
@@ -106,8 +100,8 @@ export class SseConnection {
 
   /** Sends a message. The response to a request arrives on the stream with the same id. */
   async post(context: CallContext, text: string, { method, name, id, progressToken }: MessageLabel): Promise<LinkAnswer> {
-    if (this.#isClosed) throw new UpstreamError('reset', `the event stream of ${this.#target.name} has ended`)
-    const answer = id === undefined || method === undefined ? undefined : this.#expect(id, progressToken)
+    if (this.isClosed) throw new UpstreamError('reset', `the event stream of ${this.#target.name} has ended`)
+    const answer = id === undefined || method === undefined ? undefined : this.#messages.expect(id, progressToken)
     try {
       const received = context.exchange.request.headers
       const headers = headersFor(received, { sessionId: undefined, version: versionFor(received), method, name, hasBody: true })
@@ -134,107 +128,15 @@ export class SseConnection {
     return { kind: 'events', events: answer }
   }
 
-  /** Messages that the server sends on its own. A new listener replaces the previous one. */
   listen(): EventSource {
-    let own: EventSink | undefined
-    return {
-      start: (sink) => {
-        this.#listener?.onEnd()
-        own = this.#listener = sink
-        if (this.#isClosed) return sink.onEnd()
-        for (const event of this.#kept.splice(0)) sink.onEvent(event)
-      },
-      // Pausing would delay responses to others on the same stream. A slow listener is ended by its own limit.
-      pause() {},
-      resume() {},
-      cancel: () => {
-        if (this.#listener === own) this.#listener = undefined
-      },
-    }
+    return this.#messages.listen()
   }
 
   close(): void {
     this.#events.cancel()
-    this.#fail(new UpstreamError('cancelled', 'the session has ended'))
-  }
-
-  /** Events of one request: its progress notifications, then its response. */
-  #expect(id: RpcId, progressToken: unknown): EventSource {
-    const key = idKey(id)
-    if (this.#pending.has(key)) throw new DuplicateIdError(`a request with id ${key} is under way`)
-    let sink: EventSink | undefined
-    const early: ((receiver: EventSink) => void)[] = []
-    const deliver = (step: (receiver: EventSink) => void): void => {
-      if (sink === undefined) early.push(step)
-      else step(sink)
-    }
-    this.#pending.set(key, {
-      progressKey: progressToken === undefined ? undefined : idKey(progressToken),
-      onProgress: (event) => deliver((receiver) => receiver.onEvent(event)),
-      onAnswer: (event) =>
-        deliver((receiver) => {
-          receiver.onEvent(event)
-          receiver.onEnd()
-        }),
-      onError: (error) => deliver((receiver) => receiver.onError(error)),
-    })
-    return {
-      start(receiver) {
-        sink = receiver
-        for (const step of early.splice(0)) step(receiver)
-      },
-      pause() {},
-      resume() {},
-      cancel: () => this.#pending.delete(key),
-    }
-  }
-
-  #dispatch(event: SseEvent): void {
-    const message = parseUpstreamMessage(event.data)
-    if (message === undefined) return
-    if (message.method === undefined) {
-      const key = idKey(message.id)
-      const pending = this.#pending.get(key)
-      this.#pending.delete(key)
-      pending?.onAnswer(event)
-      return
-    }
-    const reported = message.method === 'notifications/progress' ? this.#pendingWith(message.params?.['progressToken']) : undefined
-    if (reported !== undefined) return reported.onProgress(event)
-    if (this.#listener !== undefined) return this.#listener.onEvent(event)
-    this.#kept.push(event)
-    if (this.#kept.length > MAX_KEPT) this.#kept.shift()
-  }
-
-  /** The request that progress is reported for (mcp.md §4.3). */
-  #pendingWith(progressToken: unknown): PendingRequest | undefined {
-    if (progressToken === undefined) return undefined
-    const key = idKey(progressToken)
-    for (const pending of this.#pending.values()) if (pending.progressKey === key) return pending
-    return undefined
-  }
-
-  #fail(error: Error): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    for (const pending of this.#pending.values()) pending.onError(error)
-    this.#pending.clear()
-    this.#listener?.onEnd()
-    this.#listener = undefined
+    this.#messages.fail(new UpstreamError('cancelled', 'the session has ended'))
   }
 }
-
-/** A request whose response has not arrived. */
-interface PendingRequest {
-  /** Key of the token of its progress notifications; undefined if it wants none. */
-  readonly progressKey: string | undefined
-  onProgress(event: SseEvent): void
-  onAnswer(event: SseEvent): void
-  onError(error: Error): void
-}
-
-/** A session has two concurrent requests with one id, so their responses would be ambiguous. */
-export class DuplicateIdError extends Error {}
 
 /**
  * Path and query that an `endpoint` event names: an absolute URL, `?query`, or a path (mcp.md §5.3). Undefined if it is on another

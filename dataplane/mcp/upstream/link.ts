@@ -65,3 +65,13 @@ export interface Link {
   /** Ends the session. */
   end(context: CallContext): Promise<void>
 }
+
+/** A live connection of one session to a target, whose responses arrive on one stream. */
+export interface Connection {
+  readonly isClosed: boolean
+  /** Sends a message. Rejects with a DuplicateIdError, or like `callTarget`. */
+  post(context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer>
+  /** Messages that the server sends on its own. A new listener replaces the previous one. */
+  listen(): EventSource
+  close(): void
+}

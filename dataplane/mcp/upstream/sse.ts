@@ -2,11 +2,12 @@ import { McpFailure } from '../message/failure.ts'
 import { INVALID_REQUEST } from '../message/rpc.ts'
 import type { Target } from '../target/target.ts'
 import { UpstreamError } from '../../upstream/types.ts'
-import { DuplicateIdError, SseConnection } from './connection.ts'
-import type { Link } from './link.ts'
+import { SseConnection } from './connection.ts'
+import { DuplicateIdError } from './correlator.ts'
+import type { Connection, Link } from './link.ts'
 
 /** Link to a target that speaks HTTP+SSE. `initialize` opens the connection and stores it in `connections` by the target's name. */
-export function sseLink(target: Target, connections: Map<string, SseConnection>): Link {
+export function sseLink(target: Target, connections: Map<string, Connection>): Link {
   const { name } = target
   return {
     async post(context, text, label) {
@@ -31,7 +32,7 @@ export function sseLink(target: Target, connections: Map<string, SseConnection>)
   }
 }
 
-function live(connections: ReadonlyMap<string, SseConnection>, name: string): SseConnection {
+function live(connections: ReadonlyMap<string, Connection>, name: string): Connection {
   const connection = connections.get(name)
   if (connection === undefined || connection.isClosed) throw new UpstreamError('reset', `the event stream of ${name} has ended`)
   return connection

@@ -95,7 +95,7 @@ describe('the schema for config files rejects', () => {
     ['Vertex AI without project', model('{ vertexAI: { region: r } }'), "/llm/models/m/vertexAI must have required property 'projectId'"],
     ['a region with upper case', model('{ bedrock: { region: US } }'), '/llm/models/m/bedrock/region must match pattern "^[a-z0-9-]+$"'],
     ['a URL of another scheme', model("{ openai: { url: 'ftp://a' } }"), '/llm/models/m/openai/url must match pattern "^https?://"'],
-    ['an MCP server without url', 'mcp: { a: {} }', "/mcp/a must have required property 'url'"],
+    ['an MCP server with an empty command', 'mcp: { a: { command: [] } }', '/mcp/a/command must NOT have fewer than 1 items'],
     ['an MCP server as text', "mcp: { a: 'http://b' }", '/mcp/a must be object'],
     ['an unknown MCP transport', "mcp: { a: { url: 'http://b', protocol: stdio } }", '/mcp/a/protocol must be equal to one of the allowed values'],
     ['an unknown prefix mode', "mcp: { prefixMode: Sometimes, a: { url: 'http://b' } }", '/mcp/prefixMode must be equal to one of the allowed values'],

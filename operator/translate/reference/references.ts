@@ -31,6 +31,7 @@ import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthorit
 import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.ts'
 import { documentId, findUrlProblem, keySetId, type DocumentReference, type KeySetReference } from './remote-reference.ts'
 import { readPluginSource } from './plugin-source.ts'
+import { COMMAND_REJECTED, leaveOutCommand } from './commands.ts'
 import { badApiKeys, badLines } from './credentials.ts'
 import { readCatalogSource } from './price-catalog.ts'
 import { matchesLabels } from '../../model/selectors.ts'
@@ -96,7 +97,7 @@ const leaves = new Set([
   'McpToolPins',
 ])
 /** Definitions with a check of their own besides the references in them. */
-const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime', 'PluginSource'])
+const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime', 'PluginSource', 'McpTargetSelector'])
 
 /** The API server does not check their `policies` where they are written under their real names (api/codegen/crd.ts). */
 const guardServices = new Set(['ModerationAPI', 'CloudGuardrails', 'ModelArmor'])
@@ -465,6 +466,7 @@ class Resolver {
       if (typeof runtime === 'string') this.#fail([...path, 'agentRuntimeRef'], runtime, 'PX1311')
     }
     if (name === 'Budget') for (const { field, problem } of findBudgetProblems(value)) this.#fail([...path, field], problem, 'PX1327')
+    if (name === 'McpTargetSelector' && leaveOutCommand(resolved)) this.#fail([...path, 'command'], COMMAND_REJECTED, 'PX1345', 'document')
     if (name === 'PluginSource' && value['file'] !== undefined) {
       Reflect.deleteProperty(resolved, 'file')
       const text = 'is for config files of the data plane; put the module into a ConfigMap, and name it in configMapRef (proxyctl plugin build)'

@@ -1,0 +1,116 @@
+import { idKey, parseUpstreamMessage, type RpcId } from '../message/rpc.ts'
+import type { SseEvent } from '../sse/parser.ts'
+import type { EventSink, EventSource } from '../sse/source.ts'
+
+/** Messages without a listener are kept for the next GET, up to this number. */
+const MAX_KEPT = 64
+
+/** A request whose response has not arrived. */
+interface PendingRequest {
+  /** Key of the token of its progress notifications; undefined if it wants none. */
+  readonly progressKey: string | undefined
+  onProgress(event: SseEvent): void
+  onAnswer(event: SseEvent): void
+  onError(error: Error): void
+}
+
+/** A session has two concurrent requests with one id, so their responses would be ambiguous. */
+export class DuplicateIdError extends Error {}
+
+/** Assigns the messages on the one stream of a connection to requests, and the others to a listener. */
+export class Correlator {
+  readonly #pending = new Map<string, PendingRequest>()
+  readonly #kept: SseEvent[] = []
+  #listener: EventSink | undefined
+  #isClosed = false
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Messages that the server sends on its own. A new listener replaces the previous one. */
+  listen(): EventSource {
+    let own: EventSink | undefined
+    return {
+      start: (sink) => {
+        this.#listener?.onEnd()
+        own = this.#listener = sink
+        if (this.#isClosed) return sink.onEnd()
+        for (const event of this.#kept.splice(0)) sink.onEvent(event)
+      },
+      // Pausing would delay responses to others on the same stream. A slow listener is ended by its own limit.
+      pause() {},
+      resume() {},
+      cancel: () => {
+        if (this.#listener === own) this.#listener = undefined
+      },
+    }
+  }
+
+  /** Events of one request: its progress notifications, then its response. */
+  expect(id: RpcId, progressToken: unknown): EventSource {
+    const key = idKey(id)
+    if (this.#pending.has(key)) throw new DuplicateIdError(`a request with id ${key} is under way`)
+    let sink: EventSink | undefined
+    const early: ((receiver: EventSink) => void)[] = []
+    const deliver = (step: (receiver: EventSink) => void): void => {
+      if (sink === undefined) early.push(step)
+      else step(sink)
+    }
+    this.#pending.set(key, {
+      progressKey: progressToken === undefined ? undefined : idKey(progressToken),
+      onProgress: (event) => deliver((receiver) => receiver.onEvent(event)),
+      onAnswer: (event) =>
+        deliver((receiver) => {
+          receiver.onEvent(event)
+          receiver.onEnd()
+        }),
+      onError: (error) => deliver((receiver) => receiver.onError(error)),
+    })
+    return {
+      start(receiver) {
+        sink = receiver
+        for (const step of early.splice(0)) step(receiver)
+      },
+      pause() {},
+      resume() {},
+      cancel: () => this.#pending.delete(key),
+    }
+  }
+
+  /** Passes a message of the server on. */
+  dispatch(event: SseEvent): void {
+    const message = parseUpstreamMessage(event.data)
+    if (message === undefined) return
+    if (message.method === undefined) {
+      const key = idKey(message.id)
+      const pending = this.#pending.get(key)
+      this.#pending.delete(key)
+      pending?.onAnswer(event)
+      return
+    }
+    const reported = message.method === 'notifications/progress' ? this.#pendingWith(message.params?.['progressToken']) : undefined
+    if (reported !== undefined) return reported.onProgress(event)
+    if (this.#listener !== undefined) return this.#listener.onEvent(event)
+    this.#kept.push(event)
+    if (this.#kept.length > MAX_KEPT) this.#kept.shift()
+  }
+
+  /** The request that progress is reported for (mcp.md §4.3). */
+  #pendingWith(progressToken: unknown): PendingRequest | undefined {
+    if (progressToken === undefined) return undefined
+    const key = idKey(progressToken)
+    for (const pending of this.#pending.values()) if (pending.progressKey === key) return pending
+    return undefined
+  }
+
+  /** Ends all requests and the listener. */
+  fail(error: Error): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const pending of this.#pending.values()) pending.onError(error)
+    this.#pending.clear()
+    this.#listener?.onEnd()
+    this.#listener = undefined
+  }
+}
