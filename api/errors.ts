@@ -53,6 +53,10 @@ export const errorTable = {
   UPSTREAM_TIMEOUT: { status: 504, reason: 'Timeout', text: 'upstream call timeout' },
   REQUEST_TIMEOUT: { status: 504, reason: 'Timeout', text: 'request timeout' },
   BACKEND_AUTH: { status: 500, reason: 'Internal', text: 'backend authentication failed', detail: ': ' },
+  /** The request has no token that a token for the backend can be obtained with. */
+  BACKEND_SUBJECT: { status: 401, reason: 'JwtAuth', text: 'backend authentication failed', detail: ': ' },
+  /** The token endpoint failed. */
+  BACKEND_TOKEN: { status: 502, reason: 'UpstreamFailure', text: 'backend authentication failed', detail: ': ' },
   FILTER_FAILED: { status: 500, reason: 'Internal', text: 'failed to apply filters', detail: ': ' },
   JWT: { status: 401, reason: 'JwtAuth', text: 'authentication failure', detail: ': ' },
   BASIC: { status: 401, reason: 'BasicAuth', text: 'basic authentication failure', detail: ': ' },

@@ -59,8 +59,9 @@ export const policyMessages = {
     fix: 'Copy the ARN of the runtime from the cloud console.',
   },
   PX1312: {
-    title: 'guard is not valid',
-    cause: 'policies of a guard service, or mcp.toolGuards of a ProxyBackend, have an invalid field. The guard rejects everything.',
+    title: 'guard or credentials are not valid',
+    cause:
+      'policies of a guard service, or mcp.toolGuards or auth.oauth of a ProxyBackend, have an invalid field. The guard rejects everything; without credentials, no request is sent to the backend.',
     fix: 'Correct the field that the message names.',
   },
   PX1313: {

@@ -7,7 +7,7 @@ import { BufferBody, type Body } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { HttpVersion, RequestHead, ResponseHead } from '../http/message.ts'
 import { ObservedBody } from '../http/observe.ts'
-import { authenticate, authorizeByCloud, isCloudAuth, type CloudHints } from '../upstream/auth.ts'
+import { authenticate, authorizeRequest, isFetched, type AuthHints } from '../upstream/auth.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import { defaultSettings, type Destination } from '../upstream/destination.ts'
 import { UpstreamError, type UpstreamCall } from '../upstream/types.ts'
@@ -28,7 +28,7 @@ export interface Callout {
   /** A gRPC call: requires HTTP/2 and accepts trailers. */
   readonly isGrpc?: boolean
   /** Region and service for cloud credentials, if they cannot be derived from the destination's host name. */
-  readonly cloud?: CloudHints
+  readonly cloud?: AuthHints
 }
 
 /** How a callout is made. */
@@ -103,6 +103,12 @@ export function startCall(destination: Destination, callout: Callout, options: C
   return new OwnCall(destination, callout, options)
 }
 
+/** The error of an authorization server that gave no token for the call (traffic.md §13.1), if that is why the call failed. */
+export function tokenFailure(error: unknown): ProxyError | undefined {
+  const cause = error instanceof UpstreamError ? error.cause : undefined
+  return cause instanceof ProxyError && (cause.code === 'BACKEND_SUBJECT' || cause.code === 'BACKEND_TOKEN') ? cause : undefined
+}
+
 class OwnCall implements StartedCall {
   readonly response: Promise<ResponseHead>
   readonly #destination: Destination
@@ -172,7 +178,7 @@ class OwnCall implements StartedCall {
     if (isGuarded) this.#permit = acquirePermit(this.#destination)
     exchange?.onAbort((reason) => this.cancel(reason))
     try {
-      if (this.#destination.settings.auth !== undefined && isCloudAuth(this.#destination.settings.auth)) await this.#authorize(request, callout.cloud)
+      if (this.#destination.settings.auth !== undefined && isFetched(this.#destination.settings.auth)) await this.#authorize(request, callout.cloud)
       const response = await this.#send(request, undefined)
       this.#headSeconds = (performance.now() - this.#startedAtMs) / 1000
       if (this.#condition !== undefined) this.#recordByCondition(request, response)
@@ -186,11 +192,11 @@ class OwnCall implements StartedCall {
   }
 
   /** Runs before the endpoint is chosen. A signature covers the authority, so this sets it. */
-  async #authorize(request: RequestHead, hints: CloudHints | undefined): Promise<void> {
+  async #authorize(request: RequestHead, hints: AuthHints | undefined): Promise<void> {
     const { name, settings } = this.#destination
     if (request.authority === '') request.authority = this.#destination.pick({ request, connection: plain })?.label ?? ''
     if (settings.auth === undefined) return
-    await authorizeByCloud(request, settings.auth, hints).catch((error: unknown) => {
+    await authorizeRequest(request, settings.auth, { exchange: this.#options.exchange, ...hints }).catch((error: unknown) => {
       throw new UpstreamError('connect', `${name} cannot be called: ${error instanceof ProxyError ? (error.detail ?? error.message) : 'no credentials'}`, error)
     })
     if (this.#timeout !== undefined) throw this.#timeout

@@ -1,7 +1,9 @@
-import type { BackendAuth, CloudAAuth, CloudBAuth, CloudCAuth, ResolvedSecret } from '#gen/config/types.ts'
+import type { BackendAuth, CloudAAuth, CloudBAuth, CloudCAuth, OAuthCredentials, ResolvedSecret } from '#gen/config/types.ts'
 import type { UpstreamAuth } from '../upstream/auth.ts'
 import { readAwsSecret, readAzureSecret } from '../upstream/cloud/index.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import { createTokenSource, type OAuthClient } from './oauth/token-source.ts'
+import type { FindDestination } from './tunnel.ts'
 
 type Secrets = ConfigSnapshot['secrets']
 
@@ -10,15 +12,16 @@ const ENTRY = 'Authorization'
 
 /**
  * Compiles the credentials of a destination (part 2, Backend authentication). Unresolved credentials are `broken`: no request is sent
- * without its configured credentials. `host`: the destination's hostname, if any.
+ * without its configured credentials. `host`: the destination's hostname, if any. `find` resolves token endpoints.
  */
-export function compileBackendAuth(auth: BackendAuth, secrets: Secrets, host?: string): UpstreamAuth {
+export function compileBackendAuth(auth: BackendAuth, secrets: Secrets, find: FindDestination, host?: string): UpstreamAuth {
   if (auth.key !== undefined) return bearer(auth.key, 'key')
   if (auth.passthrough !== undefined) return { kind: 'passthrough' }
   if (auth.cloudA !== undefined) return compileCloudA(auth.cloudA, secrets)
   if (auth.cloudB !== undefined) return compileCloudB(auth.cloudB, secrets)
   if (auth.cloudC !== undefined) return compileCloudC(auth.cloudC, host)
-  if (auth.secretRef === undefined) return broken('auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC')
+  if (auth.oauth !== undefined) return compileOAuth(auth.oauth, secrets, find)
+  if (auth.secretRef === undefined) return broken('auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC, oauth')
   const data = dataOf(auth.secretRef, secrets)
   if (data === undefined) return broken('the Secret of secretRef does not resolve')
   const value = data[ENTRY]
@@ -49,6 +52,22 @@ function compileCloudC({ type, audience }: CloudCAuth, host: string | undefined)
   return wanted === undefined
     ? broken('cloudC needs an audience: the backend has no host name')
     : { kind: 'google', token: { type: 'IdToken', audience: wanted } }
+}
+
+function compileOAuth(config: OAuthCredentials, secrets: Secrets, find: FindDestination): UpstreamAuth {
+  const client = config.secretRef && readClient(config.secretRef, secrets)
+  if (typeof client === 'string') return broken(client)
+  if (config.grantType === 'ClientCredentials' && client === undefined) return broken('oauth needs secretRef with ClientCredentials')
+  return { kind: 'oauth', source: createTokenSource(config, { client, find }) }
+}
+
+/** The client of a Secret, or why there is none. */
+function readClient(reference: ResolvedSecret, secrets: Secrets): OAuthClient | string {
+  const data = dataOf(reference, secrets)
+  if (data === undefined) return 'the Secret of oauth does not resolve'
+  const id = (data['clientId'] ?? data['clientID'])?.trim()
+  const secret = data['clientSecret']?.trim()
+  return id && secret ? { id, secret } : 'the Secret of oauth needs the entries clientId and clientSecret'
 }
 
 const dataOf = ({ secret }: ResolvedSecret, secrets: Secrets): Readonly<Record<string, string>> | undefined =>

@@ -48,7 +48,7 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
     requestMs: parseTimeout(http?.requestTimeout),
     httpVersion: http?.version,
     health: health && compileHealth(health),
-    auth: auth && compileBackendAuth(auth, secrets, target.host),
+    auth: auth && compileBackendAuth(auth, secrets, find, target.host),
     transformation: transformation && compileBackendTransformation(transformation),
     tunnel: tunnel && compileTunnel(tunnel.backendRef, find),
     ...(tls !== undefined

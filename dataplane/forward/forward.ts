@@ -18,7 +18,7 @@ import { redirectTo } from '../policy/request-redirect/redirect.ts'
 import type { RetryPlan } from './call-plan.ts'
 import type { ForwardPlan, PlannedBackend } from './plan.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
-import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../upstream/auth.ts'
+import { authenticate, fetchCredentials, isFetched, signRequest } from '../upstream/auth.ts'
 import { authorityFor, type Destination } from '../upstream/destination.ts'
 
 /**
@@ -62,12 +62,12 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
 async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, chosen?: readonly string[]): Promise<void> {
   const { destination } = backend
   const { auth, transformation } = destination.settings
-  const isInCloud = isCloudAuth(auth)
+  const needsFetch = isFetched(auth)
   if (auth !== undefined) authenticate(exchange.request.headers, auth, exchange)
-  if (auth !== undefined && isInCloud) await authenticateByCloud(exchange.request.headers, auth)
+  if (auth !== undefined && needsFetch) await fetchCredentials(exchange.request.headers, auth, { exchange })
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   prepareRequest(exchange, backend)
-  if (auth !== undefined && isInCloud) await signByCloud(exchange.request, auth, { exchange })
+  if (auth !== undefined && needsFetch) await signRequest(exchange.request, auth, { exchange })
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, chosen) : callWithRetries(exchange, backend, plan, plan.retry, chosen))
   answer(exchange, backend, response)
 }

@@ -5,7 +5,7 @@ import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { transformRequest } from '../transformation/request.ts'
 import { beginCall } from '../telemetry/metrics/call.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
-import { authenticate, authorizeByCloud, isCloudAuth } from '../upstream/auth.ts'
+import { authenticate, authorizeRequest, isFetched } from '../upstream/auth.ts'
 import { authorityFor } from '../upstream/destination.ts'
 import type { ForwardPlan, PlannedMirror } from './plan.ts'
 
@@ -37,7 +37,7 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror, registry
     registry &&
     beginCall(registry, exchange, 'Mirror', 'Http', { method: request.method, host: request.authority, path: request.target, endpoint: endpoint.label })
   const call = (): Promise<ResponseHead> => destination.poolFor(endpoint, copy).call(request, destination.settings).response
-  const response = auth !== undefined && isCloudAuth(auth) ? authorizeByCloud(request, auth).then(call) : call()
+  const response = auth !== undefined && isFetched(auth) ? authorizeRequest(request, auth, { exchange }).then(call) : call()
   response.then(
     (head) => {
       counted?.end({ status: head.status })

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import type { BackendAuth, JWTProvider, Policy, Secret, Traffic } from '#gen/config/types.ts'
 import { createConfigStore, type ConfigMessage } from '../config/store.ts'
 import { Gateway } from '../gateway/gateway.ts'
-import { readBody } from '../http/body.ts'
+import { BufferBody, readBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import { Exchange } from '../exchange/exchange.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
@@ -28,6 +28,11 @@ const onGateway = (traffic: Traffic): ConfigMessage => attached('clients', testG
 const onBackend = (auth: BackendAuth): ConfigMessage => attached('upstream', { kind: 'Backend', namespace: 'ns', name: 'api' }, { backend: { auth } })
 const secrets = [secret('keys', { bob: 'bobs-key' }), secret('token', { Authorization: ' Bearer t0ken\n' }), secret('bare', { Authorization: 't0ken' })]
 
+const exchangeAt = { grantType: 'TokenExchange', tokenEndpoint: { backendRef: { backend: 'ns/idp' }, path: '/token' } } as const
+const idp: ConfigMessage = { kind: 'backend', message: { key: 'ns/idp', static: { host: 'idp', port: 80 } } }
+const clientOfIdp = secret('client', { clientID: 'c', clientSecret: 's' })
+const withClient = { oauth: { ...exchangeAt, secretRef: { secret: 'opaque/ns/client' } } }
+
 const aws = secret('aws', { accessKey: 'AK', secretKey: 'SK' })
 
 /** Sends a request through a gateway to a backend with an inline auth section, and to its mirror, which has its own. */
@@ -39,7 +44,8 @@ async function send(inline: BackendAuth | undefined, lines: string[] = [], more:
       close: () => {},
       call: ({ headers }) => {
         seen[host] = headers.getAll('authorization')
-        return { response: Promise.resolve({ status: 200, headers: new HeaderList(), body: undefined, upgraded: undefined }), cancel: () => {} }
+        const body = host === 'idp' ? new BufferBody('{"access_token":"of-idp"}') : undefined
+        return { response: Promise.resolve({ status: 200, headers: new HeaderList(), body, upgraded: undefined }), cancel: () => {} }
       },
     }),
   })
@@ -88,7 +94,15 @@ describe('backend auth', () => {
     ['a Secret without the entry', { secretRef: { secret: 'opaque/ns/keys' } }, [], 'the Secret of secretRef has no entry Authorization'],
     ['an empty entry', { secretRef: { secret: 'opaque/ns/e' } }, [secret('e', { Authorization: 'Bearer \n' })], 'the credential of secretRef is empty'],
     ['a second header line', { key: 'a\r\nx: y' }, [], 'the credential of key is not printable ASCII'],
-    ['no section', {}, [], 'auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC'],
+    ['no section', {}, [], 'auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC, oauth'],
+    ['oauth without its Secret', { oauth: { ...exchangeAt, secretRef: { secret: 'opaque/ns/gone' } } }, [], 'the Secret of oauth does not resolve'],
+    [
+      'oauth with half a Secret',
+      { oauth: { ...exchangeAt, secretRef: { secret: 'opaque/ns/keys' } } },
+      [],
+      'the Secret of oauth needs the entries clientId and clientSecret',
+    ],
+    ['oauth of the gateway without a client', { oauth: { ...exchangeAt, grantType: 'ClientCredentials' } }, [], 'oauth needs secretRef with ClientCredentials'],
     ['cloudA without its Secret', { cloudA: { secretRef: { secret: 'opaque/ns/gone' } } }, [], 'the Secret of cloudA does not resolve'],
     [
       'cloudA with half a Secret',
@@ -111,6 +125,19 @@ describe('backend auth', () => {
   ])('auth with %s fails closed', async (_, auth, more, detail) => {
     const { status, text, reason, seen } = await send(auth, ['Bearer client'], more)
     expect([status, text, reason, seen['api']]).toEqual([500, `backend authentication failed: ${detail}`, 'Internal', undefined])
+  })
+
+  test('oauth replaces the token of the client by one for the backend', async () => {
+    const { status, seen } = await send(withClient, [`Bearer ${token}`], [idp, clientOfIdp, onGateway(jwt)])
+    expect([status, seen]).toEqual([200, { idp: [`Basic ${Buffer.from('c:s').toString('base64')}`], api: ['Bearer of-idp'], mirror: ['Bearer of-mirror'] }])
+  })
+
+  test.each([
+    ['a request without a token', withClient, [idp], 401, 'the request has no token', 'JwtAuth'],
+    ['a token endpoint that does not exist', withClient, [], 502, 'no token could be obtained', 'UpstreamFailure'],
+  ])('oauth with %s fails closed', async (_, auth, more, expected, detail, why) => {
+    const { status, text, reason, seen } = await send(auth, expected === 401 ? [] : ['Bearer client'], [...more, clientOfIdp])
+    expect([status, text, reason, seen['api']]).toEqual([expected, `backend authentication failed: ${detail}`, why, undefined])
   })
 
   test('a mirror receives its own credentials, never those of the backend', async () => {

@@ -26,14 +26,21 @@ export type UpstreamAuth =
   | { readonly kind: 'aws'; readonly credentials: AwsCredentials | undefined }
   | { readonly kind: 'azure'; readonly identity: AzureIdentity }
   | { readonly kind: 'google'; readonly token: GoogleTokenKind }
+  | { readonly kind: 'oauth'; readonly source: TokenSource }
 
-/** Properties of a cloud destination that only the caller knows. */
-export interface CloudHints {
+/** Access tokens of an OAuth authorization server (traffic.md §13.1). */
+export interface TokenSource {
+  /** A token for the user of the exchange. Rejects with a ProxyError: BACKEND_SUBJECT, BACKEND_TOKEN, REQUEST_TIMEOUT. */
+  tokenFor(exchange: Exchange | undefined): Promise<string>
+}
+
+/** Properties of a request that only the caller knows. */
+export interface AuthHints {
   /** Scope of the signature; default: derived from an AWS host name. */
   readonly signing?: { readonly region: string; readonly service: string } | undefined
   /** Scope of an Azure token. */
   readonly scope?: string | undefined
-  /** The exchange that a body buffered for a signature counts for. */
+  /** The exchange that the request is made for. A body buffered for a signature counts for it, and OAuth tokens are those of its user. */
   readonly exchange?: Exchange | undefined
 }
 
@@ -42,8 +49,8 @@ const AZURE_SCOPE = 'https://management.azure.com/.default'
 const SIGNED_BODY_LIMIT_BYTES = 2 * 1024 * 1024
 
 /**
- * Writes token credentials into the headers of a request; `exchange` is the exchange that it is made for, if any. Signatures are added by
- * `signByCloud` once the request is final.
+ * Writes credentials that are known already into the headers of a request; `exchange` is the exchange that it is made for, if any. Others
+ * are added by `fetchCredentials`, and by `signRequest` once the request is final.
  */
 export function authenticate(headers: HeaderList, auth: UpstreamAuth, exchange: Exchange | undefined): void {
   const token = auth.kind === 'bearer' ? auth.token : auth.kind === 'passthrough' && exchange !== undefined ? validatedCredential(exchange) : undefined
@@ -51,19 +58,20 @@ export function authenticate(headers: HeaderList, auth: UpstreamAuth, exchange: 
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
 }
 
-/** Whether the credentials need `authenticateByCloud` or `signByCloud`. */
-export function isCloudAuth(auth: UpstreamAuth | undefined): boolean {
-  return auth?.kind === 'aws' || auth?.kind === 'azure' || auth?.kind === 'google'
+/** Whether the credentials need `fetchCredentials` or `signRequest`. */
+export function isFetched(auth: UpstreamAuth | undefined): boolean {
+  return auth?.kind === 'aws' || auth?.kind === 'azure' || auth?.kind === 'google' || auth?.kind === 'oauth'
 }
 
-/** Writes a cloud token into the headers; does nothing for other credentials. Rejects with a ProxyError. */
-export async function authenticateByCloud(headers: HeaderList, auth: UpstreamAuth, { scope = AZURE_SCOPE }: CloudHints = {}): Promise<void> {
-  if (auth.kind === 'azure') headers.set('authorization', `Bearer ${await within(cloudCredentials.azure(auth.identity, scope))}`)
+/** Writes a token of a cloud or of an authorization server into the headers; does nothing for other credentials. Rejects with a ProxyError. */
+export async function fetchCredentials(headers: HeaderList, auth: UpstreamAuth, { scope = AZURE_SCOPE, exchange }: AuthHints = {}): Promise<void> {
+  if (auth.kind === 'oauth') headers.set('authorization', `Bearer ${await auth.source.tokenFor(exchange)}`)
+  else if (auth.kind === 'azure') headers.set('authorization', `Bearer ${await within(cloudCredentials.azure(auth.identity, scope))}`)
   else if (auth.kind === 'google') headers.set('authorization', `Bearer ${await within(cloudCredentials.google(auth.token))}`)
 }
 
 /** Signs the final request if its destination requires it, and buffers its body for that. Rejects with a ProxyError. */
-export async function signByCloud(request: RequestHead, auth: UpstreamAuth, { signing, exchange }: CloudHints = {}): Promise<void> {
+export async function signRequest(request: RequestHead, auth: UpstreamAuth, { signing, exchange }: AuthHints = {}): Promise<void> {
   if (auth.kind !== 'aws') return
   const credentials = auth.credentials ?? (await within(cloudCredentials.aws()))
   const { region, service } = signing ?? signingOf(hostOf(request.authority))
@@ -71,10 +79,10 @@ export async function signByCloud(request: RequestHead, auth: UpstreamAuth, { si
   await signAws(request, body, { credentials, region, service })
 }
 
-/** Applies cloud credentials of any kind to a final request. */
-export async function authorizeByCloud(request: RequestHead, auth: UpstreamAuth, hints?: CloudHints): Promise<void> {
-  await authenticateByCloud(request.headers, auth, hints)
-  await signByCloud(request, auth, hints)
+/** Applies fetched credentials and signatures to a final request. */
+export async function authorizeRequest(request: RequestHead, auth: UpstreamAuth, hints?: AuthHints): Promise<void> {
+  await fetchCredentials(request.headers, auth, hints)
+  await signRequest(request, auth, hints)
 }
 
 async function bufferBody(request: RequestHead, exchange: Exchange | undefined): Promise<Buffer> {

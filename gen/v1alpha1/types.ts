@@ -1587,7 +1587,7 @@ export interface BackendTLS {
   alpnProtocols?: TinyString[]
 }
 /**
- * Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp. If they are not available, the request fails with 500.
+ * Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available, the request fails with 500.
  */
 export interface BackendAuth {
   /**
@@ -1605,6 +1605,7 @@ export interface BackendAuth {
   cloudA?: CloudAAuth
   cloudB?: CloudBAuth
   cloudC?: CloudCAuth
+  oauth?: OAuthCredentials
   /**
    * Another name of cloudA.
    */
@@ -1617,6 +1618,73 @@ export interface BackendAuth {
    * Another name of cloudC.
    */
   gcp?: CloudCAuth
+}
+/**
+ * Access tokens of an OAuth authorization server, sent as `Authorization: Bearer`: one for each user with TokenExchange and JWTBearer, one for all with ClientCredentials. They are cached until shortly before they expire. Requests without an accepted token fail with 401; if the token endpoint fails, with 502.
+ */
+export interface OAuthCredentials {
+  /**
+   * TokenExchange (RFC 8693): the token of the request is exchanged. JWTBearer (RFC 7523): it is the assertion. ClientCredentials (RFC 6749 section 4.4): a token of the gateway.
+   */
+  grantType: 'TokenExchange' | 'JWTBearer' | 'ClientCredentials'
+  /**
+   * Token endpoint of the authorization server.
+   */
+  tokenEndpoint: {
+    /**
+     * The server: a Service or a static ProxyBackend. Its `tls` policy applies.
+     */
+    backendRef: BackendObjectReference
+    /**
+     * Path, for example `/realms/demo/protocol/openid-connect/token`.
+     */
+    path: string
+  }
+  /**
+   * Secret with entries `clientId` and `clientSecret`. Required with ClientCredentials; default: no client authentication.
+   */
+  secretRef?: SecretReference
+  /**
+   * Where id and secret of the client are sent: in the Authorization header (default), or in the body.
+   */
+  clientAuthentication?: 'Basic' | 'Body'
+  /**
+   * The token of the request. Default: the one that a JWT policy or `mcp.authentication` verified, else the bearer token of the Authorization header.
+   */
+  subjectToken?: CELExpression
+  /**
+   * Type of the token of the request; only with TokenExchange. Default: AccessToken.
+   */
+  subjectTokenType?: 'AccessToken' | 'IDToken' | 'JWT'
+  /**
+   * Scopes to request.
+   *
+   * @minItems 1
+   * @maxItems 32
+   *
+   * Items: Scope.
+   */
+  scopes?: string[]
+  /**
+   * Values of the parameter `audience`.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  audiences?: LongString[]
+  /**
+   * Values of the parameter `resource` (RFC 8707): URIs.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  resources?: LongString[]
+  /**
+   * More parameters of the request, for example `requested_token_use: on_behalf_of` of Microsoft Entra ID.
+   */
+  parameters?: {
+    [k: string]: LongString
+  }
 }
 /**
  * cloudA is AWS: requests are signed (Signature Version 4).

@@ -85,6 +85,38 @@ spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind:
   expect(JSON.stringify(translation.statuses.find(({ kind }) => kind === 'ProxyBackend'))).toMatch(/mcp\.toolGuards\.input\.0\.regex\.builtins\.0.*PX1312/)
 })
 
+test('OAuth credentials of a ProxyBackend that are not valid become unusable ones, and a Secret must have both entries', () => {
+  const manifests = `${base}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r}
+spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind: ProxyBackend, name: api}]}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: client}
+stringData: {clientId: c}`
+  const tokenEndpoint = { backendRef: { group: 'proxy.dev', kind: 'ProxyBackend', name: 'api' }, path: '/token' }
+  // The manifest of the kind does not describe the field, so that the API server admits anything in it.
+  const run = (oauth: object): { readonly backend: string; readonly status: string } => {
+    const [backend] = objectsOf('apiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: api}\nspec: {static: {host: api.example.com, port: 80}}')
+    if (backend !== undefined) Object.assign((backend as unknown as { spec: object }).spec, { policies: { auth: { oauth } } })
+    const translation = translate(createSnapshot([...objectsOf(manifests), ...(backend === undefined ? [] : [backend])]), { checkExpression: () => undefined })
+    const status = translation.statuses.find(({ kind }) => kind === 'ProxyBackend')
+    return { backend: JSON.stringify(messageOf(translation, 'backend', 'default/api')), status: JSON.stringify(status) }
+  }
+  const good = run({ grantType: 'TokenExchange', tokenEndpoint, scopes: ['a'] })
+  expect(good.backend).toContain(
+    '"oauth":{"grantType":"TokenExchange","tokenEndpoint":{"backendRef":{"backend":"default/api"},"path":"/token"},"scopes":["a"]}',
+  )
+  expect(good.status).not.toContain('PX13')
+  const bad = run({ grantType: 'Password', tokenEndpoint })
+  expect(bad.status).toMatch(/auth\.oauth\.grantType.*PX1312/)
+  expect(bad.backend).toMatch(/"tokenEndpoint":\{"backendRef":\{"invalid".*"secretRef":\{"invalid":/)
+  expect(run({ grantType: 'ClientCredentials', tokenEndpoint, secretRef: { name: 'client' } }).status).toMatch(/client has no clientSecret.*PX1304/)
+})
+
 test.each([
   ['of a ConfigMap are part of the config', '{"a":{}}', '{"action":"Hold","pins":"{\\"a\\":{}}"}', undefined],
   ['that do not exist approve no tool', undefined, '{"action":"Hold","invalid":"ConfigMap default/pins not found; no tool is approved"}', 'not found'],

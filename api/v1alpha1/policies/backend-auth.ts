@@ -1,11 +1,14 @@
-import { choice, exactlyOneOf, object, ref, string, type Definitions } from '../../schema.ts'
+import { choice, exactlyOneOf, list, map, object, ref, set, string, type Definitions } from '../../schema.ts'
 import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
+
+/** Parameters of token requests that fields other than `parameters` set. */
+const OWN_PARAMETERS = ['grant_type', 'subject_token', 'subject_token_type', 'assertion', 'client_id', 'client_secret', 'scope', 'audience', 'resource']
 
 const secretEntry = (name: string) => string(`${name}.`, { minLength: 1, maxLength: 256 })
 
 export const backendAuthDefinitions: Definitions = {
   BackendAuth: object(
-    'Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp. If they are not available, the request fails with 500.',
+    'Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available, the request fails with 500.',
     withRealNames('BackendAuth', {
       key: string('Value sent as `Authorization: Bearer`. Not recommended: everyone who may read this object can read it; prefer secretRef.', {
         minLength: 1,
@@ -22,9 +25,67 @@ export const backendAuthDefinitions: Definitions = {
       cloudA: ref('CloudAAuth'),
       cloudB: ref('CloudBAuth'),
       cloudC: ref('CloudCAuth'),
+      oauth: ref('OAuthCredentials'),
     }),
     [],
-    [exactlyOneOfNames('BackendAuth', 'key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC')],
+    [exactlyOneOfNames('BackendAuth', 'key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC', 'oauth')],
+  ),
+  OAuthCredentials: object(
+    'Access tokens of an OAuth authorization server, sent as `Authorization: Bearer`: one for each user with TokenExchange and JWTBearer, one for all with ClientCredentials. They are cached until shortly before they expire. Requests without an accepted token fail with 401; if the token endpoint fails, with 502.',
+    {
+      grantType: choice(
+        ['TokenExchange', 'JWTBearer', 'ClientCredentials'],
+        'TokenExchange (RFC 8693): the token of the request is exchanged. JWTBearer (RFC 7523): it is the assertion. ClientCredentials (RFC 6749 section 4.4): a token of the gateway.',
+      ),
+      tokenEndpoint: object(
+        'Token endpoint of the authorization server.',
+        {
+          backendRef: ref('BackendObjectReference', 'The server: a Service or a static ProxyBackend. Its `tls` policy applies.'),
+          path: string('Path, for example `/realms/demo/protocol/openid-connect/token`.', { minLength: 1, maxLength: 1024, pattern: '^/[!-~]*$' }),
+        },
+        ['backendRef', 'path'],
+      ),
+      secretRef: ref(
+        'SecretReference',
+        'Secret with entries `clientId` and `clientSecret`. Required with ClientCredentials; default: no client authentication.',
+      ),
+      clientAuthentication: choice(['Basic', 'Body'], 'Where id and secret of the client are sent: in the Authorization header (default), or in the body.'),
+      subjectToken: ref(
+        'CELExpression',
+        'The token of the request. Default: the one that a JWT policy or `mcp.authentication` verified, else the bearer token of the Authorization header.',
+      ),
+      subjectTokenType: choice(['AccessToken', 'IDToken', 'JWT'], 'Type of the token of the request; only with TokenExchange. Default: AccessToken.'),
+      scopes: set(string('Scope.', { minLength: 1, maxLength: 256, pattern: '^[!#-\\[\\]-~]+$' }), 'Scopes to request.', 1, 32),
+      audiences: list(ref('LongString'), 'Values of the parameter `audience`.', 1, 16),
+      resources: list(ref('LongString'), 'Values of the parameter `resource` (RFC 8707): URIs.', 1, 16),
+      parameters: map(ref('LongString'), 'More parameters of the request, for example `requested_token_use: on_behalf_of` of Microsoft Entra ID.', 1, 16),
+    },
+    ['grantType', 'tokenEndpoint'],
+    [
+      {
+        rule: "self.grantType != 'ClientCredentials' || has(self.secretRef)",
+        message: 'secretRef is required with ClientCredentials',
+        fieldPath: '.secretRef',
+      },
+      {
+        rule: "self.grantType != 'ClientCredentials' || !has(self.subjectToken)",
+        message: 'subjectToken may not be set with ClientCredentials',
+        fieldPath: '.subjectToken',
+        reason: 'FieldValueForbidden',
+      },
+      {
+        rule: "!has(self.subjectTokenType) || self.grantType == 'TokenExchange'",
+        message: 'subjectTokenType may only be set with TokenExchange',
+        fieldPath: '.subjectTokenType',
+        reason: 'FieldValueForbidden',
+      },
+      { rule: '!has(self.clientAuthentication) || has(self.secretRef)', message: 'clientAuthentication needs secretRef', fieldPath: '.clientAuthentication' },
+      {
+        rule: `!has(self.parameters) || !self.parameters.exists(name, name in [${OWN_PARAMETERS.map((name) => `'${name}'`).join(', ')}])`,
+        message: 'parameters may not contain those that other fields set',
+        fieldPath: '.parameters',
+      },
+    ],
   ),
   CloudAAuth: object('cloudA is AWS: requests are signed (Signature Version 4).', {
     secretRef: ref(

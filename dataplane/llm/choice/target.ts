@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { BackendFull, NamedLLMProvider } from '#gen/config/types.ts'
 import { compileBackendAuth } from '../../destination/auth.ts'
+import type { FindDestination } from '../../destination/tunnel.ts'
 import type { OnEviction } from '../../destination/destinations.ts'
 import { mergeBackend } from '../../config/merge.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
@@ -70,7 +71,8 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
     isTlsDefault: isOwnHost,
   })
   const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
-  const implicit = isOwnHost && provider.defaultAuth !== undefined ? compileBackendAuth(provider.defaultAuth, snapshot.secrets, provider.host) : undefined
+  const find: FindDestination = (ref) => destinations.forPolicy(ref)
+  const implicit = isOwnHost && provider.defaultAuth !== undefined ? compileBackendAuth(provider.defaultAuth, snapshot.secrets, find, provider.host) : undefined
   let state = byName.get(name)
   if (state === undefined) {
     const shared = service.state.shared?.health.open(`provider ${backend.key} ${name}`)

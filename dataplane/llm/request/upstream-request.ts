@@ -4,7 +4,7 @@ import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { pathOf, queryOf, type RequestHead } from '../../http/message.ts'
 import { transformForBackend, backendTransformation } from '../../transformation/backend.ts'
-import { authenticate, authenticateByCloud, isCloudAuth, signByCloud } from '../../upstream/auth.ts'
+import { authenticate, fetchCredentials, isFetched, signRequest } from '../../upstream/auth.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { acceptableCodings } from './coding.ts'
 import type { ClientFormat } from '../common/types.ts'
@@ -58,9 +58,9 @@ export async function buildUpstreamRequest(
   const auth = settings.auth ?? target.implicitAuth
   const hints = { signing: provider.signing, scope: provider.tokenScope, exchange }
   if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
-  const isCloud = isCloudAuth(auth)
+  const needsFetch = isFetched(auth)
   if (auth !== undefined) authenticate(headers, auth, exchange)
-  if (auth !== undefined && isCloud) await authenticateByCloud(headers, auth, hints)
+  if (auth !== undefined && needsFetch) await fetchCredentials(headers, auth, hints)
   provider.finishHeaders?.(headers, draft.from)
   const { transformation } = settings
   if (transformation !== undefined) {
@@ -70,7 +70,7 @@ export async function buildUpstreamRequest(
     if (metadata !== undefined) variables.metadata.set(exchange, metadata)
   }
   backendTransformation.set(exchange, transformation)
-  if (auth !== undefined && isCloud) await signByCloud(request, auth, hints)
+  if (auth !== undefined && needsFetch) await signRequest(request, auth, hints)
   return request
 }
 

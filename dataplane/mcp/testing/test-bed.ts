@@ -155,12 +155,15 @@ export const call = (method: string, params: Record<string, unknown> = {}, id: n
 export const initialize = (version = '2025-06-18', capabilities = {}) =>
   call('initialize', { protocolVersion: version, capabilities, clientInfo: { name: 'raw', version: '1' } }, 'init')
 
-/** Starts a session without the SDK. */
-export async function begin(url: URL): Promise<{ id: string; post: (body: unknown, headers?: Record<string, string>) => Promise<RawAnswer> }> {
-  const answer = await send(url, 'POST', MCP_HEADERS, initialize())
+/** Starts a session without the SDK. All its requests have the headers `own`. */
+export async function begin(
+  url: URL,
+  own: Record<string, string> = {},
+): Promise<{ id: string; post: (body: unknown, headers?: Record<string, string>) => Promise<RawAnswer> }> {
+  const answer = await send(url, 'POST', { ...MCP_HEADERS, ...own }, initialize())
   const id = String(answer.headers['mcp-session-id'] ?? '')
   if (id === '') throw new Error(`no session: ${answer.status} ${answer.text}`)
-  const post = (body: unknown, headers: Record<string, string> = {}) => send(url, 'POST', { ...MCP_HEADERS, 'mcp-session-id': id, ...headers }, body)
+  const post = (body: unknown, headers: Record<string, string> = {}) => send(url, 'POST', { ...MCP_HEADERS, ...own, 'mcp-session-id': id, ...headers }, body)
   await post({ jsonrpc: '2.0', method: 'notifications/initialized' })
   return { id, post }
 }

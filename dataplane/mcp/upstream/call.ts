@@ -1,5 +1,5 @@
 import type { Exchange } from '../../exchange/exchange.ts'
-import { startCall } from '../../callout/http.ts'
+import { startCall, tokenFailure } from '../../callout/http.ts'
 import { BufferBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
@@ -147,7 +147,7 @@ async function tryOnce(
     return { response: { ...response, body: decodeBody(response) }, endpoint: started.endpoint ?? '' }
   } catch (error) {
     span.end({ error: error instanceof Error ? error : new Error(String(error)) })
-    throw error
+    throw tokenFailure(error) ?? error
   }
 }
 

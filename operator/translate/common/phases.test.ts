@@ -56,6 +56,7 @@ describe('where expressions are evaluated', () => {
       'LocalRateLimit.key',
       'McpOpenApi.response',
       'McpToolOverride.computedArguments',
+      'OAuthCredentials.subjectToken',
       'RateLimitDescriptorEntry.expression',
       'ResourceAdd.expression',
       'Tracing.clientSampling',

@@ -67,6 +67,7 @@ const neededEntries: Readonly<Record<string, readonly string[]>> = {
   'BackendAuth.secretRef': ['Authorization'],
   'CloudAAuth.secretRef': ['accessKey', 'secretKey'],
   'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
+  'OAuthCredentials.secretRef': ['clientId', 'clientSecret'],
   'BasicAuthentication.secretRef': ['.htaccess'],
 }
 /** Entries that Secrets also have under another name (llm.md §1.6). */
@@ -177,6 +178,10 @@ class Resolver {
         const broken = this.#checkConnection(value, path)
         if (broken !== undefined) return broken
       }
+      if (name === 'OAuthCredentials') {
+        const broken = this.#checkOAuth(schema, value, path)
+        if (broken !== undefined) return broken
+      }
       if (name === 'McpToolGuards') {
         const broken = this.#checkToolGuards(schema, value, path)
         if (broken !== undefined) return broken
@@ -195,6 +200,14 @@ class Resolver {
     if (issue === undefined) return undefined
     const invalid = this.#fail([...path, 'policies', ...issue.path.map(String)], issue.message, 'PX1312')
     return { ...guard, policies: { auth: { secretRef: { invalid } } } }
+  }
+
+  /** The manifest of ProxyBackend does not describe the field. Without valid credentials, no request is sent. */
+  #checkOAuth(schema: Schema, value: unknown, path: readonly string[]): object | undefined {
+    const [issue] = validate(schema, value).issues
+    if (issue === undefined) return undefined
+    const invalid = this.#fail([...path, ...issue.path.map(String)], issue.message, 'PX1312')
+    return { grantType: 'ClientCredentials', tokenEndpoint: { backendRef: invalidBackend, path: '/' }, secretRef: { invalid } }
   }
 
   /** The manifest of ProxyBackend does not describe the field (api/codegen/crd.ts). Guards that are not valid reject everything. */

@@ -23,10 +23,13 @@ const at = 'spec.backend'
 const host = { host: 'example.com', port: 443 }
 const tls = (section: object) => backendPolicy({ tls: section })
 const auth = (section: object) => backendPolicy({ auth: section })
+const tokenEndpoint = { backendRef: service, path: '/token' }
+const exchange = { grantType: 'TokenExchange', tokenEndpoint }
+const own = { grantType: 'ClientCredentials', tokenEndpoint, secretRef: { name: 's' } }
 const eviction = (section: object) => backendPolicy({ health: { eviction: section } })
 const identity = { clientId: 'c', objectId: 'o', resourceId: 'r' }
 const kindsOfBackend = one('ai', 'static', 'dynamicForwardProxy', 'mcp', 'cloudBackend')
-const kindsOfAuth = one('key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC')
+const kindsOfAuth = one('key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC', 'oauth')
 const mtls = [{ name: 's' }]
 
 export const backendRows: Row[] = [
@@ -121,6 +124,44 @@ export const backendRows: Row[] = [
   ['auth cloudB by Secret', auth({ cloudB: { secretRef: { name: 's' } } })],
   ['auth cloudB by identity', auth({ cloudB: { managedIdentity: identity } })],
   ['auth cloudC', auth({ cloudC: {} })],
+  ['auth oauth with token exchange', auth({ oauth: { ...exchange, secretRef: { name: 's' }, clientAuthentication: 'Body', subjectTokenType: 'JWT' } })],
+  ['auth oauth with a JWT bearer', auth({ oauth: { grantType: 'JWTBearer', tokenEndpoint, subjectToken: 'jwt.rawToken', parameters: { x: 'y' } } })],
+  ['auth oauth with client credentials', auth({ oauth: { ...own, scopes: ['a:b', 'c'], audiences: ['a'], resources: ['https://r'] } })],
+  ['auth oauth without a grant', auth({ oauth: { tokenEndpoint } }), `${at}.auth.oauth.grantType`, REQUIRED],
+  ['auth oauth with another grant', auth({ oauth: { ...exchange, grantType: 'Password' } }), `${at}.auth.oauth.grantType`, UNSUPPORTED],
+  ['auth oauth without an endpoint', auth({ oauth: { grantType: 'TokenExchange' } }), `${at}.auth.oauth.tokenEndpoint`, REQUIRED],
+  [
+    'auth oauth with a URL',
+    auth({ oauth: { ...exchange, tokenEndpoint: { ...tokenEndpoint, path: 'https://a/' } } }),
+    `${at}.auth.oauth.tokenEndpoint.path`,
+    PATTERN,
+  ],
+  ['auth oauth with two scopes in one', auth({ oauth: { ...exchange, scopes: ['a b'] } }), `${at}.auth.oauth.scopes[0]`, PATTERN],
+  [
+    'auth oauth of an unknown client',
+    auth({ oauth: { grantType: 'ClientCredentials', tokenEndpoint } }),
+    `${at}.auth.oauth.secretRef`,
+    'secretRef is required',
+  ],
+  ['auth oauth of the gateway with a subject', auth({ oauth: { ...own, subjectToken: '"x"' } }), `${at}.auth.oauth.subjectToken`, 'may not be set'],
+  [
+    'auth oauth of the gateway with a subject type',
+    auth({ oauth: { ...own, subjectTokenType: 'JWT' } }),
+    `${at}.auth.oauth.subjectTokenType`,
+    'only be set with',
+  ],
+  [
+    'auth oauth with client authentication alone',
+    auth({ oauth: { ...exchange, clientAuthentication: 'Body' } }),
+    `${at}.auth.oauth.clientAuthentication`,
+    'needs secretRef',
+  ],
+  [
+    'auth oauth with a parameter of another field',
+    auth({ oauth: { ...exchange, parameters: { audience: 'a' } } }),
+    `${at}.auth.oauth.parameters`,
+    'may not contain those that other fields set',
+  ],
   ['auth cloudC with audience', auth({ cloudC: { type: 'IdToken', audience: 'a' } })],
   ['auth of nothing', auth({}), `${at}.auth`, kindsOfAuth],
   ['auth of two kinds', auth({ key: 'k', passthrough: {} }), `${at}.auth`, kindsOfAuth],
