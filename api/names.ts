@@ -42,6 +42,8 @@ export const ENDPOINTS_ANNOTATION = `${GROUP}/endpoints`
 /** Values of `appProtocol` of Service ports that serve MCP. */
 export const APP_PROTOCOL_MCP = `${GROUP}/mcp`
 export const APP_PROTOCOL_MCP_SSE = `${GROUP}/mcp-sse`
+/** Value of `appProtocol` of Service ports of A2A agents. */
+export const APP_PROTOCOL_A2A = `${GROUP}/a2a`
 /** Name of the policy ancestor that summarizes targets without attachment (operator.md §4.8). */
 export const STATUS_SUMMARY = 'StatusSummary'
 /** Maximum number of ancestors in the status of a policy. */

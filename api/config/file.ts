@@ -145,7 +145,7 @@ export const fileDefinitions: Definitions = {
     backends: list(ref('FileWeightedBackend'), 'Destinations.'),
   }),
   FileWeightedBackend: {
-    ...object('A destination: exactly one of host, service, backend, dynamicForwardProxy, ai, mcp, cloudBackend.', {
+    ...object('A destination: exactly one of host, service, backend, dynamicForwardProxy, ai, mcp, cloudBackend, a2a.', {
       host: string('`host:port`.'),
       service: object('A service of this file.', { name: string('`<namespace>/<name>`.'), port: port('Service port.') }, ['name', 'port']),
       backend: string('Name of a backend of this file.'),
@@ -153,10 +153,11 @@ export const fileDefinitions: Definitions = {
       ai: ref('AIBackend'),
       mcp: ref('MCPBackend'),
       cloudBackend: ref('CloudBackend'),
+      a2a: ref('A2ABackend'),
       weight: integer('Default 1.', { minimum: 0 }),
       policies: ref('BackendFull', 'Policies of this destination.'),
     }),
-    'x-kubernetes-validations': [exactlyOneOf('host', 'service', 'backend', 'dynamicForwardProxy', 'ai', 'mcp', 'cloudBackend')],
+    'x-kubernetes-validations': [exactlyOneOf('host', 'service', 'backend', 'dynamicForwardProxy', 'ai', 'mcp', 'cloudBackend', 'a2a')],
   },
   FileBackend: {
     ...object(
@@ -168,11 +169,12 @@ export const fileDefinitions: Definitions = {
         ai: ref('AIBackend'),
         mcp: ref('MCPBackend'),
         cloudBackend: ref('CloudBackend'),
+        a2a: ref('A2ABackend'),
         policies: ref('BackendFull'),
       },
       ['name'],
     ),
-    'x-kubernetes-validations': [exactlyOneOf('host', 'dynamicForwardProxy', 'ai', 'mcp', 'cloudBackend')],
+    'x-kubernetes-validations': [exactlyOneOf('host', 'dynamicForwardProxy', 'ai', 'mcp', 'cloudBackend', 'a2a')],
   },
   ...shortFormDefinitions,
 }

@@ -54,7 +54,7 @@ const endpointNode = z
 const backendNode = z
   .object({
     key: z.string().openapi({ description: 'As in field `backend` of requests and in `backend <key>` of the stats.', example: 'default/shop:80' }),
-    kind: z.enum(['service', 'static', 'dynamic', 'ai', 'mcp', 'agentRuntime', 'invalid']),
+    kind: z.enum(['service', 'static', 'dynamic', 'ai', 'mcp', 'agentRuntime', 'a2a', 'invalid']),
     endpoints: z.array(endpointNode),
   })
   .openapi('BackendNode')

@@ -95,18 +95,19 @@ export const kindDefinitions: Definitions = {
     'Deployment settings of data planes, for parametersRef of a GatewayClass or infrastructure.parametersRef of a Gateway.',
   ),
   ProxyBackendSpec: object(
-    'Exactly one of ai, static, dynamicForwardProxy, mcp, cloudBackend, and optionally policies.',
+    'Exactly one of ai, static, dynamicForwardProxy, mcp, cloudBackend, a2a, and optionally policies.',
     {
       ai: ref('AIBackend'),
       static: ref('StaticBackend'),
       dynamicForwardProxy: ref('DynamicForwardProxyBackend'),
       mcp: ref('MCPBackend'),
       cloudBackend: ref('CloudBackend'),
+      a2a: ref('A2ABackend'),
       policies: ref('BackendFull', 'Policies for connections to this backend; they merge field by field with those of ProxyPolicies and take precedence.'),
     },
     [],
     [
-      exactlyOneOf('ai', 'static', 'dynamicForwardProxy', 'mcp', 'cloudBackend'),
+      exactlyOneOf('ai', 'static', 'dynamicForwardProxy', 'mcp', 'cloudBackend', 'a2a'),
       {
         rule: '!has(self.policies) || !has(self.policies.ai) || has(self.ai)',
         message: 'policies.ai may only be set on a backend of type ai',

@@ -100,11 +100,12 @@ function kindOf(ref: BackendRef, { backends }: ConfigSnapshot): BackendNode['kin
   return backend === undefined ? 'invalid' : kindOfBackend(backend)
 }
 
-function kindOfBackend({ ai, mcp, cloudBackend, dynamicForwardProxy, static: fixed }: Backend): BackendNode['kind'] {
+function kindOfBackend({ ai, mcp, a2a, cloudBackend, dynamicForwardProxy, static: fixed }: Backend): BackendNode['kind'] {
   if (ai !== undefined) return 'ai'
   if (mcp !== undefined) return 'mcp'
   if (cloudBackend !== undefined) return 'agentRuntime'
   if (dynamicForwardProxy !== undefined) return 'dynamic'
+  if (a2a !== undefined) return 'a2a'
   return fixed === undefined ? 'invalid' : 'static'
 }
 
@@ -122,7 +123,8 @@ function endpointsOf(
     const label = authorityOf(address, target)
     found.set(label, { ...(known?.get(label) ?? unused(label)), draining: draining ?? false, zone: zone ?? null })
   }
-  const fixed = ref.backend === undefined ? undefined : backends.get(ref.backend)?.static
+  const backend = ref.backend === undefined ? undefined : backends.get(ref.backend)
+  const fixed = backend?.static ?? backend?.a2a
   if (fixed !== undefined) {
     const label = authorityOf(fixed.host, fixed.port)
     found.set(label, known?.get(label) ?? unused(label))

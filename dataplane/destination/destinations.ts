@@ -261,6 +261,10 @@ export class Destinations {
       const guard = compileReach(backend.dynamicForwardProxy, own)
       return { ...noEndpoints, type: 'dynamic', isDynamic: true, guard, loopMark, settings: settingsFor(undefined) }
     }
+    if (backend.a2a !== undefined) {
+      const { host, port } = backend.a2a
+      return { ...addressConfig(authorityOf(host, port), settingsFor(host)), appProtocol: 'A2A' }
+    }
     const type = backend.ai === undefined ? (backend.mcp === undefined ? 'unknown' : 'mcp') : 'ai'
     if (backend.static === undefined) return { ...noEndpoints, type, error: 'BACKEND_NOT_FOUND' }
     const { host, port } = backend.static

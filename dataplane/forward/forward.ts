@@ -5,6 +5,7 @@ import { LOOP_HEADER } from './loop.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold } from '../exchange/held.ts'
+import { A2aCall } from '../a2a/call.ts'
 import { pickEndpoints } from '../inference/picker.ts'
 import { reportResponse } from '../inference/report.ts'
 import { ObservedBody } from '../http/observe.ts'
@@ -68,8 +69,9 @@ async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPl
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   prepareRequest(exchange, backend)
   if (auth !== undefined && needsFetch) await signRequest(exchange.request, auth, { exchange })
+  const a2a = destination.isA2a ? new A2aCall(exchange) : undefined
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, chosen) : callWithRetries(exchange, backend, plan, plan.retry, chosen))
-  answer(exchange, backend, response)
+  answer(exchange, backend, a2a === undefined ? response : await a2a.finish(response))
 }
 
 function checkDestination({ error, settings: { broken, auth } }: PlannedBackend['destination']): void {

@@ -153,6 +153,11 @@ export class Destination {
     return this.#config.picker
   }
 
+  /** Its endpoints are A2A agents. */
+  get isA2a(): boolean {
+    return this.#config.appProtocol === 'A2A'
+  }
+
   get isDynamic(): boolean {
     return this.#config.isDynamic
   }

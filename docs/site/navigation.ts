@@ -54,6 +54,7 @@ export const navigation: readonly Group[] = [
       guide('MCP guards', 'mcp-guards'),
       guide('HTTP APIs as MCP tools', 'mcp-openapi'),
       guide('MCP authentication', 'mcp-authentication'),
+      guide('A2A agents', 'a2a'),
     ],
   },
   {

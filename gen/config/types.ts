@@ -48,6 +48,7 @@ import type {
   ProviderF,
   McpView,
   McpTools,
+  A2ABackend,
   DynamicForwardProxyBackend,
   CloudBackend,
   ShortString,
@@ -119,6 +120,7 @@ export type {
   McpView,
   McpTools,
   McpToolOverride,
+  A2ABackend,
   DynamicForwardProxyBackend,
   Destination,
   CloudBackend,
@@ -2152,9 +2154,9 @@ export interface ServicePort {
    */
   name?: string
   /**
-   * Protocol of the endpoints, from appProtocol. Selects the HTTP version unless a policy does.
+   * Protocol of the endpoints, from appProtocol. Selects the HTTP version unless a policy does. A2A: agents, whose cards are rewritten.
    */
-  appProtocol?: 'HTTP11' | 'HTTP2' | 'GRPC' | 'WS' | 'TCP' | 'TLS'
+  appProtocol?: 'HTTP11' | 'HTTP2' | 'GRPC' | 'WS' | 'TCP' | 'TLS' | 'A2A'
   /**
    * Ready endpoints. Empty: 503.
    */
@@ -2213,6 +2215,7 @@ export interface Backend {
   ai?: AIBackend
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
+  a2a?: A2ABackend
   /**
    * Policies written on the backend itself; they win over attached ones.
    */
@@ -2629,7 +2632,7 @@ export interface FileTcpRoute {
   backends?: FileWeightedBackend[]
 }
 /**
- * A destination: exactly one of host, service, backend, dynamicForwardProxy, ai, mcp, cloudBackend.
+ * A destination: exactly one of host, service, backend, dynamicForwardProxy, ai, mcp, cloudBackend, a2a.
  */
 export interface FileWeightedBackend {
   /**
@@ -2660,6 +2663,7 @@ export interface FileWeightedBackend {
   ai?: AIBackend
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
+  a2a?: A2ABackend
   /**
    * Default 1.
    */
@@ -2688,6 +2692,7 @@ export interface FileBackend {
   ai?: AIBackend
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
+  a2a?: A2ABackend
   policies?: BackendFull
 }
 /**

@@ -104,7 +104,7 @@ export interface ProxyParameters {
   status?: ProxyParametersStatus
 }
 /**
- * Exactly one of ai, static, dynamicForwardProxy, mcp, cloudBackend, and optionally policies.
+ * Exactly one of ai, static, dynamicForwardProxy, mcp, cloudBackend, a2a, and optionally policies.
  */
 export interface ProxyBackendSpec {
   ai?: AIBackend
@@ -112,6 +112,7 @@ export interface ProxyBackendSpec {
   dynamicForwardProxy?: DynamicForwardProxyBackend
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
+  a2a?: A2ABackend
   /**
    * Policies for connections to this backend; they merge field by field with those of ProxyPolicies and take precedence.
    */
@@ -2728,6 +2729,19 @@ export interface McpToolOverride {
  * One fixed destination.
  */
 export interface StaticBackend {
+  /**
+   * Host name or IP address.
+   */
+  host: ShortString
+  /**
+   * Port.
+   */
+  port: number
+}
+/**
+ * An agent that speaks A2A.
+ */
+export interface A2ABackend {
   /**
    * Host name or IP address.
    */

@@ -211,7 +211,7 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
   ),
   'a backend of two types': [
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: a}\nspec: {static: {host: a, port: 1}, dynamicForwardProxy: {}}',
-    '4: spec: exactly one of the fields in [ai static dynamicForwardProxy mcp cloudBackend] must be set',
+    '4: spec: exactly one of the fields in [ai static dynamicForwardProxy mcp cloudBackend a2a] must be set',
   ],
 }
 

@@ -131,7 +131,7 @@ describe('loading an invalid config file reports file, line, column and path', (
     [
       'a backend without a kind',
       'backends:\n- name: a\n',
-      ['config.yaml:2:3: backends[0]: exactly one of the fields in [host dynamicForwardProxy ai mcp cloudBackend] must be set'],
+      ['config.yaml:2:3: backends[0]: exactly one of the fields in [host dynamicForwardProxy ai mcp cloudBackend a2a] must be set'],
     ],
     [
       'a host without port',
@@ -246,7 +246,7 @@ describe('loading an invalid config file reports file, line, column and path', (
       'a destination of two kinds',
       listener('- routes:', '  - backends:', '    - host: a:1', '      backend: x'),
       [
-        'config.yaml:6:9: binds[0].listeners[0].routes[0].backends[0]: exactly one of the fields in [host service backend dynamicForwardProxy ai mcp cloudBackend] must be set',
+        'config.yaml:6:9: binds[0].listeners[0].routes[0].backends[0]: exactly one of the fields in [host service backend dynamicForwardProxy ai mcp cloudBackend a2a] must be set',
       ],
     ],
     [

@@ -1,4 +1,4 @@
-import { ENDPOINTS_ANNOTATION } from '#api/names.ts'
+import { APP_PROTOCOL_A2A, ENDPOINTS_ANNOTATION } from '#api/names.ts'
 import type { Endpoint, Service as ServiceMessage, ServicePort as PortMessage } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
 import { SERVICE_NAME_LABEL, type ServicePort } from '../../source/core.ts'
@@ -19,6 +19,7 @@ const appProtocols: Readonly<Record<string, AppProtocol>> = {
   https: 'TLS',
   'kubernetes.io/h2c': 'HTTP2',
   'kubernetes.io/ws': 'WS',
+  [APP_PROTOCOL_A2A]: 'A2A',
 }
 
 /** The protocol of a port: appProtocol, else the prefix of the port's name (operator.md §6.6). */

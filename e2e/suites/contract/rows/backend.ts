@@ -28,7 +28,7 @@ const exchange = { grantType: 'TokenExchange', tokenEndpoint }
 const own = { grantType: 'ClientCredentials', tokenEndpoint, secretRef: { name: 's' } }
 const eviction = (section: object) => backendPolicy({ health: { eviction: section } })
 const identity = { clientId: 'c', objectId: 'o', resourceId: 'r' }
-const kindsOfBackend = one('ai', 'static', 'dynamicForwardProxy', 'mcp', 'cloudBackend')
+const kindsOfBackend = one('ai', 'static', 'dynamicForwardProxy', 'mcp', 'cloudBackend', 'a2a')
 const kindsOfAuth = one('key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC', 'oauth')
 const mtls = [{ name: 's' }]
 
@@ -36,6 +36,8 @@ export const backendRows: Row[] = [
   ['a static backend', backend({ static: host })],
   ['a static backend with policies', backend({ static: host, policies: { tls: {}, tcp: { connectTimeout: '100ms' } } })],
   ['a dynamic forward proxy', backend({ dynamicForwardProxy: {} })],
+  ['an A2A agent', backend({ a2a: host })],
+  ['an A2A agent and a static host', backend({ a2a: host, static: host }), 'spec', kindsOfBackend],
   [
     'a dynamic forward proxy with limits',
     backend({ dynamicForwardProxy: { allow: ['*.example.com', 'a_b.test', '10.0.0.0/8', 'fd00::/8', '::1'], deny: ['192.0.2.1', 'localhost'] } }),
