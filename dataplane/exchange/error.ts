@@ -3,8 +3,8 @@ import { BufferBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
 
-/** Formats the body of an error response for clients of one protocol. */
-export type ErrorFormat = (status: number, message: string) => { readonly contentType: string; readonly body: string }
+/** Formats the body of an error response for clients of one protocol; undefined: as text. */
+export type ErrorFormat = (error: ProxyError, message: string, request: RequestHead) => { readonly contentType: string; readonly body: string } | undefined
 
 /**
  * The one error type of the data plane. `detail` may reach the client where the error table says so, so it never holds an address or a name of an
@@ -72,7 +72,7 @@ export function toErrorResponse(error: ProxyError, request: RequestHead, format?
     addHeaders(headers, error)
     return { status: 200, headers, body: undefined, upgraded: undefined }
   }
-  const formatted = format?.(status, message)
+  const formatted = format?.(error, message, request)
   const body = new BufferBody(formatted?.body ?? message)
   const headers = new HeaderList(['content-type', formatted?.contentType ?? 'text/plain', 'content-length', String(body.length)])
   addHeaders(headers, error)

@@ -1,6 +1,7 @@
 import type { Backend, BackendFull } from '#gen/config/types.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import type { Destinations } from '../destination/destinations.ts'
+import type { ErrorFormat } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { PolicyState } from '../policy/state.ts'
@@ -16,6 +17,8 @@ export interface BackendService {
   close(): void
   /** False if no part transforms requests or responses, so that chains need no step for it. Default: true. */
   readonly mayTransform?: boolean
+  /** The format of errors of the policies that run before the service; default: text. */
+  readonly formatError?: ErrorFormat
 }
 
 /** Configuration of a service. */

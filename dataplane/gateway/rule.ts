@@ -44,6 +44,7 @@ export class Rule {
     const { common, byBackend, pick } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
     const picked = pick?.()
     exchange.picked = picked
+    exchange.errorFormat = picked?.service?.current?.formatError
     const { chain, requestMs } = byBackend === undefined || picked === undefined ? common : (byBackend.get(picked) ?? common)
     if (requestMs !== undefined) exchange.deadlineAtMs = exchange.startedAtMs + requestMs
     return chain(exchange)

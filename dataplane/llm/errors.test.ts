@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import type { Traffic } from '#gen/config/types.ts'
 import { chat, sdkRoutes, startTestBed, type Post, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 
 const open: TestBed[] = []
@@ -132,6 +133,35 @@ describe("the gateway's own errors", () => {
     const { post } = await start({ ai: messages.ai })
     const response = await post({ path, body: { messages: [] }, headers: { accept: 'application/json' } })
     expect([response.status, response.headers['content-type'], response.json]).toEqual([400, 'application/json', expected])
+  })
+
+  test.each<[string, { traffic: Traffic }, number, RegExp]>([
+    ['a limit of requests', { traffic: { rateLimit: { local: [{ requests: 1, unit: 'Hours' }] } } }, 429, /^rate limit exceeded, retry in \d+ s$/],
+    [
+      'a budget',
+      { traffic: { budgets: [{ name: 'team', limits: [{ requests: 1, window: '1h' }] }] } },
+      429,
+      /^budget exceeded: budget "team" of .+ is used up until \d{4}-.+Z$/,
+    ],
+    [
+      'an authorization',
+      { traffic: { authorization: { action: 'Deny', policy: { matchExpressions: ['request.headers["x-n"] == "2"'] } } } },
+      403,
+      /^authorization failed$/,
+    ],
+  ])('%s answers in the format of the client that accepts JSON, and other clients as text', async (_, policy, status, message) => {
+    const { post } = await start({ ai: messages.ai, onGateway: [policy] })
+    const send = (path: string, headers: Record<string, string>) => post({ path, body: chat('x', { max_tokens: 10 }), headers: { 'x-n': '2', ...headers } })
+    expect((await send('/v1/chat/completions', { 'x-n': '1' })).status).toBe(200)
+    const type = status === 429 ? 'rate_limit_error' : 'permission_error'
+    const accept = { accept: 'application/json' }
+    const openai = await send('/v1/chat/completions', accept)
+    expect([openai.status, openai.json]).toEqual([status, { error: { message: expect.stringMatching(message), type, param: null, code: null } }])
+    const anthropic = await send('/v1/messages', accept)
+    expect([anthropic.status, anthropic.json]).toEqual([status, { type: 'error', error: { type, message: expect.stringMatching(message) } }])
+    for (const response of [await send('/v1/files', accept), await send('/v1/messages', {})]) {
+      expect([response.status, response.headers['content-type']]).toEqual([status, 'text/plain'])
+    }
   })
 
   test('a provider that refuses connections is a 503, a slow one a 504', async () => {

@@ -2,6 +2,7 @@ import type { OnEviction } from '../destination/destinations.ts'
 import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
 import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import { LlmCall } from './call.ts'
+import { errorFormatOf } from './errors.ts'
 import { ResponseCache } from './response/cache-store.ts'
 import { KeyBudgets } from './request/keys.ts'
 import { compileTargets, type LlmTarget, type ProviderStates } from './choice/target.ts'
@@ -55,6 +56,8 @@ function createLlmService(first: ServiceConfig, { states, budgets, cache, random
       config = next
       groups = compileTargets(next, states)
     },
+    // The provider is chosen later; those of a backend rarely differ in their routes.
+    formatError: errorFormatOf(({ target }) => groups[0]?.[0]?.settings.routeOf(target).type ?? 'Completions'),
     close: onClose,
     get mayTransform() {
       return groups.some((group) => group.some(({ destination }) => destination.settings.transformation !== undefined))

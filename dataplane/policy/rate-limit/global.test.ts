@@ -192,6 +192,16 @@ describe('a request over the limit', () => {
     }
   })
 
+  test('has the format of the client if the service sends no body', async () => {
+    const prepare = (exchange: Exchange): void => {
+      exchange.errorFormat = (_, message) => ({ contentType: 'application/json', body: JSON.stringify({ message }) })
+    }
+    const full = { ...over, statuses: [status(10, 0, 60, Code.OVER_LIMIT)] }
+    const { answer, numbers, exchange } = await send(full, { prepare })
+    expect([answer, numbers, exchange.error?.row.reason]).toEqual(['429 {"message":"rate limit exceeded"}', ['10', '0', '60'], 'RateLimit'])
+    expect((await send({ ...full, rawBody: Buffer.from('slow down') }, { prepare })).answer).toBe('429 slow down')
+  })
+
   test('is not reported to the service if a local limit rejects it', async () => {
     const local: LocalRateLimit[] = [{ requests: 1, unit: 'Minutes' }]
     expect((await send(ok, { local })).received).toHaveLength(1)

@@ -75,10 +75,13 @@ function addAll(headers: HeaderList, verdicts: readonly (Verdict | undefined)[])
   if (tightest !== undefined) addHeaders(headers, tightest)
 }
 
-/** The 429 with the service's headers and body; its reason in logs is RateLimit. */
+/** The 429 with the service's headers and body; its reason in logs is RateLimit. Without a body, it has the format of the backend's clients, if there is one. */
 function reject(c: PolicyContext, verdict: Verdict): Response {
-  c.var.exchange.error = new ProxyError('RATE_LIMIT')
+  const { exchange } = c.var
   const headers = rejectionHeaders(verdict)
+  const error = new ProxyError('RATE_LIMIT', { headers })
+  if (verdict.body.length === 0 && exchange.errorFormat?.(error, error.message, exchange.request) !== undefined) throw error
+  exchange.error = error
   return verdict.body.length === 0 ? c.body(null, 429, headers) : c.body(new Uint8Array(verdict.body), 429, headers)
 }
 
