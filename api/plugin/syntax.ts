@@ -13,7 +13,10 @@ export class PluginSyntaxError extends Error {}
  * @throws PluginSyntaxError
  */
 export function stripTypes(code: string, file: string): string {
+  const { emitWarning } = process
   try {
+    // Node warns at the first call that the function may change.
+    process.emitWarning = () => undefined
     return stripTypeScriptTypes(code)
   } catch (error) {
     const { message, stack = '' } = error as Error
@@ -21,5 +24,7 @@ export function stripTypes(code: string, file: string): string {
     const [, line, mark] = /^\S*:(\d+)\n(?:[^\n]*\n){1,4}?( *)\^/.exec(stack) ?? []
     const position = line === undefined ? '' : `:${line}:${(mark?.length ?? 0) + 1}`
     throw new PluginSyntaxError(`${file}${position}: ${message.split('\n', 1)[0] ?? ''}`, { cause: error })
+  } finally {
+    process.emitWarning = emitWarning
   }
 }

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
 import { stripTypes } from '#api/plugin/syntax.ts'
@@ -49,6 +51,14 @@ describe('proxyctl plugin init', () => {
     const { stdout } = await run('plugin', 'build', join(target, 'index.ts'))
     expect(stdout).toBe(await readFile(join(target, 'plugin.yaml'), 'utf8'))
     expect(sourceOf(stdout)).toBe(await readFile(join(target, 'index.ts'), 'utf8'))
+  })
+
+  test('prints a command that a shell runs', async () => {
+    const target = join(directory, "Ann's plugin")
+    const { stdout } = await run('plugin', 'init', target)
+    const command = stdout.slice(stdout.indexOf('proxyctl plugin build')).trim()
+    const { stdout: words } = await promisify(execFile)('sh', ['-c', `printf '%s\\n' ${command}`])
+    expect(words.trimEnd().split('\n').slice(3)).toEqual([join(target, 'index.ts'), 'ann-s-plugin', '--out', join(target, 'plugin.yaml')])
   })
 
   test('replaces no existing file', async () => {

@@ -54,6 +54,15 @@ test('sources of plugins are read from files, and belong to the policy that name
   expect([sources, warnings]).toEqual([[source('shop/own'), source('default/listener.listener0'), source('default/route.a')], []])
 })
 
+test('plugins of one name in two policies are two plugins, also with their source in the config file', async () => {
+  await writeFile(config, text.replaceAll('file: index.ts', 'configMapRef: { code: export default 1 }'))
+  const { messages } = await loadConfigFile(config)
+  const owners = messages.flatMap(({ kind, message }) =>
+    kind === 'policy' ? (message.traffic?.plugins ?? []).map(({ source }) => source.configMapRef?.owner) : [],
+  )
+  expect(owners).toEqual(['shop/own', 'default/listener.listener0', 'default/route.a'])
+})
+
 test('an edit of the source of a plugin is applied, and its last version stays while the file is missing', async () => {
   await writeFile(config, text)
   await write('export default 1')

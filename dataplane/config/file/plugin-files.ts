@@ -12,7 +12,8 @@ interface PluginProblem {
 }
 
 /**
- * Replaces each `source.file` of a policy by the content of the file, in the form of the config stream. Each policy owns its plugins, as policies of the stream do.
+ * Replaces each `source.file` of a policy by the content of the file, in the form of the config stream. Each policy owns its plugins, as policies of the stream do:
+ * plugins of one name in two policies are two plugins.
  * A syntax error is a warning: data planes keep the version that they have loaded.
  *
  * @param read undefined: plugins from files are not allowed
@@ -24,11 +25,11 @@ export function readPluginFiles(
   const problems: PluginProblem[] = []
   const warnings: PluginProblem[] = []
   const { traffic } = policy
-  if (traffic?.plugins?.some(({ source }) => source.file !== undefined) !== true) return { message: policy, problems, warnings }
+  if (traffic?.plugins === undefined) return { message: policy, problems, warnings }
   const owner = `${policy.policy.namespace}/${policy.policy.name}`
   const plugins = traffic.plugins.map((plugin, index): Plugin => {
-    const { file } = plugin.source
-    if (file === undefined) return plugin
+    const { file, configMapRef } = plugin.source
+    if (file === undefined) return configMapRef === undefined ? plugin : { ...plugin, source: { configMapRef: { owner, ...configMapRef } } }
     const path = ['plugins', index, 'source', 'file']
     try {
       const code = readSource(file, read)

@@ -482,7 +482,7 @@ class Resolver {
     if (name === 'McpTargetSelector' && leaveOutCommand(resolved)) this.#fail([...path, 'command'], COMMAND_REJECTED, 'PX1345', 'document')
     if (name === 'PluginSource' && value['file'] !== undefined) {
       Reflect.deleteProperty(resolved, 'file')
-      const text = 'is for config files of the data plane; put the module into a ConfigMap, and name it in configMapRef (proxyctl plugin build)'
+      const text = 'a plugin in a file is for config files of the data plane; put the module into a ConfigMap for configMapRef (proxyctl plugin build)'
       resolved['configMapRef'] = { invalid: this.#fail([...path, 'file'], text, 'PX1334'), owner: this.#owner }
     }
     if (name === 'BackendTLS') this.#addServerAuthority(value, resolved)

@@ -1,0 +1,100 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { permittedModules, PluginSyntaxError, stripTypes } from '#api/plugin/syntax.ts'
+import { fail } from './common.ts'
+
+/** The API server accepts no larger ConfigMap. */
+const MAX_SOURCE_BYTES = 1_048_576
+
+/** The part of esbuild that is used. It belongs to the project of the plugin, so that proxyctl needs no package for the machine. */
+interface Bundler {
+  build(options: object): Promise<{ readonly outputFiles: readonly { readonly text: string }[] }>
+}
+
+interface BundleError {
+  readonly text: string
+  readonly location: { readonly file: string; readonly line: number; readonly column: number } | null
+}
+
+/** Reads a source, with the modules that it imports. Rejects with a ToolError. */
+export async function buildSource(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((error: Error) => fail(error.message, 'PX6009'))
+  const code = await bundle(file, text)
+  const size = Buffer.byteLength(code)
+  if (size > MAX_SOURCE_BYTES) fail(`${file}: ${size} bytes with its modules; a ConfigMap holds at most ${MAX_SOURCE_BYTES}`)
+  return code
+}
+
+/** Replaces a file at once: a gateway that watches the directory never reads a part of it. */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  const temporary = join(dirname(file), `.${basename(file)}.${process.pid}.tmp`)
+  try {
+    await writeFile(temporary, text)
+    await rename(temporary, file)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    fail((error as Error).message)
+  }
+}
+
+/** A source that imports no other modules is returned as it is; otherwise one module with everything that it imports. */
+async function bundle(file: string, text: string): Promise<string> {
+  checkSyntax(text, file)
+  const foreign = foreignImport(text)
+  if (foreign === undefined) return text
+  const { build } = await loadBundler(file, foreign)
+  try {
+    const { outputFiles } = await build({
+      entryPoints: [resolve(file)],
+      bundle: true,
+      write: false,
+      format: 'esm',
+      platform: 'neutral',
+      mainFields: ['module', 'main'],
+      conditions: ['import'],
+      target: 'es2023',
+      charset: 'utf8',
+      logLevel: 'silent',
+      external: ['@proxy/plugin', ...[...permittedModules].flatMap((name) => [name, `node:${name}`])],
+    })
+    return outputFiles[0]?.text ?? ''
+  } catch (error) {
+    return fail(describeErrors(error, file))
+  }
+}
+
+function checkSyntax(text: string, file: string): void {
+  try {
+    stripTypes(text, file)
+  } catch (error) {
+    if (error instanceof PluginSyntaxError) fail(error.message)
+    throw error
+  }
+}
+
+/** The first module that a plugin cannot import in the data plane. Text that only looks like an import is bundled in vain, which does no harm. */
+function foreignImport(text: string): string | undefined {
+  for (const [, name = ''] of text.matchAll(/\b(?:from|import)\s*\(?\s*['"]([^'"\n]+)['"]/g)) {
+    if (name !== '@proxy/plugin' && !permittedModules.has(name.replace(/^node:/, ''))) return name
+  }
+  return undefined
+}
+
+async function loadBundler(file: string, imported: string): Promise<Bundler> {
+  try {
+    return createRequire(resolve(file))('esbuild') as Bundler
+  } catch {
+    return fail(
+      `${file} imports ${JSON.stringify(imported)}, and esbuild, which bundles it, is not installed; run npm install --save-dev esbuild in ${dirname(file)}`,
+    )
+  }
+}
+
+function describeErrors(error: unknown, file: string): string {
+  const { errors = [] } = error as { readonly errors?: readonly BundleError[] }
+  if (errors.length === 0) return `${file}: ${error instanceof Error ? error.message : String(error)}`
+  return errors
+    .map(({ text, location }) => (location === null ? `${file}: ${text}` : `${relative('', location.file)}:${location.line}:${location.column + 1}: ${text}`))
+    .join('\n')
+}
