@@ -13,6 +13,14 @@ const clocks = { monotonicMs: () => nowMs, epochMs: () => nowMs }
 const cache = { tenant: 'request.headers["x-tenant"]' }
 const acme = { 'x-tenant': 'acme' }
 
+const weather = { type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }
+const call = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } }
+const round = [
+  { role: 'user', content: 'weather?' },
+  { role: 'assistant', content: null, tool_calls: [call] },
+  { role: 'tool', tool_call_id: 'call_1', content: 'sunny' },
+]
+
 async function start(options: TestBedOptions = {}): Promise<TestBed> {
   const bed = await startTestBed({ clocks, ...options, ai: { cache, routes: sdkRoutes, ...options.ai } })
   open.push(bed)
@@ -42,13 +50,14 @@ describe('the LLM response cache', () => {
   })
 
   test('replays a recorded stream to clients of each format', async () => {
-    const bed = await start({ provider: { providerC: { model: 'claude-sonnet-4-5' } } })
+    const bed = await start({ provider: { providerF: { model: 'anthropic.claude-sonnet-4-5' } }, policies: { auth: { key: 'k' } } })
     for (const [path, more] of [
       ['/v1/chat/completions', {}],
       ['/v1/messages', { max_tokens: 50 }],
+      ['/v1/responses', { input: 'hello', messages: undefined }],
     ] as const) {
       const before = calls(bed)
-      const post = { path, body: chat('hello', { stream: true, ...more }), headers: acme }
+      const post = { path, body: { ...chat('hello', { stream: true }), ...more }, headers: acme }
       const first = await bed.post(post)
       const second = await bed.post(post)
       expect(first.text).toContain('data: ')
@@ -83,6 +92,18 @@ describe('the LLM response cache', () => {
     await bed.post(post)
     await bed.post(post)
     expect(calls(bed)).toBe(2)
+  })
+
+  test.each<[string, object, number]>([
+    ['with tools of the client', { tools: [weather] }, 1],
+    ['with results of tools', { tools: [weather], messages: round }, 1],
+    ['with a tool of the provider', { tools: [weather, { type: 'web_search' }] }, 2],
+    ['with a search of the provider', { web_search_options: {} }, 2],
+  ])('with tools: Allow, requests %s make the same response %#', async (_, body, requests) => {
+    const bed = await start({ ai: { cache: { ...cache, tools: 'Allow' } } })
+    const post = { body: { ...chat(), ...body }, headers: acme }
+    const first = await bed.post(post)
+    expect([first.status, (await bed.post(post)).text, calls(bed)]).toEqual([200, first.text, requests])
   })
 
   test('stores no stream that was cut off', async () => {

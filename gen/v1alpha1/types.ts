@@ -1844,6 +1844,10 @@ export interface LlmCache {
    * Time for which a response is used. Default: 5m. At least 1ms.
    */
   ttl?: Duration
+  /**
+   * Requests with tools, tool calls or tool results. Allow: they are cached if all tools run at the client. Default: Bypass.
+   */
+  tools?: 'Bypass' | 'Allow'
 }
 /**
  * Prices of models that `prices` does not name, in US dollars.

@@ -55,6 +55,10 @@ export const aiDefinitions: Definitions = {
     {
       tenant: ref('CELExpression', 'Requests share responses only if this text is equal. Without a value, the request is not cached.'),
       ttl: duration('Time for which a response is used. Default: 5m.', 1),
+      tools: choice(
+        ['Bypass', 'Allow'],
+        'Requests with tools, tool calls or tool results. Allow: they are cached if all tools run at the client. Default: Bypass.',
+      ),
     },
     ['tenant'],
   ),

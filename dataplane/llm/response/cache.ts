@@ -7,7 +7,7 @@ import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { ObservedBody } from '../../http/observe.ts'
-import { printJson } from '../common/json.ts'
+import { isObject, printJson } from '../common/json.ts'
 import type { JsonObject } from '../common/types.ts'
 import type { LlmRecord } from '../accounting/record.ts'
 import type { LlmTarget } from '../choice/target.ts'
@@ -20,9 +20,14 @@ const MAX_REQUEST_LENGTH = 256 * 1024
 const MAX_FIELDS = 64
 /** Longest wait for the response that another request records. A slow client must not stop the others. */
 const MAX_WAIT_MS = 10_000
-/** Members of requests with tools, or that depend on state at the provider. In JSON text, a quote within a string is escaped, so only names match. */
-const uncacheable =
-  /"(?:tools|functions|tool_calls|tool_call_id|tool_use_id|call_id|function_call|functionCall|functionResponse|toolConfig|toolUse|toolResult|previous_response_id|conversation|background)":/
+/** Members of requests with tools. In JSON text, a quote within a string is escaped, so only names match. */
+const toolMembers =
+  /"(?:tools|functions|tool_calls|tool_call_id|tool_use_id|call_id|function_call|functionCall|functionResponse|toolConfig|toolUse|toolResult)":/
+/** Members of requests that depend on state at the provider, or on what it looks up. */
+const statefulMembers = /"(?:previous_response_id|conversation|background|container|mcp_servers|web_search_options)":/
+/** Members of tools that the client runs. A tool without one of them runs at the provider, such as a search, and its results change. */
+const clientToolMembers = ['function', 'name', 'functionDeclarations', 'toolSpec', 'cachePoint']
+const clientToolTypes: readonly unknown[] = [undefined, 'function', 'custom']
 /** Request headers that change the response of a provider, or its coding. */
 const relevantHeader = /^(?:accept-encoding|anthropic-|openai-|x-amzn-bedrock|x-bedrock-|x-goog-)/
 
@@ -49,7 +54,7 @@ export function cacheQueryOf(exchange: Exchange, target: LlmTarget, prepared: Pr
     .map((directive) => directive.trim().toLowerCase())
   if (directives.includes('no-store')) return undefined
   const body = canonical(cacheBody)
-  if (body === undefined || uncacheable.test(body)) return undefined
+  if (body === undefined || statefulMembers.test(body) || (toolMembers.test(body) && !(cache.allowsTools && hasClientToolsOnly(cacheBody)))) return undefined
   const tenant = evalString(cache.tenant, new ExchangeView(exchange))
   if (tenant === undefined || tenant === '') return undefined
   const relevant = [...headers].filter(([name]) => relevantHeader.test(name.toLowerCase())).map(([name, value]) => [name.toLowerCase(), value])
@@ -68,6 +73,21 @@ function canonical(body: JsonObject): string | undefined {
   if (names.length > MAX_FIELDS) return undefined
   const text = printJson(names.toSorted().map((name) => ({ [name]: body[name] })))
   return text.length > MAX_REQUEST_LENGTH ? undefined : text
+}
+
+/** Whether the client runs all tools of a request in the format of a provider. */
+function hasClientToolsOnly({ tools, toolConfig }: JsonObject): boolean {
+  const list = tools ?? (isObject(toolConfig) ? toolConfig['tools'] : undefined) ?? []
+  return (
+    Array.isArray(list) &&
+    list.every(
+      (tool) =>
+        isObject(tool) &&
+        clientToolTypes.includes(tool['type']) &&
+        Object.keys(tool).some((name) => clientToolMembers.includes(name)) &&
+        !('systemTool' in tool),
+    )
+  )
 }
 
 /** Finds a stored response. Waits while another request records it. Rejects with the reason if the client disconnects. */

@@ -29,6 +29,8 @@ interface CacheSettings {
   /** Requests of different tenants never share a response. */
   readonly tenant: Program
   readonly ttlMs: number
+  /** Requests with tools of the client are cached. */
+  readonly allowsTools: boolean
 }
 
 const DEFAULT_CACHE_TTL_MS = 5 * 60_000
@@ -58,7 +60,11 @@ export function compileSettings(section: BackendAI): LlmSettings {
     resolveAlias: (model) => aliases(model) ?? model,
     mutations: compileMutations(section),
     prices: compilePrices(section),
-    cache: cache && { tenant: compileExpression(cache.tenant, 'request'), ttlMs: parseTimeout(cache.ttl) ?? DEFAULT_CACHE_TTL_MS },
+    cache: cache && {
+      tenant: compileExpression(cache.tenant, 'request'),
+      ttlMs: parseTimeout(cache.ttl) ?? DEFAULT_CACHE_TTL_MS,
+      allowsTools: cache.tools === 'Allow',
+    },
     firstTokenMs: parseTimeout(section.firstTokenTimeout),
     streamIdleMs: parseTimeout(section.streamIdleTimeout),
     enrichment: prompt && enrichmentOf(prompt),

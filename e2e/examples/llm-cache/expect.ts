@@ -1,0 +1,36 @@
+import { expect } from '@jest/globals'
+import { expectations } from '../../harness/example/expectations.ts'
+
+const chatRequest = (content: string, team?: string, more: object = {}, headers: Record<string, string> = {}) => ({
+  method: 'POST',
+  path: '/v1/chat/completions',
+  headers: { 'content-type': 'application/json', ...(team !== undefined && { 'x-team': team }), ...headers },
+  body: JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content }], ...more }),
+})
+
+export default expectations({
+  'an equal request of the same team gets the stored response, also as a stream': async (run) => {
+    const { requests } = run.upstream('llm')
+    for (const more of [{}, { stream: true }]) {
+      const before = requests.length
+      const first = await run.send(8080, chatRequest('what is a proxy?', 'red', more))
+      const second = await run.send(8080, chatRequest('what is a proxy?', 'red', more))
+      expect([second.status, second.body, requests.length - before]).toEqual([200, first.body, 1])
+      expect(second.headers['age']).toMatch(/^\d+$/)
+    }
+  },
+
+  'another team, a request without team and no-store get a response of the provider': async (run) => {
+    const { requests } = run.upstream('llm')
+    await run.send(8080, chatRequest('what is a cache?', 'red'))
+    const before = requests.length
+    for (const request of [
+      chatRequest('what is a cache?', 'blue'),
+      chatRequest('what is a cache?'),
+      chatRequest('what is a cache?', 'red', {}, { 'cache-control': 'no-store' }),
+    ]) {
+      expect((await run.send(8080, request)).headers).not.toHaveProperty('age')
+    }
+    expect(requests.length - before).toBe(3)
+  },
+})
