@@ -92,6 +92,13 @@ export default definePlugin({ setup: () => ({ request: requestId({ generator: ()
     expect((await readdir(directory)).toSorted()).toEqual(['index.ts', 'node_modules', 'plugin.yaml', 'value.ts'])
   })
 
+  test('bundles a table, as in the example of the documentation', async () => {
+    const example = join(import.meta.dirname, '../../e2e/examples/plugin-geo')
+    const { stdout } = await run('plugin', 'build', join(example, 'src/index.ts'), 'geo')
+    expect(sourceOf(stdout)).toContain('198.51.100.0,198.51.100.255,BB')
+    expect(stdout).toBe(await readFile(join(example, 'plugin.yaml'), 'utf8'))
+  })
+
   test('reports the position of a module that does not exist', async () => {
     await installPackages()
     const file = await write('index.ts', "import { x } from './missing.ts'\nexport default x\n")

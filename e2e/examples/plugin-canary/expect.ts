@@ -1,19 +1,24 @@
 import { expect } from '@jest/globals'
 import { expectations } from '../../harness/example/expectations.ts'
 
+const tester = { 'x-version': 'canary', 'x-user': 'bob' }
+
 export default expectations({
-  'users keep their variant, and about a tenth of them get the canary': async (run) => {
-    const variantOf = async (user: string): Promise<unknown> => {
-      const { body } = await run.send(8080, { headers: { 'x-user': user, 'x-variant': 'forged' } })
-      return (JSON.parse(body) as { headers: Record<string, string> }).headers['x-variant']
-    }
-    const users = Array.from({ length: 100 }, (_, index) => `user-${index}`)
-    const variants: unknown[] = []
-    for (const user of users) variants.push(await variantOf(user))
-    const canaries = variants.filter((variant) => variant === 'canary').length
-    expect(canaries).toBeGreaterThan(0)
-    expect(canaries).toBeLessThan(30)
-    expect(variants.every((variant) => variant === 'canary' || variant === 'stable')).toBe(true)
-    expect(await variantOf('user-7')).toBe(variants[7])
+  'testers get the canary with path, query and headers, and all others the app': async (run) => {
+    expect((await run.send(8080, { path: '/a%20b?c=1', headers: { ...tester, 'x-other': 'o' } })).json()).toMatchObject({
+      name: 'canary',
+      path: '/a%20b?c=1',
+      headers: { 'x-other': 'o' },
+    })
+    const headers = [{ 'x-user': 'bob' }, { 'x-version': 'canary' }, { 'x-version': 'canary', 'x-user': 'eve' }]
+    for (const each of headers) expect((await run.send(8080, { headers: each })).json().name).toBe('app')
+    expect((await run.send(8080, { method: 'POST', body: 'b', headers: tester })).json()).toMatchObject({ name: 'app', body: 'b' })
+  },
+  'a request that the canary fails is served by the app': async (run) => {
+    // Both respond with this status: the response tells which one was the last.
+    const before = run.upstream('canary').requests.length
+    const { status, body } = await run.send(8080, { path: '/?status=503', headers: tester })
+    expect([run.upstream('canary').requests.length, status]).toEqual([before + 1, 503])
+    expect(JSON.parse(body)).toMatchObject({ name: 'app' })
   },
 })

@@ -49,6 +49,8 @@ export async function prepareExample(name: string, source: string, directory: st
   }
   const rewritten = replacePorts(text, ports)
   await writeFile(path, isFile ? rewritten : putIntoNamespace(rewritten, name))
+  const plugin = join(directory, 'plugin.yaml')
+  if (existsSync(plugin)) await writeFile(plugin, putIntoNamespace(await readFile(plugin, 'utf8'), name))
   await writeCertificates(directory, example.certificates)
   if (example.certificates !== undefined) {
     const generated = join(directory, 'generated', 'manifests.yaml')

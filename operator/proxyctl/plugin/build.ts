@@ -55,6 +55,8 @@ async function bundle(file: string, text: string): Promise<string> {
       conditions: ['import'],
       target: 'es2023',
       charset: 'utf8',
+      // Data beside the source.
+      loader: { '.csv': 'text', '.txt': 'text', '.bin': 'binary', '.mmdb': 'binary' },
       logLevel: 'silent',
       external: ['@proxy/plugin', ...[...permittedModules].flatMap((name) => [name, `node:${name}`])],
     })
