@@ -137,21 +137,61 @@ describe('the card of an agent (mcp.md §14)', () => {
     ['has no URL', { body: { name: 'a' } }],
     ['is no object', { body: [1] }],
     ['is not JSON', { body: '{"url"' }],
+    ['is of another type', { body: '<html>', headers: { 'content-type': 'text/html' } }],
+    ['is empty', { body: '' }],
+    ['has a URL that is not a string', { body: { url: 1, supportedInterfaces: [] } }],
+    ['has interfaces that are not a list', { body: { url: 'http://10.0.0.1/', supportedInterfaces: {} } }],
+    ['has an interface that is not an object', { body: { ...old, additionalInterfaces: ['http://10.0.0.1/'] } }],
+    ['has an interface without URL', { body: { ...current, supportedInterfaces: [{ url: ['http://10.0.0.1/'] }] } }],
+    ['has signatures that are not a list', { body: { ...old, signatures: 'x' } }],
     ['is too deep', { body: '['.repeat(200_000) }],
     ['is too large', { body: { url: 'http://a/', name: 'x'.repeat(300_000) } }],
     ['is compressed', { body: old, headers: { 'content-encoding': 'gzip' } }],
   ])('that %s is an error without the address of the agent', async (_, reply) => {
     const { status, text } = await start(reply).send({ target: CARD })
-    expect([status, text]).toEqual([503, expect.stringMatching(/^processing failed: the agent card cannot be rewritten: /)])
+    expect([status, text]).toEqual([503, expect.stringMatching(/^the agent card cannot be rewritten: /)])
     expect(text).not.toContain('10.0.0.1')
   })
 
-  test.each<[string, Reply]>([
-    ['an error', { status: 404, body: old }],
-    ['another type', { body: 'hello', headers: { 'content-type': 'text/plain' } }],
-  ])('that is %s passes unchanged', async (_, reply) => {
-    const { status, text } = await start(reply).send({ target: CARD })
-    expect([status, text]).toEqual([reply.status ?? 200, typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body)])
+  test('that is an error passes unchanged', async () => {
+    const { status, text } = await start({ status: 404, body: old }).send({ target: CARD })
+    expect([status, text]).toEqual([404, JSON.stringify(old)])
+  })
+
+  test('that names the gateway already passes with its signatures and headers', async () => {
+    const body = { ...current, supportedInterfaces: [{ url: 'http://gw.example:8080/agents/one/rpc' }], id: 12345678901234567890n.toString() }
+    const { text, headers } = await start({ body }, agent, rewritten('/')).send({ target: `/agents/one${CARD}` })
+    expect([text, headers.get('etag')]).toEqual([JSON.stringify(body), '"1"'])
+  })
+
+  test.each(['/agents/one/v1/card', '/agents/one/extendedAgentCard', '/agents/one/'.concat('.well-known/agent-card%2Ejson')])(
+    'for authenticated clients at %s has the URLs of the gateway',
+    async (target) => {
+      const { text } = await start({ body: { ...old, skills: [] } }, agent, rewritten('/')).send({ target })
+      expect(JSON.parse(text)).toMatchObject({ url: 'http://gw.example:8080/agents/one/rpc' })
+    },
+  )
+
+  test('below the prefix of the route is found by its content, and other resources pass', async () => {
+    const card = await start({ body: { ...current, skills: [] } }, agent, rewritten('/')).send({ target: '/agents/one/rest/extendedAgentCard' })
+    expect(JSON.parse(card.text)).toMatchObject({ supportedInterfaces: [{ url: 'http://gw.example:8080/agents/one' }] })
+    const other = await start({ body: { url: 'http://10.0.0.1/face.png' } }, agent, rewritten('/')).send({ target: '/agents/one/files/v1/card' })
+    expect([other.status, JSON.parse(other.text)]).toEqual([200, { url: 'http://10.0.0.1/face.png' }])
+    const malformed = await start({ body: { supportedInterfaces: 1 } }, agent, rewritten('/')).send({ target: '/agents/one/rest/v1/card' })
+    expect(malformed.status).toBe(503)
+    const direct = await start({ body: {} }, agent, rewritten('/')).send({ target: '/agents/one/v1/card' })
+    expect(direct.status).toBe(503)
+  })
+
+  test.each(['/a2a.v1.A2AService/GetAgentCard', '/lf.a2a.v1.A2AService/GetExtendedAgentCard'])('over gRPC at %s is refused', async (target) => {
+    const { send, seen } = start({ body: '' })
+    const { exchange, headers } = await send({
+      method: 'POST',
+      target,
+      headers: new HeaderList(['content-type', 'application/grpc']),
+      body: new BufferBody('x'),
+    })
+    expect([exchange.error?.code, headers.get('grpc-status'), seen]).toEqual(['A2A_GRPC_CARD', '12', []])
   })
 
   test.each(['agent/getAuthenticatedExtendedCard', 'GetExtendedAgentCard'])('in the result of %s has the URLs of the gateway', async (method) => {
@@ -162,6 +202,48 @@ describe('the card of an agent (mcp.md §14)', () => {
       body,
     })
     expect(JSON.parse(text)).toMatchObject({ id: 1, result: { url: 'http://gw.example:8080/agents/one/rpc' } })
+  })
+
+  describe('in a result', () => {
+    const method = 'GetExtendedAgentCard'
+    const result = { ...current, skills: [] }
+    const big = 'x'.repeat(100_000)
+    const post = (reply: Reply, body: string | Buffer) => start(reply).send({ method: 'POST', target: '/rpc', body: new BufferBody(body) })
+
+    test.each([
+      ['of a request of 100 kB', JSON.stringify({ jsonrpc: '2.0', id: 1, params: { big }, method })],
+      ['of a request with a doubled member', `{"jsonrpc":"2.0","id":1,"method":"GetTask","method":"${method}"}`],
+      ['of a request with an escaped name', `{"jsonrpc":"2.0","id":1,"m\\u0065thod":"${method}"}`],
+      ['of a request in UTF-16', Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method }), 'utf16le')],
+    ])('%s has the URLs of the gateway', async (_, request) => {
+      const { status, text } = await post({ body: { jsonrpc: '2.0', id: 1, result } }, request)
+      expect([status, JSON.parse(text)]).toMatchObject([200, { result: { supportedInterfaces: [{ url: 'http://gw.example:8080' }] } }])
+    })
+
+    test('keeps the digits of the id', async () => {
+      const { text } = await post(
+        { body: `{"jsonrpc":"2.0","id":12345678901234567890,"result":${JSON.stringify(result)}}` },
+        JSON.stringify({ jsonrpc: '2.0', id: 1, method }),
+      )
+      expect(text).toContain('"id":12345678901234567890')
+    })
+
+    test.each<[string, Reply, string]>([
+      ['in a batch', { body: [{ jsonrpc: '2.0', id: 1, result }] }, JSON.stringify([{ jsonrpc: '2.0', id: 1, method }])],
+      ['in an event stream', { body: 'data: {}\n\n', headers: { 'content-type': 'text/event-stream' } }, JSON.stringify({ jsonrpc: '2.0', id: 1, method })],
+      ['missing', { body: { jsonrpc: '2.0', id: 1 } }, JSON.stringify({ jsonrpc: '2.0', id: 1, method })],
+      ['too large for a request that cannot be read', { body: { jsonrpc: '2.0', id: 1, result: { big: big.repeat(3) } } }, '[]'],
+    ])('is an error if it is %s', async (_, reply, request) => {
+      expect((await post(reply, request)).status).toBe(503)
+    })
+
+    test.each<[string, unknown, string]>([
+      ['an error', { jsonrpc: '2.0', id: 1, error: { code: -32004, message: 'x' } }, JSON.stringify({ jsonrpc: '2.0', id: 1, method })],
+      ['a task, also of a request that is not JSON', { jsonrpc: '2.0', id: 1, result: { kind: 'task', url: 'http://10.0.0.1/' } }, 'x'],
+    ])('passes if it is %s', async (_, body, request) => {
+      const { text } = await post({ body }, request)
+      expect(text).toBe(JSON.stringify(body))
+    })
   })
 })
 

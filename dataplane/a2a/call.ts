@@ -1,3 +1,4 @@
+import { isJsonObject as isRecord, JsonLimitError, parseJson } from '#api/json/index.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold, readHeldBody } from '../exchange/held.ts'
@@ -6,49 +7,74 @@ import { pathOf, type ResponseHead } from '../http/message.ts'
 import { ObservedBody } from '../http/observe.ts'
 import { setLogField } from '../telemetry/access-log/access-log.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
-import { agentBaseOf, CardError, rewriteCard, type AgentPlace } from './card.ts'
-import { isRecord } from './json.ts'
-import { isCardMethod, methodOfPath } from './methods.ts'
+import { CardError, cardPathOf, resemblesCard, rewriteCard, type AgentPlace } from './card.ts'
+import { isCardMethod, methodOfPath } from './method/path.ts'
+import { MethodScanner } from './method/scan.ts'
 import { outcomeFields } from './outcome.ts'
 
 /** Limit of an agent card, bytes: parsed and written in some milliseconds. */
 const MAX_CARD_BYTES = 256 * 1024
-/** Larger bodies are forwarded without being read for the log. */
+/** Larger responses are forwarded without being read for the log. */
 const MAX_READ_BYTES = 64 * 1024
-const CARD_PATH = /\/\.well-known\/agent(-card)?\.json$/
 /** The card must arrive whole. */
 const CONDITIONS = ['range', 'if-range', 'if-none-match', 'if-modified-since']
 /** Headers of a response that are those of the unchanged body. */
 const BODY_HEADERS = ['content-length', 'etag', 'digest', 'content-digest', 'repr-digest', 'content-md5', 'accept-ranges', 'last-modified']
 
+/** A response that is a card, or can be one. */
+interface Expected {
+  readonly place: AgentPlace
+  /** False: the content decides. */
+  readonly isCertain: boolean
+}
+
 /** A request to an A2A agent (mcp.md §14). */
 export class A2aCall {
   readonly #exchange: Exchange
-  /** Set if the response is a card. */
-  #place: AgentPlace | undefined
+  /** Set if the path is that of a card. */
+  readonly #expected: Expected | undefined
+  /** Reads the request. */
+  readonly #scanner: MethodScanner | undefined
+  #isScanned = false
   #method: string | undefined
 
-  /** Prepares the request, whose target is that for the upstream. */
+  /** Prepares the request, whose target is that for the upstream. Throws a ProxyError for a card over gRPC. */
   constructor(exchange: Exchange) {
     this.#exchange = exchange
     setProtocol(exchange, 'a2a')
     const { request } = exchange
     const path = pathOf(request.target)
-    const upstreamBase = request.method === 'GET' || request.method === 'HEAD' ? agentBaseOf(path) : undefined
-    if (upstreamBase !== undefined) {
-      this.#place = this.#placeOf(upstreamBase, agentBaseOf(pathOf(exchange.receivedTarget)) ?? '')
-      for (const name of CONDITIONS) request.headers.remove(name)
+    const byPath = methodOfPath(request.method, path)
+    if (byPath?.isGrpc === true && isCardMethod(byPath.method)) throw new ProxyError('A2A_GRPC_CARD')
+    this.#setMethod(byPath?.method)
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      this.#expected = this.#expectationOf(path)
+      if (this.#expected !== undefined) for (const name of [...CONDITIONS, 'accept-encoding']) request.headers.remove(name)
+    } else if (request.method === 'POST') {
+      // Results are read.
+      request.headers.remove('accept-encoding')
+      if (byPath?.isGrpc !== true && request.body !== undefined) {
+        this.#scanner = new MethodScanner()
+        request.body = this.#scan(request.body, this.#scanner)
+      }
     }
-    // Cards and results are read.
-    if (upstreamBase !== undefined || request.method === 'POST') request.headers.remove('accept-encoding')
-    this.#setMethod(upstreamBase !== undefined && CARD_PATH.test(path) ? 'GetAgentCard' : methodOfPath(request.method, path))
-    if (request.method === 'POST' && this.#method === undefined && request.body !== undefined) request.body = this.#readRequest(request.body)
   }
 
   #setMethod(method: string | undefined): void {
     if (method === undefined) return
     this.#method = method
-    setLogField(this.#exchange, 'a2a.method', method)
+    setLogField(this.#exchange, 'a2a.method', method.slice(0, 128))
+  }
+
+  #expectationOf(path: string): Expected | undefined {
+    const received = pathOf(this.#exchange.receivedTarget)
+    const found = cardPathOf(received, this.#exchange.pathMatch)
+    if (found !== undefined && path.endsWith(found.suffix)) return { place: this.#placeOf(...basesOf(path, received)), isCertain: found.isCertain }
+    // The route rewrites the whole path.
+    const upstream = cardPathOf(path, undefined)
+    if (upstream !== undefined) return { place: this.#placeOf(path.slice(0, -upstream.suffix.length), ''), isCertain: upstream.isCertain }
+    // Another spelling of the path.
+    return isCardMethod(this.#method) ? { place: this.#placeOf(...basesOf(path, received)), isCertain: false } : undefined
   }
 
   #placeOf(upstreamBase: string, base: string): AgentPlace {
@@ -59,44 +85,76 @@ export class A2aCall {
   }
 
   /** Reads the method of a JSON-RPC request while it is forwarded. */
-  #readRequest(body: Body): Body {
-    return this.#observe(body, (message) => {
-      if (!isRecord(message) || typeof message['method'] !== 'string') return
-      this.#setMethod(message['method'].slice(0, 128))
+  #scan(body: Body, scanner: MethodScanner): Body {
+    return new ObservedBody(body, {
+      onData: (chunk) => scanner.push(chunk),
+      onClose: () => this.#endScan(scanner),
     })
+  }
+
+  #endScan(scanner: MethodScanner): void {
+    if (this.#isScanned) return
+    this.#isScanned = true
+    this.#setMethod(scanner.result(true).method)
+  }
+
+  /** Whether the response is a card, from what was sent. An agent can respond before its request is closed, but not before it has its bytes. */
+  #expect(): Expected | undefined {
+    if (this.#scanner === undefined) return this.#expected
+    const { method, problem } = this.#scanner.result(this.#isScanned)
+    const isCertain = isCardMethod(method)
+    if (!isCertain && problem === undefined && this.#isKnown(method)) return undefined
+    return { place: this.#placeOf(...basesOf(pathOf(this.#exchange.request.target), pathOf(this.#exchange.receivedTarget))), isCertain }
+  }
+
+  #isKnown(method: string | undefined): boolean {
+    return method !== undefined || this.#isScanned
   }
 
   /** The response for the client. Rejects with a ProxyError if it is a card that cannot be rewritten. */
   async finish(response: ResponseHead): Promise<ResponseHead> {
     const { body, headers, status } = response
-    if (body === undefined || status < 200 || !isJson(headers.get('content-type'))) {
-      if (this.#place !== undefined && response.status === 200) this.#removeBodyHeaders(response)
+    const expected = status >= 200 && status < 300 ? this.#expect() : undefined
+    const hasJson = isJson(headers.get('content-type'))
+    if (body === undefined) {
+      if (expected?.isCertain !== true) return response
+      if (this.#exchange.request.method !== 'HEAD' && status === 200) throw unusable('the response is empty')
+      this.#removeBodyHeaders(response)
       return response
     }
-    if (this.#place === undefined && isCardMethod(this.#method))
-      this.#place = this.#placeOf(...basesOf(pathOf(this.#exchange.request.target), pathOf(this.#exchange.receivedTarget)))
-    if (this.#place === undefined || status !== 200) return { ...response, body: this.#observe(body, (message) => this.#log(message)) }
-    return this.#rewrite(response, body, this.#place)
+    if (expected !== undefined && (expected.isCertain || hasJson)) return this.#rewrite(response, body, expected)
+    return status >= 200 && hasJson ? { ...response, body: this.#observe(body) } : response
   }
 
-  async #rewrite(response: ResponseHead, body: Body, place: AgentPlace): Promise<ResponseHead> {
-    if ((response.headers.get('content-encoding') ?? 'identity') !== 'identity') throw unusable('it is compressed, although the gateway did not accept that')
+  async #rewrite(response: ResponseHead, body: Body, { place, isCertain }: Expected): Promise<ResponseHead> {
+    if ((response.headers.get('content-encoding') ?? 'identity') !== 'identity') {
+      body.cancel()
+      throw unusable('it is compressed, although the gateway did not accept that')
+    }
     try {
-      const { bytes } = await readHeldBody(this.#exchange, body, MAX_CARD_BYTES)
-      const message = JSON.parse(bytes.toString()) as unknown
-      const isRpc = isRecord(message) && message['jsonrpc'] !== undefined
-      if (isRpc) this.#log(message)
-      if (isRpc && message['result'] === undefined) return { ...response, body: new BufferBody(bytes) }
-      const text = JSON.stringify(isRpc ? { ...message, result: rewriteCard(message['result'], place) } : rewriteCard(message, place))
+      const { bytes, trailers } = await readHeldBody(this.#exchange, body, MAX_CARD_BYTES)
+      const message = parse(bytes, isCertain)
+      const changed = this.#scanner === undefined ? changeCard(message, place, isCertain) : this.#changeResult(message, place, isCertain)
+      if (changed === message) return { ...response, body: new BufferBody(bytes, trailers) }
       this.#removeBodyHeaders(response)
-      return { ...response, body: new BufferBody(text) }
+      return { ...response, body: new BufferBody(JSON.stringify(changed), trailers) }
     } catch (error) {
-      if (error instanceof ProxyError) throw error
       if (error instanceof BodyTooLargeError) throw unusable(`it is larger than ${MAX_CARD_BYTES} bytes`)
-      if (error instanceof CardError || error instanceof SyntaxError || error instanceof RangeError)
-        throw unusable(error instanceof CardError ? error.message : 'it is not JSON')
+      if (error instanceof CardError || error instanceof JsonLimitError) throw unusable(error.message)
       throw error
     }
+  }
+
+  /** The result of a JSON-RPC response. */
+  #changeResult(message: unknown, place: AgentPlace, isCertain: boolean): unknown {
+    this.#log(message)
+    if (Array.isArray(message) && message.some((one) => isRecord(one) && resemblesCard(one['result']))) throw new CardError('it is in a batch')
+    if (isRecord(message) && 'result' in message) {
+      const result = changeCard(message['result'], place, isCertain)
+      return result === message['result'] ? message : { ...message, result }
+    }
+    if (isCertain && !(isRecord(message) && isRecord(message['error']))) throw new CardError('the response has neither result nor error')
+    return changeCard(message, place, false)
   }
 
   #removeBodyHeaders({ headers }: ResponseHead): void {
@@ -107,8 +165,8 @@ export class A2aCall {
     for (const [name, value] of Object.entries(outcomeFields(message))) if (value !== undefined) setLogField(this.#exchange, name as 'a2a.method', value)
   }
 
-  /** Calls `read` with the JSON of a small body at its end. The body is forwarded unchanged. */
-  #observe(body: Body, read: (message: unknown) => void): Body {
+  /** Reads the JSON of a small response for the log, while it is forwarded unchanged. */
+  #observe(body: Body): Body {
     const hold = bodyHold(this.#exchange)
     let chunks: Buffer[] | undefined = (body.length ?? 0) > MAX_READ_BYTES ? undefined : []
     let size = 0
@@ -119,10 +177,10 @@ export class A2aCall {
         if (size > MAX_READ_BYTES || hold.reserve(chunk.length) !== undefined) chunks = undefined
         else chunks.push(chunk)
       },
-      onClose(error) {
+      onClose: (error) => {
         if (error !== undefined || chunks === undefined) return
         try {
-          read(JSON.parse(Buffer.concat(chunks).toString()))
+          this.#log(JSON.parse(Buffer.concat(chunks).toString()))
         } catch {
           // Not JSON: nothing to log.
         }
@@ -132,6 +190,20 @@ export class A2aCall {
 }
 
 const isJson = (type: string | undefined): boolean => type !== undefined && /^application\/(?:[^;\s]+\+)?json\s*(?:;|$)/i.test(type)
+
+/** The JSON of a card; undefined if it is none and the response can be something else. */
+function parse(bytes: Buffer, isCertain: boolean): unknown {
+  try {
+    return parseJson(bytes.toString())
+  } catch (error) {
+    if (error instanceof JsonLimitError) throw error
+    if (isCertain) throw new CardError('it is not JSON')
+    return undefined
+  }
+}
+
+const changeCard = (value: unknown, place: AgentPlace, isCertain: boolean): unknown => (isCertain || resemblesCard(value) ? rewriteCard(value, place) : value)
+
 /** Two paths without the segments at their ends that are equal. */
 function basesOf(upstream: string, received: string): [upstreamBase: string, base: string] {
   const [one, other] = [upstream.split('/'), received.split('/')]
@@ -142,4 +214,4 @@ function basesOf(upstream: string, received: string): [upstreamBase: string, bas
   return [one.join('/'), other.join('/')]
 }
 
-const unusable = (why: string): ProxyError => new ProxyError('PROCESSING_FAILED', { detail: `the agent card cannot be rewritten: ${why}` })
+const unusable = (why: string): ProxyError => new ProxyError('A2A_CARD', { detail: why })

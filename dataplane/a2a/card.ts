@@ -1,23 +1,37 @@
-import { isRecord } from './json.ts'
+import { isJsonObject as isRecord, type JsonObject } from '#api/json/index.ts'
+import type { PathMatch } from '#gen/config/types.ts'
 
-/** Suffixes of the paths of agent cards: A2A 0.3 and later, and before. */
-const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'] as const
-/** Paths of the card for authenticated clients, HTTP+JSON: A2A 1.0 and 0.3. */
-const EXTENDED = ['/extendedAgentCard', '/v1/card'] as const
+/** Ends of the paths of agent cards: A2A 0.3 and later, and before. */
+const WELL_KNOWN = /\/\.well-known\/agent(?:-card)?\.json$/
+/** Ends of the paths of the card for authenticated clients, HTTP+JSON: A2A 1.0 and 0.3. */
+const EXTENDED = /(?:\/v1\/card|\/extendedAgentCard)$/
 
-/** The base path of the agent, if the path is that of its card: `/agents/a` for `/agents/a/.well-known/agent-card.json`, empty for the root. */
-export function agentBaseOf(path: string): string | undefined {
-  const suffix = [...WELL_KNOWN, ...EXTENDED].find((end) => path.endsWith(end))
-  return suffix === undefined ? undefined : path.slice(0, -suffix.length)
+/** Where the response to a GET request can be a card. */
+export interface CardPath {
+  /** End of the path that names the card, such as `/.well-known/agent-card.json`. */
+  readonly suffix: string
+  /** The response must be a card. False: other resources of the agent can have the path, so that the content decides. */
+  readonly isCertain: boolean
+}
+
+/**
+ * Whether the path, as the client sent it, is that of a card. Paths of extended cards are common words: it is certain only directly below the prefix
+ * of the route.
+ */
+export function cardPathOf(path: string, match: PathMatch | undefined): CardPath | undefined {
+  const suffix = (WELL_KNOWN.exec(path) ?? EXTENDED.exec(path))?.[0]
+  if (suffix === undefined) return undefined
+  const prefix = match?.type === 'PathPrefix' ? match.value.replace(/\/+$/, '') : ''
+  return { suffix, isCertain: WELL_KNOWN.test(suffix) || path === `${prefix}${suffix}` }
 }
 
 /** Where clients reach the agent. */
 export interface AgentPlace {
   /** Scheme and authority as the client used them: `https://gateway.example`. */
   readonly origin: string
-  /** Base path of the agent for clients, without a trailing slash. */
+  /** Prefix of paths for clients, without a trailing slash, empty for the root. */
   readonly base: string
-  /** Base path that the agent itself received. */
+  /** The prefix that the agent receives instead of it. */
   readonly upstreamBase: string
 }
 
@@ -26,32 +40,67 @@ export class CardError extends Error {
   override readonly name = 'CardError'
 }
 
+/** Whether JSON of unknown kind is an agent card, also a malformed one. */
+export const resemblesCard = (value: unknown): boolean =>
+  isRecord(value) && ('supportedInterfaces' in value || ('url' in value && ('skills' in value || 'capabilities' in value || 'protocolVersion' in value)))
+
 /**
- * Changes the URLs of an agent card to those of the gateway: `url` and `additionalInterfaces` of A2A 0.3, `supportedInterfaces` of 1.0. Signatures are removed:
- * they do not match the changed card. Throws a CardError if the card has no URL.
+ * Changes the URLs of an agent card to those of the gateway: `url` and `additionalInterfaces` of A2A 0.3, `supportedInterfaces` of 1.0. Signatures
+ * of a card that changes are removed, because they do not match. Returns the card itself if nothing changes. Throws a CardError if the card is
+ * malformed.
  */
-export function rewriteCard(card: unknown, place: AgentPlace): Readonly<Record<string, unknown>> {
-  if (!isRecord(card)) throw new CardError('the agent card is not an object')
-  const { url, supportedInterfaces, additionalInterfaces, signatures: _, ...rest } = card
-  if (typeof url !== 'string' && !Array.isArray(supportedInterfaces)) throw new CardError('the agent card has neither url nor supportedInterfaces')
-  return {
-    ...rest,
-    ...(url !== undefined && { url: typeof url === 'string' ? rewriteUrl(url, place) : url }),
-    ...(supportedInterfaces !== undefined && { supportedInterfaces: rewriteInterfaces(supportedInterfaces, place) }),
-    ...(additionalInterfaces !== undefined && { additionalInterfaces: rewriteInterfaces(additionalInterfaces, place) }),
+export function rewriteCard(card: unknown, place: AgentPlace): JsonObject {
+  if (!isRecord(card)) throw new CardError('it is not an object')
+  const { signatures, ...rest } = card
+  const changed: Record<string, unknown> = rest
+  let isChanged = false
+  const set = (name: string, value: unknown): void => {
+    isChanged ||= value !== card[name]
+    changed[name] = value
   }
+  if (signatures !== undefined && signatures !== null) listOf(signatures, 'signatures')
+  const { url, supportedInterfaces, additionalInterfaces } = card
+  if ((url ?? supportedInterfaces ?? undefined) === undefined) throw new CardError('it has neither url nor supportedInterfaces')
+  if (url !== undefined && url !== null) set('url', rewriteUrl(textOf(url, 'url'), place))
+  for (const [name, value] of Object.entries({ supportedInterfaces, additionalInterfaces }))
+    if (value !== undefined && value !== null) set(name, rewriteInterfaces(value, name, place))
+  return isChanged ? changed : card
 }
 
-const rewriteInterfaces = (interfaces: unknown, place: AgentPlace): unknown =>
-  Array.isArray(interfaces)
-    ? interfaces.map((one: unknown) => (isRecord(one) && typeof one['url'] === 'string' ? { ...one, url: rewriteUrl(one['url'], place) } : one))
-    : interfaces
+function listOf(value: unknown, name: string): readonly JsonObject[] {
+  if (!Array.isArray(value)) throw new CardError(`${name} is not a list`)
+  return value.map((one: unknown, index) => {
+    if (!isRecord(one)) throw new CardError(`${name}[${index}] is not an object`)
+    return one
+  })
+}
 
-/** The path below the base of the agent stays; that of another base is unchanged. An address without a scheme, as of gRPC, becomes that of the gateway. */
+function textOf(value: unknown, name: string): string {
+  if (typeof value !== 'string') throw new CardError(`${name} is not a string`)
+  return value
+}
+
+/** The list itself if no URL changes. */
+function rewriteInterfaces(value: unknown, name: string, place: AgentPlace): unknown {
+  const list = listOf(value, name)
+  const changed = list.map((one, index) => {
+    const url = rewriteUrl(textOf(one['url'], `${name}[${index}].url`), place)
+    return url === one['url'] ? one : { ...one, url }
+  })
+  return changed.every((one, index) => one === list[index]) ? value : changed
+}
+
+/**
+ * The path below the base of the agent stays; that of another base is unchanged. An address without a scheme, as of gRPC, becomes that of the gateway.
+ * A URL of the gateway stays as it is.
+ */
 function rewriteUrl(text: string, { origin, base, upstreamBase }: AgentPlace): string {
+  const authority = origin.replace(/^[a-z]+:\/\//, '')
   const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
-  if (url === null) return /^[^/]*:\/\//.test(text) || text.startsWith('/') ? `${origin}${base}` : origin.replace(/^[a-z]+:\/\//, '')
+  if (url === null) return /^[^/]*:\/\//.test(text) || text.startsWith('/') ? `${origin}${base}` : authority
+  if (url.origin === URL.parse(origin)?.origin && isBelow(url.pathname, base) && url.username === '' && url.password === '') return text
   const path = url.pathname === '/' ? '' : url.pathname
-  const isBelow = path === upstreamBase || path.startsWith(`${upstreamBase}/`)
-  return `${origin}${isBelow ? `${base}${path.slice(upstreamBase.length)}` : path}${url.search}`
+  return `${origin}${isBelow(path, upstreamBase) ? `${base}${path.slice(upstreamBase.length)}` : path}${url.search}`
 }
+
+const isBelow = (path: string, base: string): boolean => path === base || path.startsWith(`${base}/`)

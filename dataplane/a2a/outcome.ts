@@ -1,4 +1,4 @@
-import { isRecord } from './json.ts'
+import { isJsonObject as isRecord } from '#api/json/index.ts'
 
 type Fields = Readonly<Partial<Record<`a2a.${string}`, string | number>>>
 

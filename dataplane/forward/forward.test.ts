@@ -8,6 +8,7 @@ import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { attemptsOf } from '../telemetry/attempts.ts'
 import { createRegistry } from '../telemetry/metrics/registry.ts'
 import { testExchange } from '../testing/exchange.ts'
+import { logFieldsOf } from '../testing/log-fields.ts'
 import { defaultSettings, Destination, type DestinationConfig } from '../upstream/destination.ts'
 import type { RetryPlan } from './call-plan.ts'
 import type { ForwardPlan } from './plan.ts'
@@ -17,7 +18,7 @@ type Answer = number | UpstreamError | 'never'
 
 /** An upstream with a list of responses that records its requests. */
 class ScriptedUpstream {
-  readonly requests: { retryAttempt: string | undefined; authority: string; body: string }[] = []
+  readonly requests: { retryAttempt: string | undefined; authority: string; body: string; headers: HeaderList }[] = []
   readonly #answers: Answer[]
   cancelled = 0
 
@@ -40,7 +41,7 @@ class ScriptedUpstream {
     const retryAttempt = request.headers.get('x-retry-attempt')
     const { authority } = request
     const body = request.body === undefined ? '' : (await readBody(request.body, 1_000_000)).bytes.toString()
-    this.requests.push({ retryAttempt, authority, body })
+    this.requests.push({ retryAttempt, authority, body, headers: request.headers })
     const answer = this.#answers.length > 1 ? this.#answers.shift() : this.#answers[0]
     if (answer instanceof UpstreamError) throw answer
     if (typeof answer !== 'number') return new Promise(() => {})
@@ -100,6 +101,16 @@ describe('forward', () => {
     const upstream = new ScriptedUpstream(...answers)
     expect(await codeOf(testExchange(), planFor(upstream, {}, { retry: retryPlan }))).toBe(expected)
     expect(upstream.requests.length).toBe(calls)
+  })
+
+  test('signs a request to an agent, whose method is read', async () => {
+    const upstream = new ScriptedUpstream(200)
+    const auth = { kind: 'aws', credentials: { accessKeyId: 'id', secretAccessKey: 'secret' } } as const
+    const exchange = testExchange({ method: 'POST', authority: 'a.lambda-url.eu-west-1.on.aws', body: new BufferBody('{"method":"GetTask"}') })
+    await codeOf(exchange, planFor(upstream, { appProtocol: 'A2A', settings: { ...defaultSettings, auth } }))
+    expect(upstream.requests).toMatchObject([{ body: '{"method":"GetTask"}' }])
+    expect(upstream.requests[0]?.headers.get('authorization')).toContain('SignedHeaders=')
+    expect(logFieldsOf(exchange)).toMatchObject({ 'a2a.method': 'GetTask' })
   })
 
   test('numbers retries in x-retry-attempt and sends the body again', async () => {

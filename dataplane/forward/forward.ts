@@ -68,8 +68,9 @@ async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPl
   if (auth !== undefined && needsFetch) await fetchCredentials(exchange.request.headers, auth, { exchange })
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   prepareRequest(exchange, backend)
-  if (auth !== undefined && needsFetch) await signRequest(exchange.request, auth, { exchange })
+  // Changes headers, so it comes before the signature.
   const a2a = destination.isA2a ? new A2aCall(exchange) : undefined
+  if (auth !== undefined && needsFetch) await signRequest(exchange.request, auth, { exchange })
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, chosen) : callWithRetries(exchange, backend, plan, plan.retry, chosen))
   answer(exchange, backend, a2a === undefined ? response : await a2a.finish(response))
 }

@@ -1,2 +1,0 @@
-/** Whether a JSON value is an object. */
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
