@@ -1,5 +1,5 @@
 import { access, chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -38,6 +38,61 @@ const withoutUndici: Plugin = {
 const withoutLocales: Plugin = {
   name: 'without-locales',
   setup: ({ onLoad }) => onLoad({ filter: /[/\\]zod[/\\]v4[/\\]locales[/\\]index\.js$/ }, () => ({ contents: 'export {}' })),
+}
+
+/**
+ * Puts what `proxyctl plugin` reads from the checkout into the bundle: the package `@proxy/plugin`, and the program that measures plugins.
+ */
+const withPluginModules: Plugin = {
+  name: 'with-plugin-modules',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /[/\\]operator[/\\]proxyctl[/\\]plugin[/\\]sources\.ts$/ }, async ({ path }) => {
+      const sources: Record<string, string> = {}
+      for (const name of ['index', 'testing']) sources[name] = await readFile(join(ROOT, `api/plugin/${name}.ts`), 'utf8')
+      const modules = await bundleModules({
+        index: 'api/plugin/index.ts',
+        testing: 'api/plugin/testing.ts',
+        bench: 'operator/proxyctl/plugin/bench.ts',
+        'plugin-worker': programs.dataplane['plugin-worker'],
+      })
+      const contents = `import { writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import packageJson from '../../../package.json' with { type: 'json' }
+export const packageDependencies = { ajv: packageJson.dependencies.ajv, hono: packageJson.dependencies.hono }
+const modules = ${JSON.stringify(modules)}
+export const readModules = async () => (${JSON.stringify(sources)})
+export async function placeModules(directory) {
+  const urls = {}
+  await writeFile(join(directory, 'package.json'), '{ "type": "module" }')
+  for (const [file, code] of Object.entries(modules)) {
+    await writeFile(join(directory, file), code)
+    urls[file.slice(0, -3)] = pathToFileURL(join(directory, file)).href
+  }
+  return urls
+}`
+      return { contents, loader: 'js', resolveDir: dirname(path) }
+    })
+  },
+}
+
+/** Modules that share what they import, by the name of their file. */
+async function bundleModules(entries: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  const { outputFiles } = await build({
+    entryPoints: Object.fromEntries(Object.entries(entries).map(([name, source]) => [name, join(ROOT, source)])),
+    outdir: ROOT,
+    write: false,
+    bundle: true,
+    splitting: true,
+    minifyWhitespace: true,
+    minifySyntax: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node22',
+    logLevel: 'error',
+    banner: { js: REQUIRE },
+  })
+  return Object.fromEntries(outputFiles.map(({ path, text }) => [basename(path), text]))
 }
 
 interface BundleOptions {
@@ -81,7 +136,7 @@ export async function bundleProxyctl(file: string, options: BundleOptions = {}):
     format: 'cjs',
     target: 'node18',
     logLevel: 'error',
-    plugins: [...pluginsOf(options), withoutUndici],
+    plugins: [...pluginsOf(options), withoutUndici, withPluginModules],
     banner: { js: `#!/usr/bin/env node\n${CHECK_NODE}` },
   })
   await chmod(file, 0o755)

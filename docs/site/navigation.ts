@@ -36,6 +36,7 @@ export const navigation: readonly Group[] = [
       guide('External authorization', 'external-authorization'),
       guide('External processing', 'external-processing'),
       guide('Plugins', 'plugins'),
+      guide('Plugin tutorial', 'plugin-tutorial'),
       guide('Global rate limits', 'global-rate-limits'),
       guide('Backend policies', 'backends'),
       guide('Dynamic forward proxy', 'dynamic-forward-proxy'),

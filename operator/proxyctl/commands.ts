@@ -215,6 +215,52 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./plugin.ts')).runPluginBuild,
   },
   {
+    name: 'plugin dev',
+    arguments: 'FILE [NAME]',
+    summary: 'Builds a plugin whenever its source changes, for a gateway that runs',
+    details:
+      'Writes the ConfigMap to plugin.yaml beside the source, or to --out. A directory of `make run` and a gateway with a config file load it at once. With --out FILE.js it is one module, for `source.file`. A source with an error leaves the file as it is. Runs until it is interrupted.',
+    options: ['out', 'namespace'],
+    examples: [
+      ['Beside `make run DIR=tenants`', 'proxyctl plugin dev tenants/index.ts'],
+      ['For a config file with `source: { file: tenants.js }`', 'proxyctl plugin dev tenants/index.ts --out tenants.js'],
+    ],
+    completes: 'files',
+    load: async () => (await import('./plugin.ts')).runPluginDev,
+  },
+  {
+    name: 'plugin test',
+    arguments: '[DIR|FILE...]',
+    summary: 'Runs the tests of plugins',
+    details:
+      'Runs files *.test.ts with the test runner of Node; default those below the working directory. They can import @proxy/plugin/testing, which sends requests through a plugin without a gateway. Exit status 1 if a test fails.',
+    examples: [
+      ['The tests of a directory', 'proxyctl plugin test tenants'],
+      ['One file', 'proxyctl plugin test tenants/index.test.ts'],
+    ],
+    completes: 'files',
+    load: async () => (await import('./plugin.ts')).runPluginTest,
+  },
+  {
+    name: 'plugin bench',
+    arguments: 'FILE',
+    summary: 'Measures the time that a plugin adds to a request',
+    details: 'Sends requests through the plugin on this machine, without sockets, in process and in a worker thread. The plugin runs with your rights.',
+    options: ['config', 'header', 'method', 'duration'],
+    examples: [['A plugin with its config', `proxyctl plugin bench tenants/index.ts --config '{"tenants":["a"]}' --header 'x-tenant: a'`]],
+    completes: 'files',
+    load: async () => (await import('./plugin.ts')).runPluginBench,
+  },
+  {
+    name: 'plugin package',
+    arguments: 'DIR',
+    summary: 'Writes the npm package @proxy/plugin: types for editors, and the helper of tests',
+    details: 'Existing files are replaced.',
+    examples: [['Install it for editors and Jest', 'proxyctl plugin package sdk && npm install --save-dev ./sdk']],
+    completes: 'files',
+    load: async () => (await import('./plugin.ts')).runPluginPackage,
+  },
+  {
     name: 'spend',
     summary: 'Sums requests, tokens and cost of the ledger by user, team, model and other dimensions',
     details:

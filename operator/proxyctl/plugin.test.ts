@@ -6,6 +6,8 @@ import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
 import { stripTypes } from '#api/plugin/syntax.ts'
+import { waitUntil } from '../../e2e/harness/wait.ts'
+import { watchPlugin, type Build } from './plugin/watch.ts'
 import { main } from './proxyctl.ts'
 
 let directory: string
@@ -41,7 +43,7 @@ describe('proxyctl plugin init', () => {
   test.each(['tenants', 'My Plugin!', '123', 'true', `${'a'.repeat(59)}-long`])('writes manifests without an error to the directory %s', async (name) => {
     const target = join(directory, name)
     expect(await run('plugin', 'init', target)).toMatchObject({ code: 0, stderr: '' })
-    expect((await readdir(target)).toSorted()).toEqual(['index.ts', 'manifests.yaml', 'plugin.yaml'])
+    expect((await readdir(target)).toSorted()).toEqual(['index.test.ts', 'index.ts', 'manifests.yaml', 'plugin.yaml'])
     expect(await run('lint', target)).toMatchObject({ code: 0, stdout: expect.stringContaining('no error') })
   })
 
@@ -143,10 +145,101 @@ export default definePlugin({ setup: () => ({ request: requestId({ generator: ()
   test.each([
     [['init'], 2, /plugin init takes one directory/],
     [['build'], 2, /plugin build takes one file/],
+    [['dev', 'a.ts', '--out', './a.ts'], 2, /--out: \.\/a\.ts is the source/],
+    [['test', '/does/not/exist'], 1, /no such file.*\[PX6009\]/],
+    [['package'], 2, /plugin package takes one directory/],
+    [['bench'], 2, /plugin bench takes one file/],
+    [['bench', 'a.ts', '--config', '[1]'], 2, /--config: "\[1\]" is not a JSON object/],
+    [['bench', 'a.ts', '--duration', 'soon'], 2, /--duration: "soon" is not a duration/],
     [['build', 'a.ts', 'Not_A_Name'], 2, /"Not_A_Name" is not the name of a ConfigMap/],
     [['build', '/does/not/exist.ts', 'mine'], 1, /no such file.*\[PX6009\]/],
   ])('with the arguments %j fails with status %i', async (args, expected, message) => {
     const { code, stdout, stderr } = await run('plugin', ...args)
     expect([code, stdout, stderr]).toEqual([expected, '', expect.stringMatching(message)])
+  })
+})
+
+describe('proxyctl plugin test', () => {
+  test('runs the tests of the template, and reports a failure', async () => {
+    const target = join(directory, 'tenants')
+    await run('plugin', 'init', target)
+    expect(await run('plugin', 'test', target)).toMatchObject({ code: 0, stderr: expect.stringMatching(/known tenants pass[^]*pass 1/) })
+    const file = join(target, 'index.ts')
+    await writeFile(file, (await readFile(file, 'utf8')).replace('403', '404'))
+    expect(await run('plugin', 'test', join(target, 'index.test.ts'))).toMatchObject({ code: 1, stderr: expect.stringMatching(/404 !== 403/) })
+  }, 60_000)
+
+  test('reports a directory without tests', async () => {
+    expect(await run('plugin', 'test', directory)).toMatchObject({ code: 1, stderr: expect.stringContaining('no file *.test.ts [PX6009]') })
+  })
+})
+
+describe('proxyctl plugin dev', () => {
+  test('builds when the source or a module of it changes, and leaves the file when there is an error', async () => {
+    await installPackages()
+    const file = await write('index.ts', "import { value } from './value.ts'\nexport default { setup: () => ({ request: (c) => c.text(value) }) }\n")
+    await write('value.ts', "export const value = 'one'\n")
+    const out = join(directory, 'plugin.js')
+    const builds: Build[] = []
+    const controller = new AbortController()
+    const done = watchPlugin({ file, out, render: (code) => code, report: (build) => void builds.push(build), signal: controller.signal })
+    const built = (text: string) => waitUntil(`a build with ${text}`, async () => (await readFile(out, 'utf8')).includes(text))
+    try {
+      await built('one')
+      await write('value.ts', "export const value = 'two'\n")
+      await built('two')
+      await write('value.ts', 'export const value = \n')
+      await waitUntil('the error', () => builds.some((build) => 'problem' in build && /value\.ts:2:1: Unexpected/.test(build.problem)))
+      expect(await readFile(out, 'utf8')).toContain('two')
+      await write('value.ts', "export const value = 'three'\n")
+      await built('three')
+    } finally {
+      controller.abort()
+      await done
+    }
+  }, 60_000)
+})
+
+describe('proxyctl plugin bench', () => {
+  test('measures both kinds of isolation', async () => {
+    const code =
+      "export default { setup: ({ config }) => ({ async request(c, next) { if (c.req.header('x-a') !== config.a) return c.text('', 403); await next() } }) }\n"
+    const file = await write('index.ts', code)
+    const args = ['plugin', 'bench', file, '--config', '{"a":"b"}', '--duration', '200ms', '-o', 'json']
+    const { code: status, stdout, stderr } = await run(...args, '--header', 'X-A: b')
+    expect([status, stderr]).toEqual([0, ''])
+    const row = (isolation: string, expected: number) => ({
+      isolation,
+      status: expected,
+      micros: expect.any(Number),
+      p95: expect.any(Number),
+      requests: expect.any(Number),
+    })
+    expect(JSON.parse(stdout)).toEqual([row('InProcess', 200), row('Worker', 200)])
+    expect(JSON.parse((await run(...args)).stdout)).toMatchObject([{ status: 403 }, { status: 403 }])
+  }, 60_000)
+
+  test('reports the error of the plugin', async () => {
+    const file = await write('index.ts', "export default { setup: () => { throw new Error('broken') } }\n")
+    expect(await run('plugin', 'bench', file, '--duration', '100ms')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/InProcess: .*index\.ts:1:\d+: Error: broken/),
+    })
+  }, 60_000)
+})
+
+describe('proxyctl plugin package', () => {
+  test('writes a package whose modules Node can import', async () => {
+    await installPackages()
+    const { code, stdout } = await run('plugin', 'package', join(directory, 'sdk'))
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Install it: npm install --save-dev ')])
+    const program = `import { testPlugin } from './sdk/testing.js'
+      import { definePlugin } from './sdk/index.js'
+      const { send } = await testPlugin(definePlugin({ setup: () => ({ request: (c) => c.text('mine') }) }))
+      console.log(await (await send('/')).response.text())`
+    const { stdout: printed } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: directory })
+    expect(printed).toBe('mine\n')
+    const { exports } = JSON.parse(await readFile(join(directory, 'sdk/package.json'), 'utf8')) as { exports: object }
+    expect(Object.keys(exports)).toEqual(['.', './testing'])
   })
 })

@@ -29,6 +29,8 @@ export interface Options {
   readonly until?: string | undefined
   readonly file?: string | undefined
   readonly out?: string | undefined
+  readonly config?: string | undefined
+  readonly duration?: string | undefined
 }
 
 export interface Invocation {

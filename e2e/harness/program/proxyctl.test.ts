@@ -17,6 +17,11 @@ test('the file that `make proxyctl` writes runs without the checkout and reports
     const run = (...args: string[]) => promisify(execFile)(process.execPath, [file, ...args], { cwd: directory, env })
     expect((await run('--help')).stdout).toMatch(/^usage: proxyctl /)
     expect((await run('lint', 'config.yaml')).stdout).toBe('config.yaml: no error\n')
+    await run('plugin', 'init', 'tenants')
+    expect((await run('plugin', 'test', 'tenants')).stderr).toMatch(/pass 1/)
+    expect((await run('plugin', 'package', 'sdk')).stdout).toContain('sdk/testing.js')
+    const bench = ['plugin', 'bench', 'tenants/index.ts', '--config', '{"tenants":[]}', '--duration', '100ms', '-o', 'json']
+    expect(JSON.parse((await run(...bench)).stdout)).toMatchObject([{ isolation: 'InProcess' }, { isolation: 'Worker', status: 403 }])
     // An old Node; e2e/bare runs the file with a real one.
     await writeFile(join(directory, 'old.cjs'), "Object.defineProperty(process.versions, 'node', { value: '18.20.4' })\n")
     await expect(promisify(execFile)(process.execPath, ['--require', './old.cjs', file, 'version'], { cwd: directory, env })).rejects.toMatchObject({

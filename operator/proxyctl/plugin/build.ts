@@ -9,7 +9,7 @@ const MAX_SOURCE_BYTES = 1_048_576
 
 /** The part of esbuild that is used. It belongs to the project of the plugin, so that proxyctl needs no package for the machine. */
 interface Bundler {
-  build(options: object): Promise<{ readonly outputFiles: readonly { readonly text: string }[] }>
+  build(options: object): Promise<{ readonly outputFiles: readonly { readonly text: string }[]; readonly metafile: { readonly inputs: object } }>
 }
 
 interface BundleError {
@@ -17,13 +17,19 @@ interface BundleError {
   readonly location: { readonly file: string; readonly line: number; readonly column: number } | null
 }
 
+/** A source with the modules that it imports, and the files that it was built from. */
+export interface BuiltModule {
+  readonly code: string
+  readonly inputs: readonly string[]
+}
+
 /** Reads a source, with the modules that it imports. Rejects with a ToolError. */
-export async function buildSource(file: string): Promise<string> {
+export async function buildModule(file: string): Promise<BuiltModule> {
   const text = await readFile(file, 'utf8').catch((error: Error) => fail(error.message, 'PX6009'))
-  const code = await bundle(file, text)
-  const size = Buffer.byteLength(code)
+  const built = await bundle(file, text)
+  const size = Buffer.byteLength(built.code)
   if (size > MAX_SOURCE_BYTES) fail(`${file}: ${size} bytes with its modules; a ConfigMap holds at most ${MAX_SOURCE_BYTES}`)
-  return code
+  return built
 }
 
 /** Replaces a file at once: a gateway that watches the directory never reads a part of it. */
@@ -39,16 +45,17 @@ export async function replaceFile(file: string, text: string): Promise<void> {
 }
 
 /** A source that imports no other modules is returned as it is; otherwise one module with everything that it imports. */
-async function bundle(file: string, text: string): Promise<string> {
+async function bundle(file: string, text: string): Promise<BuiltModule> {
   checkSyntax(text, file)
   const foreign = foreignImport(text)
-  if (foreign === undefined) return text
+  if (foreign === undefined) return { code: text, inputs: [file] }
   const { build } = await loadBundler(file, foreign)
   try {
-    const { outputFiles } = await build({
+    const { outputFiles, metafile } = await build({
       entryPoints: [resolve(file)],
       bundle: true,
       write: false,
+      metafile: true,
       format: 'esm',
       platform: 'neutral',
       mainFields: ['module', 'main'],
@@ -60,7 +67,7 @@ async function bundle(file: string, text: string): Promise<string> {
       logLevel: 'silent',
       external: ['@proxy/plugin', ...[...permittedModules].flatMap((name) => [name, `node:${name}`])],
     })
-    return outputFiles[0]?.text ?? ''
+    return { code: outputFiles[0]?.text ?? '', inputs: Object.keys(metafile.inputs) }
   } catch (error) {
     return fail(describeErrors(error, file))
   }

@@ -22,6 +22,22 @@ export default definePlugin<{ tenants: string[] }>({
 })
 `
 
+/** Test that `proxyctl plugin init` writes. */
+const pluginTest = `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testPlugin } from '@proxy/plugin/testing'
+import plugin from './index.ts'
+
+test('known tenants pass, and others do not reach the upstream', async () => {
+  const { send } = await testPlugin(plugin, { config: { tenants: ['a'] } })
+  const known = await send('/', { init: { headers: { 'x-tenant': 'a' } } })
+  assert.equal(known.response.headers.get('x-served-for'), 'a')
+  const unknown = await send('/', { init: { headers: { 'x-tenant': 'b' } } })
+  assert.equal(unknown.response.status, 403)
+  assert.equal(unknown.forwarded, undefined)
+})
+`
+
 /** A gateway whose route has the plugin. The route responds itself, so that the plugin can be tried without an upstream. `name` is a scalar of YAML. */
 const pluginManifests = (name: string): string => `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -55,6 +71,7 @@ spec:
 export async function writePlugin(directory: string, name: string): Promise<string[]> {
   const files = {
     [KEY]: pluginSource,
+    'index.test.ts': pluginTest,
     'manifests.yaml': pluginManifests(stringify(name).trim()),
     'plugin.yaml': printManifest(createConfigMap(name, undefined, pluginSource)),
   }
