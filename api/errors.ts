@@ -75,6 +75,7 @@ export const errorTable = {
   BUDGET: { status: 429, reason: 'RateLimit', text: 'budget exceeded', detail: ': ' },
   BUDGET_KEY: { status: 403, reason: 'Authorization', text: 'request not allowed', detail: ': ' },
   BUDGET_PRICE: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
+  CACHE_ONLY: { status: 504, reason: 'InvalidRequest', text: 'no stored response' },
   METHOD_NOT_ALLOWED: { status: 405, reason: 'InvalidRequest', text: 'method not allowed' },
   INVALID_REQUEST: { status: 400, reason: 'InvalidRequest', text: 'invalid request', grpc: 13 },
   NO_AUTHORITY: { status: 503, reason: 'InvalidRequest', text: 'processing failed: no authority or host' },

@@ -6,6 +6,7 @@ import { dynamicForwardProxyDefinitions } from './backends/dynamic-forward-proxy
 import { mcpBackendDefinitions } from './backends/mcp.ts'
 import { staticBackendDefinitions } from './backends/static.ts'
 import { frontendDefinitions } from './frontend.ts'
+import { httpCacheDefinitions } from './http-cache.ts'
 import { kindDefinitions } from './kinds.ts'
 import { parametersDefinitions } from './parameters.ts'
 import { aiDefinitions } from './policies/ai.ts'
@@ -57,6 +58,7 @@ export const definitions: Definitions = {
   ...hostRewriteDefinitions,
   ...timeoutsDefinitions,
   ...retryDefinitions,
+  ...httpCacheDefinitions,
   ...directResponseDefinitions,
   ...authorizationDefinitions,
   ...jwtAuthenticationDefinitions,

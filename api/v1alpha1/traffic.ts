@@ -46,6 +46,7 @@ const sections: Readonly<Record<string, Section>> = {
   hostRewrite: section('HostnameRewrite', 'PostRouting'),
   timeouts: section('Timeouts', 'PostRouting'),
   retry: section('Retry', 'PostRouting'),
+  cache: section('HttpCache', 'PostRouting'),
   directResponse: section('DirectResponse', 'PostRouting'),
 }
 

@@ -6,7 +6,7 @@ import { backendSections, effectiveTraffic, mergeBackend, servicesWithTraffic, t
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
 import { forward } from '../forward/forward.ts'
-import { compilePolicies } from '../policy/index.ts'
+import { compilePolicies, type PolicySources } from '../policy/index.ts'
 import type { PolicyState } from '../policy/state.ts'
 import type { Services } from '../forward/services.ts'
 import { createWeightedPicker } from '../route/weights.ts'
@@ -103,8 +103,31 @@ function composeChain(
   const { requestMs, backendRequestMs } = planTimeouts(route.timeouts, traffic?.timeouts)
   const own: ForwardPlan = { ...plan, backendRequestMs, retry: planRetry(route.retry, traffic?.retry) }
   const hasBackendResponseHeaders = route.backends?.some(({ responseHeaders }) => responseHeaders !== undefined) ?? false
-  const policies = compilePolicies({ filters, traffic, hasBackendResponseHeaders, hasBackendTransformation, maxBufferBytes, state })
+  const policies = compilePolicies({
+    filters,
+    traffic,
+    hasBackendResponseHeaders,
+    hasBackendTransformation,
+    maxBufferBytes,
+    sharingOf: createSharingOf(plan.backends),
+    state,
+  })
   return { chain: compose(policies, (exchange) => forward(exchange, own)), requestMs }
+}
+
+/** Whether responses of the picked backend may be shared between clients: its settings must not make requests depend on the client (traffic.md §8.15). */
+function createSharingOf(backends: readonly PlannedBackend[]): NonNullable<PolicySources['sharingOf']> {
+  return ({ picked }) => {
+    const backend = backends.find((one) => one === picked)
+    if (backend === undefined || backend.service?.current !== undefined || backend.redirect !== undefined) return 'never'
+    if (backend.requestHeaders.length > 0 || backend.responseHeaders.length > 0) return 'never'
+    const { settings, picker, isA2a } = backend.destination
+    const { auth, transformation } = settings
+    if (picker !== undefined || isA2a || transformation !== undefined) return 'never'
+    if (auth === undefined) return 'permitted'
+    // Tokens of the user are not the same for all clients.
+    return auth.kind === 'passthrough' || auth.kind === 'oauth' || auth.kind === 'broken' ? 'never' : 'explicit'
+  }
 }
 
 function planForward(

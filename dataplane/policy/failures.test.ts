@@ -31,6 +31,8 @@ interface World {
   readonly route?: Partial<Route>
   readonly secrets?: Secret[]
   readonly answer?: number | 'refused' | 'never'
+  /** Headers of the responses of the backend. */
+  readonly answerHeaders?: Readonly<Record<string, string>>
   readonly seconds?: () => number
   readonly remoteAddress?: string
 }
@@ -46,7 +48,16 @@ interface Answer {
   readonly evictions: number
 }
 
-function start({ traffic, backend, route, secrets = [], answer = 200, seconds = () => nowSeconds, remoteAddress = testConnection.remoteAddress }: World) {
+function start({
+  traffic,
+  backend,
+  route,
+  secrets = [],
+  answer = 200,
+  answerHeaders = {},
+  seconds = () => nowSeconds,
+  remoteAddress = testConnection.remoteAddress,
+}: World) {
   let forwarded: Answer['forwarded'] = []
   let evictions = 0
   const respond = async (target: string, headers: Record<string, string>, body: Body | undefined) => {
@@ -54,7 +65,7 @@ function start({ traffic, backend, route, secrets = [], answer = 200, seconds = 
     const { bytes } = await readBody(body, 10_000_000)
     forwarded.push({ target, headers, bytes: bytes.length })
     if (answer === 'never') return new Promise<never>(() => undefined)
-    return { status: answer, headers: new HeaderList(), body: new BufferBody('ok'), upgraded: undefined }
+    return { status: answer, headers: HeaderList.from(Object.entries(answerHeaders)), body: new BufferBody('ok'), upgraded: undefined }
   }
   const gateway = new Gateway({
     createPool: (_, { tunnel }) => ({
@@ -302,6 +313,32 @@ row('transformation', '`request.body` of a body above the buffer limit', 'the ex
   const traffic: Traffic = { transformation: { request: { set: [{ name: 'x-a', value: 'size(request.body)' }] } } }
   const { forwarded, status } = await start({ traffic })([['x-a', '1']], new LongBody(past))
   expect([status, forwarded]).toEqual([200, [{ target: '/a', headers: {}, bytes: past }]])
+})
+
+const stored = { answerHeaders: { 'cache-control': 'max-age=60', etag: '"1"' } }
+/** Requests to the backend, of two equal ones. */
+const countOfTwo = async (send: ReturnType<typeof start>): Promise<number> => (await send()).forwarded.length + (await send()).forwarded.length
+
+row('cache', 'the expression of `tenant` fails', 'the request is forwarded, its response is not stored', async () => {
+  expect(await countOfTwo(start({ traffic: { cache: {} }, ...stored }))).toBe(1)
+  expect(await countOfTwo(start({ traffic: { cache: { tenant: 'jwt.sub' } }, ...stored }))).toBe(2)
+})
+row('cache', '`cache-control` of the upstream cannot be read', 'the response is not stored', async () => {
+  expect(await countOfTwo(start({ traffic: { cache: {} }, answerHeaders: { 'cache-control': 'max-age=60, "' } }))).toBe(2)
+})
+row('cache', 'the upstream fails while a stale response is stored', 'its error; the stale response is not used', async () => {
+  const headers = { 'cache-control': 'max-age=0', etag: '"1"' }
+  let isDown = false
+  const answerHeaders = new Proxy(headers, {
+    ownKeys: (target) => {
+      if (isDown) throw new UpstreamError('connect', 'refused')
+      return Reflect.ownKeys(target)
+    },
+  })
+  const send = start({ traffic: { cache: {} }, answerHeaders })
+  expect((await send()).status).toBe(200)
+  isDown = true
+  expect((await send()).status).toBe(503)
 })
 
 const hasCors = ({ headers }: Answer): boolean => headers?.has('access-control-allow-origin') ?? false

@@ -110,6 +110,7 @@ describe('every traffic section of the schema', () => {
     authorization: { policy: { matchExpressions: ['true'] } },
     rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
     csrf: {},
+    cache: {},
     budgets: [{ name: 'b', limits: [{ requests: 1, window: 'Day' }] }],
     plugins: [{ name: 'p', source: { configMapRef: { code: 'export default { setup: () => ({ request: (c, next) => next() }) }' } } }],
     ipAllowList: { deny: ['10.0.0.0/8'] },

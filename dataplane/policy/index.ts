@@ -1,10 +1,12 @@
 import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import type { EffectiveTraffic } from '../config/merge.ts'
 import type { Policy } from '../exchange/context.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { compileAuthorization } from './authorization/index.ts'
 import { compileApiKeyAuthentication } from './api-key-authentication/index.ts'
 import { compileBasicAuthentication } from './basic-authentication/index.ts'
 import { compileBudgets } from './budgets/index.ts'
+import { compileCache, type Sharing } from './cache/index.ts'
 import { compileCors } from './cors/index.ts'
 import { compileCsrf } from './csrf/index.ts'
 import { compileDirectResponse } from './direct-response/index.ts'
@@ -35,6 +37,8 @@ export interface PolicySources {
   readonly hasBackendResponseHeaders?: boolean
   /** Whether a backend of the rule may have a transformation. */
   readonly hasBackendTransformation?: boolean
+  /** Whether responses of the backend that the rule picked may be shared between clients. Default: never. */
+  readonly sharingOf?: ((exchange: Exchange) => Sharing) | undefined
   /** Maximum number of bytes of a body that are read for expressions; default 2 MiB. */
   readonly maxBufferBytes?: number | undefined
 }
@@ -134,6 +138,13 @@ const order = [
   { name: 'urlRewrite', compile: (filters) => optional(filters.urlRewrite, compileUrlRewrite) },
   // After all policies that change the request: plugins see the request as the upstream will receive it.
   { name: 'pluginsBeforeBackend', compile: (_, traffic, sources) => plugins(traffic, 'BeforeBackend', sources) },
+  // After all policies that check or change the request, so that stored responses require everything above. On responses before all others, which
+  // run on stored responses too.
+  {
+    name: 'cache',
+    compile: (filters, traffic, { state, sharingOf = () => 'never' }) =>
+      optional(traffic.cache, (section) => compileCache(section, state, { sharingOf, isPersonal: dependsOnMore(filters, traffic) })),
+  },
   // Local responses come last: they still require everything above. Route filters, such as redirects, precede attached policies.
   { name: 'requestRedirect', compile: (filters) => optional(filters.redirect, compileRequestRedirect) },
   { name: 'directResponse', compile: (_, traffic) => optional(traffic.directResponse, compileDirectResponse) },
@@ -173,6 +184,11 @@ export function compilePolicies(sources: PolicySources): Policy[] {
 /** The policies of a rule without attached ones. */
 export function compileFilters(filters: RouteFilters | undefined): Policy[] {
   return filters === undefined ? [] : compilePolicies({ filters })
+}
+
+/** Whether policies make requests that depend on more than the request of the client. */
+function dependsOnMore({ extAuth: filter }: RouteFilters, { extAuth, extProc, plugins: all, transformation }: EffectiveTraffic): boolean {
+  return [filter, extAuth, extProc, all, transformation?.request].some((section) => section !== undefined)
 }
 
 function plugins({ plugins: all = [] }: EffectiveTraffic, phase: Parameters<typeof compilePlugins>[1], sources: CompileSources): Policy | undefined {

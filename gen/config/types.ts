@@ -17,6 +17,7 @@ import type {
   HostnameRewrite,
   Timeouts,
   Retry,
+  HttpCache,
   DirectResponse,
   Authorization,
   FrontendTCP,
@@ -84,6 +85,7 @@ export type {
   HostnameRewrite,
   Timeouts,
   Retry,
+  HttpCache,
   DirectResponse,
   Authorization,
   AuthorizationPolicy,
@@ -179,6 +181,7 @@ export interface Traffic {
   hostRewrite?: HostnameRewrite
   timeouts?: Timeouts
   retry?: Retry
+  cache?: HttpCache
   directResponse?: DirectResponse
 }
 /**

@@ -415,6 +415,7 @@ export interface Traffic {
   hostRewrite?: HostnameRewrite
   timeouts?: Timeouts
   retry?: Retry
+  cache?: HttpCache
   directResponse?: DirectResponse
 }
 /**
@@ -1088,6 +1089,15 @@ export interface Retry {
    * Delay before each retry; default: none. The request timeout includes it.
    */
   backoff?: Duration
+}
+/**
+ * Stores responses to GET requests in memory as a shared cache (RFC 9111), if the upstream says by `cache-control` or `expires` for how long. Not for backends of type ai, mcp or cloudBackend.
+ */
+export interface HttpCache {
+  /**
+   * Requests share responses only if this text is equal. Without a value, the request is not cached. Default: all requests share responses.
+   */
+  tenant?: CELExpression
 }
 /**
  * Responds to the request without forwarding it, after authentication, authorization and limits.

@@ -64,6 +64,7 @@ const contributedFields = [
   'proxy.ai.time_to_first_token',
   'proxy.ai.time_per_output_token',
   'proxy.ai.usage.cost.total',
+  'proxy.cache',
   'proxy.ai.cache',
   'proxy.ai.cache.saved_cost',
   'proxy.budget.exceeded',

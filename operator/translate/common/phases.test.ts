@@ -52,6 +52,7 @@ describe('where expressions are evaluated', () => {
       'FieldTransformation.expression',
       'HeaderTransformation.value',
       'Health.unhealthyCondition',
+      'HttpCache.tenant',
       'LlmCache.tenant',
       'LocalRateLimit.key',
       'McpOpenApi.response',

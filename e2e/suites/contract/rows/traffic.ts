@@ -53,6 +53,7 @@ const preRoutingAllowed = {
 const preRoutingForbidden = {
   rateLimit: { local: [{ requests: 1, unit: 'Seconds' }] },
   csrf: {},
+  cache: {},
   headerModifiers: { request: {} },
   hostRewrite: { mode: 'Auto' },
   timeouts: { request: '1s' },
@@ -336,6 +337,9 @@ export const trafficRows: Row[] = [
   ['a plugin that calls a URL', plugins({ ...plugin, fetch: { hosts: ['https://a.com'] } }), `${at}.plugins[0].fetch.hosts[0]`, PATTERN],
   ['a plugin name with a slash', plugins({ ...plugin, name: 'a/b' }), `${at}.plugins[0].name`, PATTERN],
   ['a plugin with 15 MiB of memory', plugins({ ...plugin, limits: { memory: '15Mi' } }), `${at}.plugins[0].limits.memory`, PATTERN],
+  ['a cache without more', traffic({ cache: {} })],
+  ['a cache with tenants', traffic({ cache: { tenant: 'jwt.org' } })],
+  ['a cache with an empty tenant', traffic({ cache: { tenant: '' } }), `${at}.cache.tenant`, SHORT],
   ['CSRF without more', traffic({ csrf: {} })],
   ['CSRF with 16 origins', traffic({ csrf: { additionalOrigins: repeat(16, (i) => `https://a.com:${8000 + i}`) } })],
   ['CSRF with 17 origins', traffic({ csrf: { additionalOrigins: repeat(17, () => 'https://a.com') } }), `${at}.csrf.additionalOrigins`, MANY],
