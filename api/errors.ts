@@ -73,6 +73,7 @@ export const errorTable = {
   CSRF: { status: 403, reason: 'Authorization', text: 'CSRF validation failed' },
   RATE_LIMIT: { status: 429, reason: 'RateLimit', text: 'rate limit exceeded' },
   BUDGET: { status: 429, reason: 'RateLimit', text: 'budget exceeded', detail: ': ' },
+  BUDGET_SHARE: { status: 503, reason: 'RateLimit', text: 'budget not available', detail: ': ' },
   BUDGET_KEY: { status: 403, reason: 'Authorization', text: 'request not allowed', detail: ': ' },
   BUDGET_PRICE: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
   CACHE_ONLY: { status: 504, reason: 'InvalidRequest', text: 'no stored response' },

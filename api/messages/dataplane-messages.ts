@@ -122,6 +122,12 @@ export const dataplaneMessages = {
       'PostgreSQL cannot be reached, rejects the user, or cannot create its tables. At most 20,000 requests wait in memory; further ones are not recorded. Traffic goes on.',
     fix: 'Field `error` names the cause, `path` the database. Rows that wait are stored when the database is back. Without the right to create tables, create them once with another user (docs/guide/ledger.md).',
   },
+  PX4024: {
+    title: 'no shares of budgets from the operator',
+    cause:
+      'A budget has `scope: Gateway`, and the quota service of the operator cannot be reached, ended the stream, or is that of a replica that does not lead. The last share is used until it expires after 30 s; then `onDisconnect` decides. Logged once until the connection is back.',
+    fix: 'Field `cause` names the error. See that the operator runs and is of the same version or newer; the connection is retried every 2 s at most. The metrics `proxy_budget_shares_connected` and `proxy_budget_disconnected_total` show it.',
+  },
   PX4029: {
     title: 'MCP tool is not as it was approved',
     cause:

@@ -12,6 +12,7 @@ import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
 import { prepareTable, RunningListener, type PreparedTable } from './listener.ts'
 import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
 import type { TcpRule } from './tcp-rule.ts'
+import type { Shares } from '../runtime/shares.ts'
 import { createPolicyState, selectSecrets, type SharedState } from '../policy/state.ts'
 import { retainPlugins } from '../policy/plugins/host.ts'
 import type { RuleContext } from './rule.ts'
@@ -51,6 +52,8 @@ export interface GatewayOptions {
   readonly loopSecret?: Buffer | undefined
   /** State of all workers; default: this thread handles all traffic. */
   readonly shared?: SharedState | undefined
+  /** Gets shares of budgets that hold for all replicas; undefined: this is the only one. */
+  readonly shares?: Shares | undefined
   /** Log of policies; undefined: none. */
   readonly log?: Logger | undefined
 }
@@ -72,7 +75,20 @@ export class Gateway {
   /** Whether a backend sends requests to destinations that clients choose. */
   #hasDynamic = false
 
-  constructor({ createPool, random = Math.random, clocks, registry, onEviction, nodeName, factories = {}, own, loopSecret, shared, log }: GatewayOptions) {
+  constructor({
+    createPool,
+    random = Math.random,
+    clocks,
+    registry,
+    onEviction,
+    nodeName,
+    factories = {},
+    own,
+    loopSecret,
+    shared,
+    shares,
+    log,
+  }: GatewayOptions) {
     this.#loopMark = new LoopMark(loopSecret)
     this.destinations = new Destinations(createPool, {
       nowMs: clocks?.monotonicMs,
@@ -86,7 +102,7 @@ export class Gateway {
         ports: () => [...(own?.ports() ?? []), ...[...this.#binds.values()].map(({ bind }) => bind.port)],
       },
     })
-    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared, log })
+    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared, shares, log })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
   }

@@ -3,6 +3,7 @@ import type { ConfigSnapshot } from '../config/store.ts'
 import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
+import type { Shares } from '../runtime/shares.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
 
@@ -23,6 +24,8 @@ export interface PolicyState {
   readonly epochMs: () => number
   /** State of all workers of the data plane; undefined: this thread handles all traffic. */
   readonly shared?: SharedState | undefined
+  /** Gets shares of budgets that hold for all replicas; undefined: this is the only one. */
+  readonly shares?: Shares | undefined
   /** Whether plugins with isolation InProcess may run. Default: no. */
   readonly permitsInProcess?: boolean
 }
@@ -43,7 +46,7 @@ export interface SharedState {
 
 /** Default: no secrets, no kept state, the system's clocks, no destinations and an unread registry. */
 export function createPolicyState(
-  own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'log' | 'permitsInProcess'>> = {},
+  own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'shares' | 'log' | 'permitsInProcess'>> = {},
 ): PolicyState {
   return {
     secrets: new Map(),

@@ -4,6 +4,7 @@ import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
 import type { SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
+import type { Shares } from '../runtime/shares.ts'
 import type { SharedState } from '../policy/state.ts'
 import type { Logging } from '../telemetry/log.ts'
 import { createEvictionReport } from '../telemetry/metrics/eviction.ts'
@@ -37,6 +38,8 @@ export interface PartsOptions {
   readonly version: string
   /** Default: the first of `keys`, else random. */
   readonly loopSecret?: Buffer | undefined
+  /** Gets shares of budgets that hold for all replicas; undefined: this is the only one. */
+  readonly shares?: Shares | undefined
   /** Undefined: this thread handles all traffic. */
   readonly worker?: WorkerOptions | undefined
 }
@@ -52,7 +55,7 @@ interface WorkerOptions {
 }
 
 /** Creates the parts of a thread that handles traffic. Config goes into `store`. */
-export function createParts({ logging, own, nodeName, keys, version, loopSecret = keys[0], worker }: PartsOptions): Parts {
+export function createParts({ logging, own, nodeName, keys, version, loopSecret = keys[0], worker, shares }: PartsOptions): Parts {
   const telemetry = createTelemetry(logging, { version, isWorker: worker !== undefined })
   const { metrics } = telemetry
   const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
@@ -66,6 +69,7 @@ export function createParts({ logging, own, nodeName, keys, version, loopSecret 
     own,
     loopSecret,
     shared: worker?.shared,
+    shares,
     log: logging.logger('policy'),
     createPool: (kind, transport) =>
       createPool(kind, {

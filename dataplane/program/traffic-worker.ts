@@ -49,6 +49,7 @@ const parts = createParts({
   version,
   keys: data.keys.map((key) => Buffer.from(key)),
   loopSecret: Buffer.from(data.loopSecret),
+  ...(xdsAddress !== undefined && { shares: { want: (bucket) => endpoint.wantShare(bucket) } }),
   worker: {
     count,
     shared: {

@@ -13,6 +13,7 @@ import { WorkerPool } from '../workers/pool.ts'
 import { aliveRoutes } from './alive-routes.ts'
 import type { PartsOptions } from './parts.ts'
 import type { ProcessSettings } from './settings.ts'
+import { createShares } from './shares.ts'
 
 /** What handles the traffic of the process: this thread, or workers. */
 export interface Traffic {
@@ -55,8 +56,12 @@ export const createTraffic = (options: TrafficOptions): Promise<Traffic> => (opt
 async function inThisThread({ settings, openLedger, ...options }: TrafficOptions): Promise<Traffic> {
   // Loaded on demand: a main thread with workers handles no traffic, and saves the memory of this code.
   const { closeParts, createParts } = await import('./parts.ts')
-  const parts = createParts(options)
+  // Its metrics are those of the parts, which exist later.
+  const registry: { current?: Registry } = {}
+  const shares = createShares(settings, options.logging, () => registry.current)
+  const parts = createParts({ ...options, shares })
   const { store, logging, telemetry, binds, gateway } = parts
+  registry.current = telemetry.metrics.registry
   const ledger = await openLedger(telemetry.metrics.registry)
   const recorder =
     ledger &&
@@ -80,6 +85,7 @@ async function inThisThread({ settings, openLedger, ...options }: TrafficOptions
     ledger,
     async drain() {
       await binds.drain(settings)
+      await shares?.close()
       recorder?.close()
       await closeParts(parts)
       await ledger?.close()
@@ -95,6 +101,7 @@ async function inWorkers({ settings, openLedger, logging, version, keys, own }: 
   const telemetry = createTelemetry(logging, { version })
   const { registry } = telemetry.metrics
   const ledger = await openLedger(registry)
+  const shares = createShares(settings, logging, () => registry, memory.budgetCells)
   const loopSecret = keys[0] ?? randomBytes(32)
   const relaySecret = randomBytes(32).toString('hex')
   let lastNumber = 0
@@ -107,6 +114,7 @@ async function inWorkers({ settings, openLedger, logging, version, keys, own }: 
     writer: logging.writer,
     registry,
     ledger,
+    shares,
     dataOf: (index) => ({
       index,
       number: ++lastNumber,
@@ -144,6 +152,7 @@ async function inWorkers({ settings, openLedger, logging, version, keys, own }: 
     memory: () => pool.memory(),
     async drain() {
       await pool.drain(settings)
+      await shares?.close()
       await ledger?.close()
     },
     close: () => telemetry.close(),

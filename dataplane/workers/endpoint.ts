@@ -3,6 +3,7 @@ import type { ThreadCall } from '../console/thread.ts'
 import type { SharedPorts } from '../gateway/binds.ts'
 import type { Tracer } from '../trace/tracer.ts'
 import { releaseMemory } from '../runtime/garbage.ts'
+import type { ShareBucket } from '../runtime/shares.ts'
 import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import { decodeConfig, type SectionNames } from './config.ts'
 import type { BindStatus, WorkerDrain } from './data.ts'
@@ -31,6 +32,8 @@ export class WorkerEndpoint {
   readonly #claims = new Map<number, { resolve(): void; reject(error: Error): void }>()
   readonly #traces = new Map<number, AbortController>()
   readonly #keyValues = new Map<number, { resolve(result: KeyValueResult): void; reject(error: Error): void }>()
+  readonly #shares = new Map<number, (hasResponse: boolean) => void>()
+  #lastShare = 0
   #lastKeyValue = 0
   #lastClaim = 0
   #hasConfig = false
@@ -58,6 +61,11 @@ export class WorkerEndpoint {
       return
     }
     if (message.type === 'keyValueResult') return this.#onKeyValue(message)
+    if (message.type === 'shareResult') {
+      this.#shares.get(message.id)?.(message.hasResponse)
+      this.#shares.delete(message.id)
+      return
+    }
     const { id, method, body } = message
     this.#handle(method, body).then(
       (result) => this.#send({ type: 'result', id, result }),
@@ -71,6 +79,15 @@ export class WorkerEndpoint {
       const id = ++this.#lastKeyValue
       this.#keyValues.set(id, { resolve, reject })
       this.#send({ type: 'keyValue', id, plugin, call })
+    })
+  }
+
+  /** Asks for a larger share of a budget, through the main thread. */
+  wantShare(bucket: ShareBucket): Promise<boolean> {
+    return new Promise((resolve) => {
+      const id = ++this.#lastShare
+      this.#shares.set(id, resolve)
+      this.#send({ type: 'share', id, bucket })
     })
   }
 

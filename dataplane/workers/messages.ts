@@ -1,6 +1,7 @@
 import type { BindStatus, WorkerDrain } from './data.ts'
 import type { ThreadCall } from '../console/thread.ts'
 import type { LedgerBatch } from '../ledger/batch.ts'
+import type { ShareBucket } from '../runtime/shares.ts'
 import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
@@ -47,6 +48,8 @@ export type ToWorker =
   | { readonly type: 'claimed'; readonly id: number; readonly error?: string }
   /** The answer to `keyValue`; `error` is the message of a TypeError. */
   | { readonly type: 'keyValueResult'; readonly id: number; readonly result?: KeyValueResult; readonly error?: string }
+  /** The answer to `share`: the quota server has responded, or not. */
+  | { readonly type: 'shareResult'; readonly id: number; readonly hasResponse: boolean }
 
 /** A message from a worker. */
 export type FromWorker =
@@ -62,5 +65,7 @@ export type FromWorker =
   /** Wants to listen on a port. */
   | { readonly type: 'claim'; readonly id: number; readonly port: number; readonly addresses: readonly string[] | undefined }
   | { readonly type: 'release'; readonly port: number }
+  /** Asks for a larger share of a budget. */
+  | { readonly type: 'share'; readonly id: number; readonly bucket: ShareBucket }
   /** An operation on the values of a plugin; without `call` they are dropped. */
   | { readonly type: 'keyValue'; readonly id: number; readonly plugin: string; readonly call: KeyValueCall | undefined }

@@ -5,6 +5,7 @@ import { SharedHeldBytes } from '../http/budget.ts'
 import { backoffDelay } from '../runtime/backoff.ts'
 import { KeyValueStore } from '../runtime/key-value.ts'
 import type { LedgerBatch } from '../ledger/batch.ts'
+import type { Shares } from '../runtime/shares.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { retainRoutes } from '../telemetry/metrics/metrics.ts'
 import { createRegistry, type FamilyDump, type Registry } from '../telemetry/metrics/registry.ts'
@@ -30,6 +31,8 @@ export interface WorkerPoolOptions {
   readonly registry: Registry
   /** Receives the rows of the workers. */
   readonly ledger: { write(batch: LedgerBatch): void } | undefined
+  /** Gets shares of budgets; undefined: this is the only replica. */
+  readonly shares: Shares | undefined
 }
 
 interface Slot {
@@ -244,6 +247,11 @@ export class WorkerPool {
         return this.#ports.release(thread, message.port)
       case 'keyValue':
         return this.#runKeyValue(thread, message)
+      case 'share':
+        void (this.#options.shares?.want(message.bucket) ?? Promise.resolve(false)).then((hasResponse) =>
+          thread.send({ type: 'shareResult', id: message.id, hasResponse }),
+        )
+        return
       case 'claim':
         this.#ports.claim(thread, message.port, message.addresses).then(
           () => thread.send({ type: 'claimed', id: message.id }),

@@ -737,7 +737,7 @@ export interface ConfigMapKeyReference {
   key: string
 }
 /**
- * A budget of money, LLM tokens or requests for each value of a key. It is counted in this replica only: with several replicas each has the full budget. What was spent is kept over changes of the policy, and lost when the replica restarts.
+ * A budget of money, LLM tokens or requests for each value of a key. `scope` says whether it holds for each replica or for all of them together. What was spent is kept over changes of the policy.
  */
 export interface Budget {
   /**
@@ -788,6 +788,14 @@ export interface Budget {
    * Time zone of calendar windows, by its IANA name; for example `Europe/Berlin`. Default: "UTC".
    */
   timeZone?: string
+  /**
+   * Replica: each replica of the Gateway has the full budget, lost when it restarts. Gateway: the budget holds for all replicas together; they get shares of it from the operator, by demand. Default: "Replica".
+   */
+  scope?: 'Replica' | 'Gateway'
+  /**
+   * Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s). Reject: 503. Allow: as with scope Replica, until it gets a share again. Default: "Reject".
+   */
+  onDisconnect?: 'Reject' | 'Allow'
   /**
    * Whether responses have the header x-budget-remaining-usd. Default: false.
    */

@@ -19,6 +19,9 @@ export interface RawObject {
   }
 }
 
+/** Label of ConfigMaps with counters of budgets, which change every 5 s: translation does not read them, so their data are left out. */
+export const COUNTERS_LABEL = 'proxy.dev/budget-counters'
+
 /** The annotation of `kubectl apply`: a second copy of the whole object, also of Secrets. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
@@ -35,7 +38,7 @@ export function normalize(kind: Kind, raw: RawObject): KubeObject {
   const { name, namespace = '', uid, generation = 1, creationTimestamp = '', labels, annotations } = metadata
   const kept = annotations && Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== LAST_APPLIED))
   const object = {
-    ...(kind === 'Namespace' ? {} : rest),
+    ...(kind === 'Namespace' || (kind === 'ConfigMap' && labels?.[COUNTERS_LABEL] !== undefined) ? {} : rest),
     apiVersion: apiVersionOf(kind),
     kind,
     metadata: {

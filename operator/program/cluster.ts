@@ -16,9 +16,12 @@ import { createTokenAuthentication } from '../kube/token-review.ts'
 import { textOf, type Log } from '../runtime/log.ts'
 import { createFailureLog, type FailureLog } from '../runtime/throttle.ts'
 import { createReconcileMetrics, renderGauges, renderProcess, type Gauge } from '../runtime/metrics.ts'
+import { createQuotaServer, type QuotaServer } from '../quota/server.ts'
+import { createConfigMapStore } from '../quota/store.ts'
 import { Provisioner } from '../provision/provision.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { Nack } from '../serve/nack.ts'
+import type { Authenticate } from '../serve/session.ts'
 import { createConfigServer, roleOf, type ConfigServer } from '../serve/server.ts'
 import type { Settings } from './settings.ts'
 import type { ConfigMap, KubeObject } from '../source/objects.ts'
@@ -87,6 +90,7 @@ class Replica {
   readonly #reconciles = createReconcileMetrics(clock.now)
   readonly #logFailure: FailureLog
   readonly #events: EventRecorder
+  readonly #quota: QuotaServer
   readonly #server: ConfigServer
   readonly #memories: Readonly<Record<'keySets' | 'documents', ConfigMapMemory>>
   readonly #remotes: ReturnType<typeof createRemotes>
@@ -111,7 +115,9 @@ class Replica {
     this.#log = options.log
     this.#logFailure = createFailureLog(options.log, clock.now)
     this.#events = createEventRecorder({ connection, clock, now, onError: (error) => this.#logFailure('Event', error, 'it is not sent again') })
-    this.#server = this.#createServer()
+    const authenticate = this.#options.settings.isXdsAuthenticated ? createTokenAuthentication(connection, this.#reviews) : undefined
+    this.#quota = this.#createQuota(authenticate)
+    this.#server = this.#createServer(authenticate)
     this.#memories = {
       keySets: this.#createMemory('jwks-store', 'the key set is in force, but a restart would have to fetch it again'),
       documents: this.#createMemory('openapi-store', 'the OpenAPI document is in force, but a restart would have to fetch it again'),
@@ -165,7 +171,6 @@ class Replica {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
     this.#source.close()
     this.#remotes.close()
     for (const memory of Object.values(this.#memories)) memory.close()
@@ -174,6 +179,9 @@ class Replica {
     this.#provisioner.close()
     this.#gatewayClass.close()
     this.#certificate?.close()
+    // While this replica still leads: the counters are stored before another one reads them.
+    await this.#quota.close()
+    this.#isClosed = true
     await this.#election?.close()
     await this.#server.close()
     await this.#endpoints?.close()
@@ -188,10 +196,26 @@ class Replica {
 
   readonly #isLeader = (): boolean => !this.#isClosed && (this.#options.settings.isLeaderElected ? (this.#election?.isLeader() ?? false) : true)
 
-  #createServer(): ConfigServer {
-    const { settings } = this.#options
+  /** Counters of budgets with scope Gateway. The leader alone divides them. */
+  #createQuota(authenticate: Authenticate | undefined): QuotaServer {
+    return createQuotaServer({
+      authenticate,
+      isLeader: this.#isLeader,
+      store: createConfigMapStore({
+        connection: this.#connection,
+        findUid: (gateway) => {
+          const slash = gateway.indexOf('/')
+          return this.#source.find('Gateway', gateway.slice(0, slash), gateway.slice(slash + 1))?.object.metadata.uid
+        },
+      }),
+      onError: (gateway, error) => this.#logFailure(`budgets of Gateway ${gateway}`, error, 'it is retried; replicas use their last shares'),
+    })
+  }
+
+  #createServer(authenticate: Authenticate | undefined): ConfigServer {
     return createConfigServer({
-      ...(settings.isXdsAuthenticated ? { authenticate: createTokenAuthentication(this.#connection, this.#reviews) } : { isOpen: true }),
+      ...(authenticate ? { authenticate } : { isOpen: true }),
+      services: [this.#quota.service],
       ...(this.#certificate ? { credentials: this.#certificate.credentials } : {}),
       onNack: (nack) => this.#reportNack(nack),
     })
@@ -310,6 +334,7 @@ class Replica {
     }
     this.#translations += 1
     this.#log('debug', 'translated', { gateways: this.#translation.gateways.size, ms: Math.round(clock.now() - startedAt) })
+    this.#quota.publish(this.#translation)
     this.#server.publish(this.#translation)
     this.#provisioner.publish(next, this.#translation)
     this.#publishStatuses()
@@ -341,6 +366,7 @@ class Replica {
 
   #renderMetrics(): string {
     const { streams, nacks } = this.#server.stats()
+    const quota = this.#quota.stats()
     const documents = this.#remotes.documentStats()
     const gauges = renderGauges([
       ['xds_auth_rq_total', 'counter', 'Authentications of config streams', this.#reviews.requests],
@@ -356,6 +382,9 @@ class Replica {
       ['openapi_fetches_total', 'counter', 'Fetches of OpenAPI documents that succeeded', documents.successes],
       ['openapi_fetch_failures_total', 'counter', 'Fetches of OpenAPI documents that failed', documents.failures],
       ['openapi_documents_failing', 'gauge', 'OpenAPI documents whose last fetch failed', documents.failing],
+      ['quota_streams', 'gauge', 'Replicas of data planes that get shares of budgets', quota.streams],
+      ['quota_buckets', 'gauge', 'Counters of budgets, one for each limit, key and window', quota.buckets],
+      ['quota_reports_total', 'counter', 'Reports of data planes about budgets', quota.reports],
       ['leader', 'gauge', 'Whether this replica writes', this.#isLeader() ? 1 : 0],
       ...(this.#certificate ? [describeExpiry(this.#certificate)] : []),
     ])

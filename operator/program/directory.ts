@@ -1,5 +1,6 @@
 import { checkExpression } from './expression.ts'
 import { createRemotes } from '../remote/index.ts'
+import { createQuotaServer } from '../quota/server.ts'
 import { textOf } from '../runtime/log.ts'
 import { createConfigServer } from '../serve/server.ts'
 import { watchDirectory, type Load } from '../source/directory.ts'
@@ -18,7 +19,9 @@ export interface DirectoryModeOptions {
  * and reports statuses as events where a cluster would get them written.
  */
 export async function runDirectoryMode({ directory, listen, report }: DirectoryModeOptions): Promise<{ close(): Promise<void> }> {
+  const quota = createQuotaServer()
   const server = createConfigServer({
+    services: [quota.service],
     onNack: ({ role, resources, message }) => {
       const rejected = resources.map(({ key, error }) => `${key}: ${error}`).join('; ') || message
       report({ event: 'error', message: `the data plane of ${role ?? 'an unknown Gateway'} rejected part of the config: ${rejected}` })
@@ -42,6 +45,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
     latest = load
     const translation = remotes.translate(load.snapshot, { isStandalone: true, checkExpression })
     server.publish(translation)
+    quota.publish(translation)
     reporter.findings([
       ...describeProblems(load),
       ...findConditions(load, translation).map(({ place, ...condition }): Finding => ({ event: 'condition', ...condition, ...place })),
@@ -68,6 +72,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
     async close() {
       source.close()
       remotes.close()
+      await quota.close()
       await server.close()
     },
   }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
-import { logVerbosity, Server, ServerCredentials, setLogVerbosity, status, type ServiceDefinition } from '@grpc/grpc-js'
+import { logVerbosity, Server, ServerCredentials, setLogVerbosity, status, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
 import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import { safeName } from '#api/names.ts'
 import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
@@ -16,6 +16,12 @@ interface ServedConfig {
   readonly gateways: ReadonlyMap<string, readonly ServedMessage[]>
 }
 
+/** A service on the port of the config stream. */
+export interface GrpcService {
+  readonly definition: ServiceDefinition
+  readonly implementation: UntypedServiceImplementation
+}
+
 export interface ConfigServerOptions {
   /** Without it every client is served, which only a loopback address may do. */
   readonly authenticate?: Authenticate
@@ -28,6 +34,8 @@ export interface ConfigServerOptions {
   readonly debounce?: DebounceTimes
   /** Time for a client to send its first request; default 10 s. */
   readonly openTimeoutMs?: number
+  /** Other services on the same port. */
+  readonly services?: readonly GrpcService[]
   readonly clock?: Clock
   readonly encode?: Encode
 }
@@ -127,6 +135,8 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
       else if (snapshots === undefined) session.end(status.UNAVAILABLE, 'the config is not complete yet')
     },
   })
+
+  for (const { definition, implementation } of options.services ?? []) server.addService(definition, implementation)
 
   return {
     async listen(address) {

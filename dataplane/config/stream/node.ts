@@ -14,12 +14,15 @@ export interface NodeIdentity {
   readonly nodeName?: string
 }
 
+/** The name under which the operator knows the Gateway of this data plane. */
+export const roleOf = ({ namespace, gateway }: Pick<NodeIdentity, 'namespace' | 'gateway'>): string =>
+  `${namespace}~${safeName(gateway, (text) => hash('sha256', text))}`
+
 /** Node id and metadata of the config stream (operator.md §6.2). `role` selects the snapshot. */
 export function toNode(identity: NodeIdentity): MessageInitShape<typeof NodeSchema> {
   const { namespace, gateway, podName = gateway, podIps = '127.0.0.1', nodeName = '' } = identity
-  const role = `${namespace}~${safeName(gateway, (text) => hash('sha256', text))}`
   return {
     id: `proxy~${podIps.split(',')[0]}~${podName}.${namespace}~${namespace}.svc.cluster.local`,
-    metadata: { NAME: podName, NAMESPACE: namespace, INSTANCE_IPS: podIps, NODE_NAME: nodeName, GATEWAY_NAME: gateway, role },
+    metadata: { NAME: podName, NAMESPACE: namespace, INSTANCE_IPS: podIps, NODE_NAME: nodeName, GATEWAY_NAME: gateway, role: roleOf(identity) },
   }
 }

@@ -1,3 +1,4 @@
+import { USD_UNITS, type CompiledLimit } from '#api/budget-limit.ts'
 import { evalCondition, evalKey } from '#api/cel/index.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
@@ -9,22 +10,34 @@ import type { Allowance } from '../rate-limit/bucket.ts'
 import { headersOf } from '../rate-limit/headers.ts'
 import { tighter } from '../rate-limit/local.ts'
 import type { PolicyState } from '../state.ts'
-import { USD_UNITS, type CompiledBudget, type CompiledLimit } from './compile.ts'
+import type { CompiledBudget } from './compile.ts'
 import type { Counter, Reservation } from './counter.ts'
 import type { Ledger } from './ledger.ts'
 import { budgetMetrics } from './metrics.ts'
+import { ShareCounter } from './share.ts'
 
 /** Output tokens that are reserved for a request without a limit of its own. */
 const DEFAULT_OUTPUT_TOKENS = 4096
+
+/** A request waits so long for units of a budget that other replicas hold. */
+const WAIT_MS = 1000
 
 export interface ChargeContext {
   readonly budgets: readonly CompiledBudget[]
   /** Whether a budget applies to some models only. */
   readonly hasModels: boolean
   readonly ledger: Ledger
-  readonly state: Pick<PolicyState, 'epochMs' | 'registry' | 'log'>
+  readonly state: Pick<PolicyState, 'epochMs' | 'registry' | 'log' | 'shares'>
   /** What was charged to each limit, once something was. */
   readonly spent: Map<CompiledLimit, Series>
+}
+
+/** A reservation that is to be made. */
+interface Wanted {
+  readonly budget: CompiledBudget
+  readonly key: string | undefined
+  readonly limit: CompiledLimit
+  readonly amount: number
 }
 
 /** A reservation that is to be settled. */
@@ -33,6 +46,8 @@ interface Held {
   readonly limit: CompiledLimit
   readonly counter: Counter
   readonly reservation: Reservation
+  /** Whether the request counts as spent already. */
+  isSpent: boolean
 }
 
 /**
@@ -59,19 +74,19 @@ export class BudgetCharge implements TokenBudget {
     this.#view = new ExchangeView(exchange)
   }
 
-  /** Charges the budgets that do not depend on the model. Throws a ProxyError to reject. */
-  begin(): void {
+  /** Charges the budgets that do not depend on the model; later only if a share of this replica is too small. Throws a ProxyError to reject. */
+  begin(): void | Promise<void> {
     for (const budget of this.#context.budgets) if (budget.models === undefined) this.#apply(budget)
-    this.#reserve((limit) => (limit.unit === 'requests' ? 1 : undefined))
+    return this.#reserve((limit) => (limit.unit === 'requests' ? 1 : undefined))
   }
 
-  check(estimate: number, demand?: LlmDemand): void {
+  check(estimate: number, demand?: LlmDemand): void | Promise<void> {
     // The budgets that are charged for the request already.
     const before = this.#context.hasModels ? new Set(this.#applied.keys()) : this.#applied
     for (const budget of this.#context.budgets) if (this.#matchesModel(budget)) this.#apply(budget)
     const input = Math.max(estimate, demand?.promptTokens ?? 0)
     const output = demand?.maxTokens ?? DEFAULT_OUTPUT_TOKENS
-    this.#reserve((limit, budget) => {
+    return this.#reserve((limit, budget) => {
       if (limit.unit === 'requests') return before.has(budget) ? undefined : 1
       if (limit.unit === 'tokens') return input + output
       if (demand?.priceOf !== undefined) return Math.ceil(demand.priceOf(input, output) * USD_UNITS)
@@ -87,6 +102,7 @@ export class BudgetCharge implements TokenBudget {
       if (unit === 'requests') continue
       // Without a known price the estimate stays charged.
       const spent = unit === 'tokens' ? tokens : usd === undefined ? reservation.taken : Math.round(usd * USD_UNITS)
+      counter.spend(reservation.index, spent)
       const used = counter.settle(reservation.index, spent - reservation.taken)
       this.#count(budget, limit, spent)
       if (used !== undefined) this.#alert(budget, limit, counter, reservation.index, used)
@@ -102,8 +118,7 @@ export class BudgetCharge implements TokenBudget {
       const isExceeded = budget.limits.some(
         (limit) =>
           // A request without `models` was charged to limits of requests before.
-          (limit.unit !== 'requests' || budget.models !== undefined) &&
-          !this.#counter(limit, key).reserve(this.#context.state.epochMs(), limit.amount, 0, 1).isAdmitted,
+          (limit.unit !== 'requests' || budget.models !== undefined) && isUsedUp(this.#counter(budget, limit, key), limit, this.#context.state.epochMs()),
       )
       if (isExceeded) return (this.#replacement = onExceeded.model)
     }
@@ -135,26 +150,78 @@ export class BudgetCharge implements TokenBudget {
     return models !== undefined && evalCondition(models, this.#view) !== false
   }
 
-  #counter(limit: CompiledLimit, key: string | undefined): Counter {
-    return this.#context.ledger.find(limit.name, key, limit.windows)
+  #counter({ sharing }: CompiledBudget, limit: CompiledLimit, key: string | undefined): Counter {
+    return this.#context.ledger.find(limit.name, key, limit.windows, sharing !== undefined && this.#context.state.shares !== undefined)
   }
 
   /** Reserves from all limits that apply. If one rejects, everything that this request holds is returned. */
-  #reserve(amountOf: (limit: CompiledLimit, budget: CompiledBudget) => number | undefined): void {
-    const nowMs = this.#context.state.epochMs()
+  #reserve(amountOf: (limit: CompiledLimit, budget: CompiledBudget) => number | undefined): void | Promise<void> {
+    const wanted: Wanted[] = []
     for (const [budget, key] of this.#applied) {
       for (const limit of budget.limits) {
         const amount = amountOf(limit, budget)
-        if (amount === undefined) continue
-        const counter = this.#counter(limit, key)
-        const reservation = counter.reserve(nowMs, limit.amount, amount, 1, budget.onExceeded !== 'Reject')
-        this.#note(limit, reservation, budget)
-        if (!reservation.isAdmitted) this.#exceed(budget, limit, reservation, nowMs)
-        this.#held.push({ budget, limit, counter, reservation })
+        if (amount !== undefined) wanted.push({ budget, key, limit, amount })
       }
     }
-    for (const { budget, limit, counter, reservation } of this.#held) {
-      if (limit.unit !== 'requests' || amountOf(limit, budget) === undefined) continue
+    const first = this.#held.length
+    for (const [index, each] of wanted.entries()) if (!this.#take(each)) return this.#takeLater(wanted.slice(index)).then(() => this.#countRequests(first))
+    this.#countRequests(first)
+  }
+
+  /** Reserves from one limit. Returns false if the share of this replica is too small. */
+  #take({ budget, key, limit, amount }: Wanted, how: 'share' | 'last' | 'alone' = 'share'): boolean {
+    const nowMs = this.#context.state.epochMs()
+    const counter = this.#counter(budget, limit, key)
+    const isForced = budget.onExceeded !== 'Reject'
+    const reservation =
+      how !== 'share' && counter instanceof ShareCounter
+        ? counter.reserveWithout(how, nowMs, limit.amount, amount, 1, isForced)
+        : counter.reserve(nowMs, limit.amount, amount, 1, isForced)
+    if (reservation.isShort === true) return false
+    this.#note(limit, reservation, budget)
+    if (!reservation.isAdmitted) this.#exceed(budget, limit, reservation, nowMs)
+    this.#held.push({ budget, limit, counter, reservation, isSpent: false })
+    return true
+  }
+
+  async #takeLater(wanted: readonly Wanted[]): Promise<void> {
+    try {
+      for (const each of wanted) if (!this.#take(each)) await this.#await(each)
+    } catch (error) {
+      this.#release()
+      throw error
+    }
+  }
+
+  /** Asks for a larger share until it covers the amount, for a second at most. */
+  async #await(wanted: Wanted): Promise<void> {
+    const { budget, key, limit } = wanted
+    const { state, ledger } = this.#context
+    const counter = this.#counter(budget, limit, key)
+    const metrics = budgetMetrics(state.registry)
+    metrics.waits(budget.policy, budget.name, limit.unit).value++
+    let hasResponse: boolean | undefined = false
+    const startMs = state.epochMs()
+    while (counter instanceof ShareCounter && state.epochMs() - startMs < WAIT_MS) {
+      hasResponse = await state.shares?.want(counter.bucketAt(state.epochMs(), ledger.namesOf(limit.name, key)), () => counter.memory)
+      if (this.#take(wanted)) return
+      if (hasResponse !== true) break
+    }
+    // Others hold what is left, and have not returned it in time.
+    if (hasResponse === true) return void this.#take(wanted, 'last')
+    const outcome = budget.sharing?.allowsDisconnected === true ? 'admitted' : 'rejected'
+    metrics.alone(outcome, budget.policy, budget.name, limit.unit).value++
+    if (outcome === 'admitted') return void this.#take(wanted, 'alone')
+    throw new ProxyError('BUDGET_SHARE', { detail: `this replica has no share of budget "${budget.name}" now`, headers: { 'retry-after': '1' } })
+  }
+
+  /** Counts the requests that were charged since `first`. */
+  #countRequests(first: number): void {
+    for (const held of this.#held.slice(first)) {
+      const { budget, limit, counter, reservation } = held
+      if (limit.unit !== 'requests') continue
+      held.isSpent = true
+      counter.spend(reservation.index, 1)
       this.#count(budget, limit, 1)
       this.#alert(budget, limit, counter, reservation.index, reservation.used + 1)
     }
@@ -186,7 +253,10 @@ export class BudgetCharge implements TokenBudget {
 
   /** Returns everything that is reserved. */
   #release(): void {
-    for (const { counter, reservation } of this.#held.splice(0)) counter.settle(reservation.index, -reservation.taken)
+    for (const { counter, reservation, isSpent } of this.#held.splice(0)) {
+      if (isSpent) counter.spend(reservation.index, -1)
+      counter.settle(reservation.index, -reservation.taken)
+    }
   }
 
   #note(limit: CompiledLimit, reservation: Reservation, { exposesRemaining }: CompiledBudget): void {
@@ -209,6 +279,12 @@ export class BudgetCharge implements TokenBudget {
     budgetMetrics(registry).alerts(percent, policy, name, limit.unit).value++
     log?.warn('budget reached a percentage of a limit', { code: 'PX4021', policy, budget: name, limit: limit.text, percent })
   }
+}
+
+/** Whether nothing is left, without a reservation. */
+function isUsedUp(counter: Counter, { amount }: CompiledLimit, nowMs: number): boolean {
+  if (counter instanceof ShareCounter) return (counter.read(nowMs)?.used ?? 0) >= amount
+  return !counter.reserve(nowMs, amount, 0, 1).isAdmitted
 }
 
 /** Header with the dollars that are left. */

@@ -1,19 +1,8 @@
+import { compileLimit, type CompiledLimit } from '#api/budget-limit.ts'
 import { readOnExceeded, type OnExceeded } from '#api/budget.ts'
 import type { Program } from '#api/cel/index.ts'
-import type { Budget, BudgetLimit } from '#gen/config/types.ts'
+import type { Budget } from '#gen/config/types.ts'
 import { compileExpression } from '../../expression/program.ts'
-import { compileWindows, type Windows } from './window.ts'
-
-/** A limit in the unit of its counter. */
-export interface CompiledLimit {
-  readonly unit: 'usd' | 'tokens' | 'requests'
-  readonly amount: number
-  readonly windows: Windows
-  /** Name of its counters; the same in all workers, and after changes of the policy. */
-  readonly name: string
-  /** For clients: `500 USD per Month`. */
-  readonly text: string
-}
 
 export interface CompiledBudget {
   readonly name: string
@@ -28,8 +17,16 @@ export interface CompiledBudget {
   readonly alertAt: readonly number[]
   readonly allowsUnpriced: boolean
   readonly exposesRemaining: boolean
+  /** How the budget holds over replicas; undefined: each replica has the full budget. */
+  readonly sharing: BudgetSharing | undefined
   /** Budgets above it, from its parent up. */
   readonly ancestors: readonly CompiledBudget[]
+}
+
+/** A budget whose limits hold for all replicas of the Gateway together. */
+interface BudgetSharing {
+  /** Whether this replica goes on with the full budget while it gets no shares. */
+  readonly allowsDisconnected: boolean
 }
 
 /** Budgets of one policy. */
@@ -37,9 +34,6 @@ export interface BudgetSection {
   readonly policy: string
   readonly budgets: readonly Budget[]
 }
-
-/** Units of a counter in one US dollar: a tenth of a millionth, so that the prices of single tokens add up to the cent. */
-export const USD_UNITS = 10_000_000
 
 export function compileSections(sections: readonly BudgetSection[]): CompiledBudget[] {
   return sections.flatMap(({ policy, budgets }) => {
@@ -52,7 +46,7 @@ export function compileSections(sections: readonly BudgetSection[]): CompiledBud
 }
 
 function compileBudget(policy: string, budget: Budget): CompiledBudget {
-  const { name, key, onMissingKey, limits, models, onExceeded, alertAt = [], unpriced, timeZone, exposeRemaining = false } = budget
+  const { name, key, onMissingKey, limits, models, onExceeded, alertAt = [], unpriced, timeZone, exposeRemaining = false, scope, onDisconnect } = budget
   return {
     name,
     policy,
@@ -64,20 +58,9 @@ function compileBudget(policy: string, budget: Budget): CompiledBudget {
     alertAt: alertAt.toSorted((a, b) => b - a),
     allowsUnpriced: unpriced === 'Allow',
     exposesRemaining: exposeRemaining,
+    sharing: scope === 'Gateway' ? { allowsDisconnected: onDisconnect === 'Allow' } : undefined,
     ancestors: [],
   }
-}
-
-/** Compiles a limit; `budget` is `<policy> <name of the budget>`. */
-export function compileLimit(budget: string, { usd, tokens, requests, window }: BudgetLimit, timeZone: string | undefined): CompiledLimit {
-  const windows = compileWindows(window, timeZone)
-  const [unit, amount, text] =
-    usd !== undefined
-      ? (['usd', Number(usd) * USD_UNITS, `${usd} USD`] as const)
-      : tokens !== undefined
-        ? (['tokens', tokens, `${tokens} tokens`] as const)
-        : (['requests', requests ?? 0, `${requests ?? 0} requests`] as const)
-  return { unit, amount, windows, name: `${budget} ${unit} ${window}`, text: `${text} per ${window}` }
 }
 
 /** Names of the budgets above one; the names of a circle once each. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
 import { Counter, COUNTER_WORDS } from './counter.ts'
-import { compileWindows } from './window.ts'
+import { compileWindows } from '#api/budget-window.ts'
 
 const START = Date.parse('2026-11-23T00:00:00Z')
 const counterOf = (window: string): Counter => {

@@ -1,4 +1,4 @@
-import type { Windows } from './window.ts'
+import type { Windows } from '#api/budget-window.ts'
 
 /** Memory of a counter: 64-bit words, which other threads may use too. */
 export interface CounterMemory {
@@ -22,7 +22,7 @@ const ALERT = 2
 const AMOUNT_BITS = 44n
 const AMOUNT_MASK = (1n << AMOUNT_BITS) - 1n
 const MAX_AMOUNT = Number(AMOUNT_MASK)
-const INDEX_COUNT = 2 ** 18
+export const INDEX_COUNT = 2 ** 18
 
 /** What counts against a limit at a time. */
 export interface CounterReading {
@@ -35,6 +35,8 @@ export interface CounterReading {
 /** Result of a reservation. Amounts are in the unit of the counter. */
 export interface Reservation {
   readonly isAdmitted: boolean
+  /** The share of this replica does not cover the amount, and more may be had. */
+  readonly isShort?: boolean
   /** Reserved amount: at most what was left. */
   readonly taken: number
   /** Number of the window to settle in. */
@@ -51,11 +53,15 @@ export interface Reservation {
  */
 export class Counter {
   readonly #memory: MemoryOf
-  readonly #windows: Windows
+  protected readonly windows: Windows
 
   constructor(memory: MemoryOf, windows: Windows) {
     this.#memory = memory
-    this.#windows = windows
+    this.windows = windows
+  }
+
+  protected get words(): BigInt64Array {
+    return this.#memory().words
   }
 
   /**
@@ -65,7 +71,7 @@ export class Counter {
    */
   reserve(epochMs: number, limit: number, amount: number, needed: number, isForced = false): Reservation {
     const { words } = this.#memory()
-    const window = this.#currentWindow(words, epochMs)
+    const window = this.currentWindow(words, epochMs)
     const { index, startMs, endMs } = window
     const slot = index & 1
     for (;;) {
@@ -78,7 +84,7 @@ export class Counter {
       const left = Math.max(0, limit - used)
       // Rounding of the previous window's share must not deny a whole unit.
       const isAdmitted = left + 1e-6 >= needed && left > 0
-      const resetMs = isAdmitted ? endMs - epochMs : this.#opensAfterMs({ current, previous, limit, needed, elapsed, lengthMs })
+      const resetMs = isAdmitted ? endMs - epochMs : this.opensAfterMs({ current, previous, limit, needed, elapsed, lengthMs })
       if (!isAdmitted && !isForced) return { isAdmitted, taken: 0, index, used, resetMs }
       const taken = isForced ? amount : Math.min(amount, Math.ceil(left))
       if (Atomics.compareExchange(words, slot, word, toWord(index, current + taken)) === word) return { isAdmitted, taken, index, used, resetMs }
@@ -89,7 +95,7 @@ export class Counter {
   read(epochMs: number): CounterReading | undefined {
     const words = this.#memory(true)?.words
     if (words === undefined) return undefined
-    const { index, startMs, endMs } = this.#currentWindow(words, epochMs)
+    const { index, startMs, endMs } = this.currentWindow(words, epochMs)
     const rest = 1 - Math.min(1, Math.max(0, (epochMs - startMs) / (endMs - startMs)))
     return { used: amountOf(Atomics.load(words, index & 1), index) + this.#previous(words, index) * rest, endMs }
   }
@@ -106,6 +112,12 @@ export class Counter {
     }
   }
 
+  /** Counts what was used for good: only shares of a budget of all replicas need it. */
+  spend(index: number, amount: number): void {
+    void index
+    void amount
+  }
+
   /** Records that an alert was reported in a window. Returns false if it, or a higher one, was reported before. */
   claimAlert(index: number, percent: number): boolean {
     const { words } = this.#memory()
@@ -118,20 +130,20 @@ export class Counter {
 
   /** Spending of the previous window, of which a part counts in a rolling one. */
   #previous(words: BigInt64Array, index: number): number {
-    return this.#windows.isRolling ? amountOf(Atomics.load(words, (index & 1) ^ 1), index - 1) : 0
+    return this.windows.isRolling ? amountOf(Atomics.load(words, (index & 1) ^ 1), index - 1) : 0
   }
 
   /** The window of a time. After a clock was set back by less than a window, the later window stays the current one, so that nobody gets it twice. */
-  #currentWindow(words: BigInt64Array, epochMs: number): ReturnType<Windows['at']> {
-    const window = this.#windows.at(epochMs)
+  protected currentWindow(words: BigInt64Array, epochMs: number): ReturnType<Windows['at']> {
+    const window = this.windows.at(epochMs)
     const next = window.index + 1
-    return indexOf(Atomics.load(words, next & 1)) === next % INDEX_COUNT ? this.#windows.at(window.endMs) : window
+    return indexOf(Atomics.load(words, next & 1)) === next % INDEX_COUNT ? this.windows.at(window.endMs) : window
   }
 
   /** Milliseconds until `needed` is left. */
-  #opensAfterMs({ current, previous, limit, needed, elapsed, lengthMs }: State): number {
+  protected opensAfterMs({ current, previous, limit, needed, elapsed, lengthMs }: State): number {
     const untilEnd = (1 - elapsed) * lengthMs
-    if (!this.#windows.isRolling) return Math.max(1, Math.ceil(untilEnd))
+    if (!this.windows.isRolling) return Math.max(1, Math.ceil(untilEnd))
     const free = limit - Math.max(needed, 1)
     // Within this window the share of the previous one shrinks; in the next one, that of this one does.
     const wait = current <= free ? (1 - (free - current) / previous - elapsed) * lengthMs : untilEnd + (1 - Math.max(0, free) / current) * lengthMs
@@ -149,8 +161,8 @@ interface State {
   readonly lengthMs: number
 }
 
-const indexOf = (word: bigint): number => Number(word >> AMOUNT_BITS) - 1
-const amountOf = (word: bigint, index: number): number => (indexOf(word) === index % INDEX_COUNT ? Number(word & AMOUNT_MASK) : 0)
+export const indexOf = (word: bigint): number => Number(word >> AMOUNT_BITS) - 1
+export const amountOf = (word: bigint, index: number): number => (indexOf(word) === index % INDEX_COUNT ? Number(word & AMOUNT_MASK) : 0)
 /** Number 0 in the upper bits is an empty word. */
-const toWord = (index: number, amount: number): bigint =>
+export const toWord = (index: number, amount: number): bigint =>
   (BigInt((index % INDEX_COUNT) + 1) << AMOUNT_BITS) | BigInt(Math.min(MAX_AMOUNT, Math.max(0, Math.round(amount))))

@@ -29,11 +29,14 @@ export function compileBudgets(sections: readonly BudgetSection[], state: Policy
   const budgets = compileSections(sections)
   const hasModels = budgets.some(({ models }) => models !== undefined)
   const context = { budgets, hasModels, ledger: Ledger.of(state), state, spent: new Map() }
-  const request = (exchange: Exchange): BudgetCharge => {
-    const charge = new BudgetCharge(context, exchange)
-    charge.begin()
+  const add = (exchange: Exchange, charge: BudgetCharge): BudgetCharge => {
     ;(exchange.tokenBudgets ??= new TokenBudgets()).add(charge)
     return charge
+  }
+  const request = (exchange: Exchange): BudgetCharge | Promise<BudgetCharge> => {
+    const charge = new BudgetCharge(context, exchange)
+    const waiting = charge.begin()
+    return waiting === undefined ? add(exchange, charge) : waiting.then(() => add(exchange, charge))
   }
   const response = ({ response: head }: Exchange, { allowance, remainingUsd }: BudgetCharge): void => {
     if (head === undefined) return

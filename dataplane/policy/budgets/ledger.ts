@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { SharedCell } from '../../runtime/shared-cells.ts'
+import type { SharedCell, SharedCells } from '../../runtime/shared-cells.ts'
+import type { ShareMemory } from '../../runtime/shares.ts'
 import type { PolicyState } from '../state.ts'
 import { Counter, COUNTER_WORDS, type CounterMemory, type MemoryOf } from './counter.ts'
 import { budgetMetrics } from './metrics.ts'
-import type { Windows } from './window.ts'
+import { SHARE_WORDS, ShareCounter } from './share.ts'
+import type { Windows } from '#api/budget-window.ts'
 
 /** Keys of one limit whose counters a thread keeps. */
 const MAX_KEYS = 10_000
@@ -44,6 +46,12 @@ export class Ledger {
     return ledgers.get(registry)
   }
 
+  /** Name of a counter in all workers, and the digest of its key that other processes may know. */
+  namesOf(limit: string, key: string | undefined): { readonly limit: string; readonly key: string; readonly counter: string } {
+    const id = toId(key)
+    return { limit, key: key === undefined ? id : createHash('sha256').update(id).digest('base64url').slice(0, 22), counter: `${limit} ${id}` }
+  }
+
   /** All limits with the counters of their keys, by id. */
   entries(): Iterable<readonly [limit: string, counters: ReadonlyMap<string, Counter>]> {
     return this.#limits
@@ -54,12 +62,13 @@ export class Ledger {
    * @param limit name of the limit; the same in all workers
    * @param key undefined: the limit has one counter
    */
-  find(limit: string, key: string | undefined, windows: Windows): Counter {
+  find(limit: string, key: string | undefined, windows: Windows, isShared = false): Counter {
     let counters = this.#limits.get(limit)
     if (counters === undefined) this.#limits.set(limit, (counters = new Map()))
     const id = toId(key)
     let counter = counters.get(id)
-    if (counter === undefined) counter = this.#create(counters, `${limit} ${id}`, windows)
+    // The scope of a budget may change; what was used is kept only with several workers, where it is in shared memory.
+    if (counter === undefined || counter instanceof ShareCounter !== isShared) counter = this.#create(counters, `${limit} ${id}`, windows, isShared)
     // The order decides only which counter is dropped. A Map is in order of insertion.
     else if (counters.size < MAX_KEYS / 2) return counter
     else counters.delete(id)
@@ -67,7 +76,7 @@ export class Ledger {
     return counter
   }
 
-  #create(counters: Map<string, Counter>, name: string, windows: Windows): Counter {
+  #create(counters: Map<string, Counter>, name: string, windows: Windows, isShared: boolean): Counter {
     const { registry, shared } = this.#state
     const { evicted } = budgetMetrics(registry)
     if (counters.size >= MAX_KEYS) {
@@ -80,12 +89,22 @@ export class Ledger {
       evicted.value += shared.budgetCells.evictions - this.#countedInCells
       this.#countedInCells = shared.budgetCells.evictions
     }
-    return new Counter(cell === undefined ? ownMemory() : sharedMemory(cell), windows)
+    const memory = cell === undefined ? ownMemory(COUNTER_WORDS) : sharedMemory(cell)
+    if (!isShared) return new Counter(memory, windows)
+    const share = shared?.budgetCells.open(`share ${name}`, () => undefined)
+    return new ShareCounter(memory, share === undefined ? ownMemory(SHARE_WORDS) : sharedMemory(share), windows)
   }
 }
 
-function ownMemory(): MemoryOf {
-  const memory: CounterMemory = { words: new BigInt64Array(COUNTER_WORDS) }
+/** The memory of a counter and its share that workers have opened, by the name of the counter. */
+export function findShareMemory(cells: Pick<SharedCells, 'find'>, name: string): ShareMemory | undefined {
+  const counter = cells.find(`spent ${name}`)
+  const share = cells.find(`share ${name}`)
+  return counter && share && { counter: counter.content, share: share.content }
+}
+
+function ownMemory(words: number): MemoryOf {
+  const memory: CounterMemory = { words: new BigInt64Array(words) }
   return () => memory
 }
 

@@ -11,10 +11,14 @@ export const budgetMetrics = defineMetrics((registry) => {
     ...LABELS,
     'percent',
   ])
+  const waits = registry.counter('proxy_budget_share_waits_total', 'Requests that waited for a larger share of a budget of all replicas.', LABELS)
+  const alone = registry.counter('proxy_budget_disconnected_total', 'Requests of a replica that got no share of a budget, by outcome.', [...LABELS, 'outcome'])
   return {
     evicted: registry.counter('proxy_budget_evicted_keys_total', 'Keys of budgets that were dropped for other keys.').series(),
     spent: (...values: Values): Series => spent.series(...values),
     exceeded: (outcome: 'rejected' | 'audited' | 'replaced', ...values: Values): Series => exceeded.series(...values, outcome),
+    waits: (...values: Values): Series => waits.series(...values),
+    alone: (outcome: 'admitted' | 'rejected', ...values: Values): Series => alone.series(...values, outcome),
     alerts: (percent: number, ...values: Values): Series => alerts.series(...values, String(percent)),
   }
 })

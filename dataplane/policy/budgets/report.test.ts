@@ -8,7 +8,7 @@ import { createPolicyState, type PolicyState } from '../state.ts'
 import { compileBudgets } from './index.ts'
 import { Ledger } from './ledger.ts'
 import { readLimits, reportBudgets } from './report.ts'
-import { compileWindows } from './window.ts'
+import { compileWindows } from '#api/budget-window.ts'
 
 const NOW = Date.parse('2026-11-23T10:00:00Z')
 const MIDNIGHT = Date.parse('2026-11-24T00:00:00Z')

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
+import { compileLimit, USD_UNITS } from '#api/budget-limit.ts'
 import type { BudgetRow, BudgetUse } from '#api/management/budgets.ts'
 import type { Budget, Policy } from '#gen/config/types.ts'
 import { Slice } from '../../runtime/cooperative.ts'
 import { isSensitiveName, redactText, sensitiveHeaders } from '../../telemetry/redact.ts'
 import type { PolicyState } from '../state.ts'
-import { compileLimit, USD_UNITS } from './compile.ts'
 import { keyOfId, Ledger } from './ledger.ts'
 
 /** Keys of a limit that are reported. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
-import { compileWindows } from './window.ts'
+import { compileWindows } from './budget-window.ts'
 
 const at = (text: string): number => Date.parse(text)
 const edges = (window: string, timeZone: string | undefined, time: string): string[] => {

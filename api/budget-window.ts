@@ -1,5 +1,5 @@
-import { isTimeZone } from '#api/budget.ts'
-import { parseDuration } from '#api/duration.ts'
+import { isTimeZone } from './budget.ts'
+import { parseDuration } from './duration.ts'
 
 /** A period of time in which spending is added up. Times are milliseconds since 1970. */
 interface Window {

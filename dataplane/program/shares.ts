@@ -1,0 +1,68 @@
+import { METRIC_PREFIX } from '#api/names.ts'
+import type { Shares } from '../runtime/shares.ts'
+import { findShareMemory } from '../policy/budgets/ledger.ts'
+import { ShareKeeper } from '../quota/keeper.ts'
+import type { QuotaStream } from '../quota/stream.ts'
+import { SharedCells } from '../runtime/shared-cells.ts'
+import type { Logging } from '../telemetry/log.ts'
+import type { Registry } from '../telemetry/metrics/registry.ts'
+import type { ProcessSettings } from './settings.ts'
+
+/** Shares of budgets from the operator. */
+export interface OperatorShares extends Shares {
+  /** Reports what was used last. */
+  close(): Promise<void>
+}
+
+/** Makes the client of the operator's quota service; undefined: there is no operator. It connects when a budget needs it. */
+export function createShares(
+  settings: ProcessSettings,
+  logging: Logging,
+  registry: () => Registry | undefined,
+  budgetCells?: SharedArrayBuffer,
+): OperatorShares | undefined {
+  const { xdsAddress: address, namespace, gateway, podName, podIp, nodeName, xdsTokenFile: tokenFile, xdsRootCa: rootCaFile } = settings
+  if (address === undefined) return undefined
+  const log = logging.logger('budgets')
+  const cells = budgetCells && new SharedCells(budgetCells, { evicts: true })
+  let stream: Promise<QuotaStream> | undefined
+  let running: QuotaStream | undefined
+  const start = async (): Promise<QuotaStream> => {
+    const { QuotaStream: Stream } = await import('../quota/stream.ts')
+    const connected = registry()
+      ?.gauge(`${METRIC_PREFIX}budget_shares_connected`, 'Whether the operator divides budgets among this replica and others.')
+      .series()
+    const node = { namespace, gateway, podName, podIps: podIp, nodeName }
+    let wasConnected: boolean | undefined
+    return (running = new Stream({
+      address,
+      node,
+      tokenFile,
+      rootCaFile,
+      keeper,
+      onConnected() {
+        if (connected !== undefined) connected.value = 1
+        wasConnected = true
+        log.info('connected to the quota service of the operator', { address })
+      },
+      onDisconnected(cause) {
+        if (connected !== undefined) connected.value = 0
+        // The first failure only: attempts follow each other quickly.
+        if (wasConnected !== false) log.warn('no shares of budgets from the operator', { code: 'PX4024', cause })
+        wasConnected = false
+      },
+    }))
+  }
+  const keeper: ShareKeeper = new ShareKeeper({
+    findMemory: (name) => cells && findShareMemory(cells, name),
+    onUrgent() {
+      // Loaded on demand: most processes have no budget of all replicas.
+      stream ??= start()
+      running?.hurry()
+    },
+  })
+  return {
+    want: (bucket, memory) => keeper.want(bucket, memory),
+    close: async () => (await stream)?.close(),
+  }
+}

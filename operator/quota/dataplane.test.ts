@@ -1,0 +1,203 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { Budget } from '#gen/config/types.ts'
+import { isTrueWithin, waitUntil } from '../../e2e/harness/wait.ts'
+import type { QuotaStore } from './server.ts'
+import { createQuotaServer } from './server.ts'
+import { createConfigServer } from '../serve/server.ts'
+import { compose } from '../../dataplane/exchange/compose.ts'
+import { HeaderList } from '../../dataplane/http/headers.ts'
+import { compileBudgets } from '../../dataplane/policy/budgets/index.ts'
+import { createPolicyState } from '../../dataplane/policy/state.ts'
+import { createRegistry } from '../../dataplane/telemetry/metrics/registry.ts'
+import { testExchange } from '../../dataplane/testing/exchange.ts'
+import { ShareKeeper } from '../../dataplane/quota/keeper.ts'
+import { QuotaStream } from '../../dataplane/quota/stream.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close()
+})
+
+const budget = (more: Partial<Budget> = {}): Budget => ({ name: 'team', scope: 'Gateway', limits: [{ requests: 1000, window: 'Day' }], ...more })
+
+/** The config stream and the quota service of an operator, for the Gateway ns/gw with one policy. */
+async function startOperator(budgets: readonly Budget[], { port = 0, store }: { port?: number; store?: QuotaStore } = {}) {
+  const quota = createQuotaServer({ store })
+  const server = createConfigServer({ services: [quota.service] })
+  quota.publish({ gateways: new Map([['ns/gw', [{ kind: 'policy', message: { policy: { namespace: 'ns', name: 'p' }, traffic: { budgets } } }]]]) })
+  const listening = await server.listen(`127.0.0.1:${port}`)
+  let isStopped = false
+  const stop = async (): Promise<void> => {
+    if (isStopped) return
+    isStopped = true
+    await quota.close()
+    await server.close()
+  }
+  closers.push(stop)
+  return { port: listening, quota, stop }
+}
+
+interface Answer {
+  readonly status: number | undefined
+  header(this: void, name: string): string | null
+}
+
+/** The budgets of one replica, without its sockets. */
+class Replica {
+  readonly registry = createRegistry()
+  readonly #policy: ReturnType<typeof compileBudgets>
+  readonly #stream: QuotaStream
+  isConnected = false
+
+  constructor(port: number, budgets: readonly Budget[]) {
+    const keeper: ShareKeeper = new ShareKeeper({ onUrgent: () => this.#stream.hurry() })
+    this.#policy = compileBudgets([{ policy: 'ns/p', budgets }], createPolicyState({ registry: this.registry, shares: keeper }))
+    this.#stream = new QuotaStream({
+      address: `http://127.0.0.1:${port}`,
+      node: { namespace: 'ns', gateway: 'gw' },
+      keeper,
+      onConnected: () => (this.isConnected = true),
+      onDisconnected: () => (this.isConnected = false),
+    })
+    closers.push(() => this.close())
+  }
+
+  close(): Promise<void> {
+    return this.#stream.close()
+  }
+
+  /** One request; with `tokens` an LLM request that uses so many after a while. */
+  async send(user = 'ann', chat?: { readonly tokens: number; readonly max: number; readonly ms: number }): Promise<Answer> {
+    const exchange = testExchange({}, { 'x-user': user })
+    const end = async (): Promise<void> => {
+      if (chat !== undefined) {
+        await exchange.tokenBudgets?.check(0, { model: 'm', promptTokens: 0, maxTokens: chat.max, priceOf: undefined })
+        await wait(chat.ms)
+      }
+      exchange.response = { status: 200, headers: new HeaderList(), body: undefined, upgraded: undefined }
+      exchange.tokenBudgets?.settle(chat?.tokens ?? 0)
+    }
+    await compose([this.#policy], end)(exchange)
+    const { response } = exchange
+    return { status: response?.status, header: (name) => response?.headers.get(name) ?? null }
+  }
+
+  /** Sends requests at a rate until the time is over; returns the numbers of responses by status. */
+  async sendFor(ms: number, perSecond: number, counts: Map<number, number>): Promise<void> {
+    const startMs = performance.now()
+    const pending: Promise<void>[] = []
+    for (let sent = 0; ;) {
+      const elapsed = performance.now() - startMs
+      for (; sent < (Math.min(elapsed, ms) * perSecond) / 1000; sent++)
+        pending.push(this.send().then(({ status = 0 }) => void counts.set(status, (counts.get(status) ?? 0) + 1)))
+      if (elapsed >= ms) break
+      await wait(5)
+    }
+    await Promise.all(pending)
+  }
+
+  count(name: RegExp): number {
+    return [...this.registry.expose('text')]
+      .join('')
+      .split('\n')
+      .filter((line) => name.test(line))
+      .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+}
+
+const admitted = (counts: ReadonlyMap<number, number>): number => counts.get(200) ?? 0
+
+describe('a budget of all replicas', () => {
+  test('admits exactly its limit under a load that is skewed, and that moves', async () => {
+    const { port } = await startOperator([budget()])
+    const replicas = [0, 1, 2].map(() => new Replica(port, [budget()]))
+    const counts = new Map<number, number>()
+    await Promise.all(replicas.map((replica, index) => replica.sendFor(1500, [600, 40, 5][index] ?? 0, counts)))
+    await Promise.all(replicas.map((replica, index) => replica.sendFor(2000, [5, 40, 600][index] ?? 0, counts)))
+    expect(admitted(counts)).toBe(1000)
+    expect([...counts.keys()].toSorted((a, b) => a - b)).toEqual([200, 429])
+  })
+
+  test('is exceeded by at most the request under way on each replica, with 100 parallel streams', async () => {
+    const tokens = [budget({ limits: [{ tokens: 20_000, window: 'Day' }] })]
+    const { port } = await startOperator(tokens)
+    const replicas = [0, 1, 2].map(() => new Replica(port, tokens))
+    let used = 0
+    const stream = async (replica: Replica): Promise<void> => {
+      for (let call = 0; call < 5; call++) {
+        const { status } = await replica.send('ann', { tokens: 300, max: 300, ms: 20 })
+        if (status === 200) used += 300
+      }
+    }
+    await Promise.all(Array.from({ length: 100 }, (_, index) => stream(replicas[index % 3] as Replica)))
+    expect(used).toBeGreaterThanOrEqual(20_000 - 3 * 300)
+    expect(used).toBeLessThanOrEqual(20_000 + 3 * 300)
+  })
+
+  test('gives an unused share to a replica that needs it in about a second', async () => {
+    const few = [budget({ limits: [{ requests: 100, window: 'Day' }] })]
+    const { port } = await startOperator(few)
+    const [holder, other] = [new Replica(port, few), new Replica(port, few)]
+    // The holder has a share for later.
+    for (let count = 0; count < 40; count++) await holder.send()
+    const startMs = performance.now()
+    const statuses = await Promise.all(Array.from({ length: 60 }, () => other.send()))
+    expect(statuses.filter(({ status }) => status === 200)).toHaveLength(60)
+    expect(performance.now() - startMs).toBeLessThan(1500)
+    expect((await other.send()).status).toBe(429)
+    expect((await holder.send()).status).toBe(429)
+  })
+
+  test('has a counter for each key, and says what is left of all', async () => {
+    const keyed = [budget({ key: 'request.headers["x-user"]', limits: [{ requests: 4, window: 'Day' }] })]
+    const { port } = await startOperator(keyed)
+    const [one, two] = [new Replica(port, keyed), new Replica(port, keyed)]
+    expect([(await one.send('ann')).status, (await two.send('ann')).status, (await one.send('bob')).status]).toEqual([200, 200, 200])
+    expect(await isTrueWithin(3000, async () => (await two.send('eve')).header('x-ratelimit-remaining') === '3')).toBe(true)
+    for (const replica of [one, two]) await replica.send('ann')
+    expect([(await one.send('ann')).status, (await two.send('ann')).status]).toEqual([429, 429])
+  })
+
+  test('outlives the operator, which divides what is left when it is back', async () => {
+    const few = [budget({ limits: [{ requests: 300, window: 'Day' }] })]
+    const first = await startOperator(few)
+    const replicas = [0, 1, 2].map(() => new Replica(first.port, few))
+    const counts = new Map<number, number>()
+    await Promise.all(replicas.map((replica) => replica.sendFor(300, 100, counts)))
+    const before = admitted(counts)
+    expect(before).toBeGreaterThan(50)
+    await first.stop()
+    await waitUntil('no replica is connected', () => replicas.every(({ isConnected }) => !isConnected), 5000)
+    // The last shares go on.
+    for (const replica of replicas) expect((await replica.send()).status).toBe(200)
+    await startOperator(few, { port: first.port })
+    await waitUntil('all replicas are connected', () => replicas.every(({ isConnected }) => isConnected), 10_000)
+    await Promise.all(replicas.map((replica) => replica.sendFor(1500, 200, counts)))
+    expect(admitted(counts) + 3).toBe(300)
+  })
+
+  test('keeps what was used by a replica that restarts', async () => {
+    const few = [budget({ limits: [{ requests: 20, window: 'Day' }] })]
+    const { port } = await startOperator(few)
+    const first = new Replica(port, few)
+    for (let count = 0; count < 20; count++) expect((await first.send()).status).toBe(200)
+    await first.close()
+    expect((await new Replica(port, few).send()).status).toBe(429)
+  })
+
+  test.each([
+    ['Reject', 503, 'rejected'],
+    ['Allow', 200, 'admitted'],
+  ] as const)('of a replica without an operator: onDisconnect %s responds %i', async (onDisconnect, status, outcome) => {
+    const own = [budget({ onDisconnect, limits: [{ requests: 2, window: 'Day' }] })]
+    const { port, stop } = await startOperator(own)
+    await stop()
+    const replica = new Replica(port, own)
+    expect((await replica.send()).status).toBe(status)
+    expect(replica.count(new RegExp(`^proxy_budget_disconnected_total.*${outcome}`))).toBe(1)
+    // As with scope Replica, the full budget holds for this one.
+    const more = [await replica.send(), await replica.send()]
+    expect(more.map((each) => each.status)).toEqual(onDisconnect === 'Allow' ? [200, 429] : [503, 503])
+  })
+})

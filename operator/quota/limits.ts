@@ -1,0 +1,38 @@
+import { compileLimit } from '#api/budget-limit.ts'
+import type { QuotaLimit } from './pool.ts'
+
+/** A message of the config as the operator serves it. */
+export interface PolicyMessage {
+  readonly kind: string
+  readonly message: object
+}
+
+/** The parts of a Policy message that are read here. */
+interface Policy {
+  readonly policy: { readonly namespace: string; readonly name: string }
+  readonly traffic?: {
+    readonly budgets?: readonly {
+      readonly name: string
+      readonly scope?: string
+      readonly timeZone?: string
+      readonly limits: readonly Parameters<typeof compileLimit>[1][]
+    }[]
+  }
+}
+
+/** The limits of budgets with scope Gateway in the messages of one Gateway, by name. */
+export function findLimits(messages: readonly PolicyMessage[]): Map<string, QuotaLimit> {
+  const limits = new Map<string, QuotaLimit>()
+  for (const { kind, message } of messages) {
+    if (kind !== 'policy') continue
+    const { policy, traffic } = message as Policy
+    for (const { name, scope, limits: own, timeZone } of traffic?.budgets ?? []) {
+      if (scope !== 'Gateway') continue
+      for (const fields of own) {
+        const limit = compileLimit(`${policy.namespace}/${policy.name} ${name}`, fields, timeZone)
+        limits.set(limit.name, limit)
+      }
+    }
+  }
+  return limits
+}
