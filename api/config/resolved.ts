@@ -1,4 +1,5 @@
 import { exactlyOneOf, mapChildren, ref, refName, type Definitions, type Schema } from '../schema.ts'
+import { mcpGrpcDefinitions } from './mcp-grpc.ts'
 import { mcpOpenApiDefinitions } from './mcp-openapi.ts'
 import { priceCatalogDefinitions } from './price-catalog.ts'
 import { list, object, port, string } from './shared.ts'
@@ -79,6 +80,7 @@ export const resolvedDefinitions: Definitions = {
     },
     ['action'],
   ),
+  ...mcpGrpcDefinitions,
   ...mcpOpenApiDefinitions,
   ...priceCatalogDefinitions,
 }
@@ -94,6 +96,7 @@ const replacements: Readonly<Record<string, string>> = {
   RemoteJWKS: 'ResolvedKeySet',
   McpSelector: 'ResolvedMcpTargets',
   McpOpenApi: 'ResolvedMcpOpenApi',
+  McpGrpc: 'ResolvedMcpGrpc',
   PriceCatalogReference: 'ResolvedPriceCatalog',
   McpToolPins: 'ResolvedMcpToolPins',
 }

@@ -180,6 +180,17 @@ export const policyMessages = {
     cause: 'A ProxyBackend has an MCP target with `command`, which only config files of the data plane can have. The target is left out; other targets work.',
     fix: 'Run the server as a Deployment that speaks Streamable HTTP, if need be behind a bridge, and name its Service.',
   },
+  PX1351: {
+    title: 'descriptor set of a gRPC target is not usable',
+    cause:
+      'The ConfigMap of `grpc` of an MCP target does not exist in the namespace of the backend, has no such key, or holds no complete descriptor set. The target has no tools; other targets work.',
+    fix: 'Write the set with `protoc --include_imports --descriptor_set_out=FILE`, and the ConfigMap with `kubectl create configmap NAME --from-file=FILE`. Or remove `configMapRef` to use the reflection service of the server.',
+  },
+  PX1352: {
+    title: 'pattern of a gRPC target has no effect',
+    cause: 'No unary method of the descriptor set is selected, or an entry of `include` or `exclude` matches none. The other tools work.',
+    fix: 'Correct the entry that the message names: it matches `package.Service/Method`. Methods with streams cannot be tools.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -173,7 +173,8 @@ class McpService implements BackendService {
     const path = pathOf(target)
     const [sole] = config.targets
     // An API or a program has no OAuth documents of an MCP server.
-    const isOAuth = sole !== undefined && sole.openapi === undefined && sole.program === undefined && !config.isMultiplexing && isWellKnown(path)
+    const isOAuth =
+      sole !== undefined && sole.openapi === undefined && sole.grpc === undefined && sole.program === undefined && !config.isMultiplexing && isWellKnown(path)
     if (isOAuth && (method === 'GET' || method === 'OPTIONS'))
       return this.#proxy(this.#runOf(exchange, plan, config, freshSession(config, undefined)), sole, method)
     if (path === LEGACY_PATH) return this.#answerLegacy(exchange, plan, config, seen)

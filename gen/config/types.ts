@@ -1148,7 +1148,7 @@ export interface MCPBackend {
   views?: McpView[]
 }
 /**
- * One or more MCP servers: exactly one of selector, static, command. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
+ * One or more MCP servers: exactly one of selector, static, command. With openapi or grpc, a service of another kind: at static, or at the Service of its backendRef.
  */
 export interface McpTargetSelector {
   /**
@@ -1159,6 +1159,7 @@ export interface McpTargetSelector {
   static?: McpTarget
   tools?: McpTools
   openapi?: ResolvedMcpOpenApi
+  grpc?: ResolvedMcpGrpc
   /**
    * A program that speaks MCP over stdio; each session has a process of its own. Config files of the data plane only: the operator rejects it.
    *
@@ -1342,6 +1343,35 @@ export interface ResolvedMcpToolPins {
   action: 'Audit' | 'Hold' | 'Block'
   /**
    * Why there are no pins, for logs. No tool is approved.
+   */
+  invalid?: string
+}
+/**
+ * A gRPC server as an MCP server: unary methods become tools.
+ */
+export interface ResolvedMcpGrpc {
+  /**
+   * Where calls go. Absent: to `static` of the target.
+   */
+  backend?: BackendRef
+  /**
+   * The descriptor set (google.protobuf.FileDescriptorSet) in base64. Absent: the reflection service of the server.
+   */
+  descriptors?: string
+  /**
+   * Methods that become tools. Default: all.
+   *
+   * Items: Pattern of `package.Service/Method`; `*` is any text.
+   */
+  include?: string[]
+  /**
+   * Methods that become no tools, though they match include.
+   *
+   * Items: Pattern as in include.
+   */
+  exclude?: string[]
+  /**
+   * Why the descriptor set is unusable, for logs. The target has no tools.
    */
   invalid?: string
 }

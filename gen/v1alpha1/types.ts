@@ -2548,7 +2548,7 @@ export interface McpView {
   }
 }
 /**
- * One or more MCP servers: exactly one of selector, static, command. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.
+ * One or more MCP servers: exactly one of selector, static, command. With openapi or grpc, a service of another kind: at static, or at the Service of its backendRef.
  */
 export interface McpTargetSelector {
   /**
@@ -2559,6 +2559,7 @@ export interface McpTargetSelector {
   static?: McpTarget
   tools?: McpTools
   openapi?: McpOpenApi
+  grpc?: McpGrpc
   /**
    * A program that speaks MCP over stdio; each session has a process of its own. Config files of the data plane only: the operator rejects it.
    *
@@ -2629,6 +2630,37 @@ export interface McpOpenApi {
      */
     [k: string]: string
   }
+}
+/**
+ * Makes a gRPC server an MCP server: unary methods become tools.
+ */
+export interface McpGrpc {
+  /**
+   * The descriptor set: a key of `binaryData` of a ConfigMap, as `protoc --include_imports --descriptor_set_out` writes it. Not set: the reflection service of the server.
+   */
+  configMapRef?: ConfigMapKeyReference
+  /**
+   * The Service of the server, instead of static.
+   */
+  backendRef?: BackendObjectReference
+  /**
+   * Methods that become tools. Default: all.
+   *
+   * @minItems 1
+   * @maxItems 64
+   *
+   * Items: Pattern of a full name such as `shop.v1.Carts/Get*`; `*` is any text.
+   */
+  include?: string[]
+  /**
+   * Stronger than include.
+   *
+   * @minItems 1
+   * @maxItems 64
+   *
+   * Items: Pattern of a full name such as `shop.v1.Carts/Get*`; `*` is any text.
+   */
+  exclude?: string[]
 }
 /**
  * Matches operations by all fields that are set. Patterns match the entire value; `*` is any text, in a path any text without `/`, and `**` any text in a path.

@@ -5,6 +5,7 @@ import { duration, port } from '../shared.ts'
 const TOOL_NAME = { minLength: 1, maxLength: 128 }
 const toolPatterns = (description: string) => set(string('Name; `*` stands for any characters.', TOOL_NAME), description, 1, 128)
 
+const grpcPattern = string('Pattern of a full name such as `shop.v1.Carts/Get*`; `*` is any text.', { minLength: 1, maxLength: 512, pattern: '^[\\w.*/]+$' })
 const { message: oneSource } = exactlyOneOf('selector', 'static')
 
 export const mcpBackendDefinitions: Definitions = {
@@ -73,13 +74,14 @@ export const mcpBackendDefinitions: Definitions = {
     [atLeastOneOf('path', 'hostname')],
   ),
   McpTargetSelector: object(
-    'One or more MCP servers: exactly one of selector, static, command. With openapi, an HTTP API: at static, or at the Service of openapi.backendRef.',
+    'One or more MCP servers: exactly one of selector, static, command. With openapi or grpc, a service of another kind: at static, or at the Service of its backendRef.',
     {
       name: ref('SectionName', 'Name, unique in the backend; a policy can target it by `sectionName`.'),
       selector: ref('McpSelector'),
       static: ref('McpTarget'),
       tools: ref('McpTools'),
       openapi: ref('McpOpenApi'),
+      grpc: ref('McpGrpc'),
       command: list(
         string('Program, then arguments.', { maxLength: 4096 }),
         'A program that speaks MCP over stdio; each session has a process of its own. Config files of the data plane only: the operator rejects it.',
@@ -91,7 +93,7 @@ export const mcpBackendDefinitions: Definitions = {
     ['name'],
     [
       { ...atMostOneOf('selector', 'static', 'command'), message: oneSource },
-      { ...atLeastOneOf('selector', 'static', 'command', 'openapi'), message: oneSource },
+      { ...atLeastOneOf('selector', 'static', 'command', 'openapi', 'grpc'), message: oneSource },
       { rule: '!has(self.env) || has(self.command)', message: 'env is that of command' },
       {
         rule: '!has(self.openapi) || (!has(self.selector) && !has(self.command) && has(self.static) != has(self.openapi.backendRef))',
@@ -100,6 +102,14 @@ export const mcpBackendDefinitions: Definitions = {
       {
         rule: "!has(self.openapi) || !has(self.static) || (!has(self.static.path) && (!has(self.static.protocol) || self.static.protocol == 'StreamableHTTP'))",
         message: 'path and protocol of static are those of an MCP server; set openapi.path',
+      },
+      {
+        rule: '!has(self.grpc) || (!has(self.openapi) && !has(self.selector) && !has(self.command) && has(self.static) != has(self.grpc.backendRef))',
+        message: 'grpc needs exactly one of static and grpc.backendRef, and neither openapi nor selector',
+      },
+      {
+        rule: "!has(self.grpc) || !has(self.static) || (!has(self.static.path) && (!has(self.static.protocol) || self.static.protocol == 'StreamableHTTP'))",
+        message: 'path and protocol of static are those of an MCP server; remove them',
       },
     ],
   ),
@@ -137,6 +147,15 @@ export const mcpBackendDefinitions: Definitions = {
     [],
     [exactlyOneOf('configMapRef', 'url'), { rule: '!has(self.refreshInterval) || has(self.url)', message: 'refreshInterval is that of url' }],
   ),
+  McpGrpc: object('Makes a gRPC server an MCP server: unary methods become tools.', {
+    configMapRef: ref(
+      'ConfigMapKeyReference',
+      'The descriptor set: a key of `binaryData` of a ConfigMap, as `protoc --include_imports --descriptor_set_out` writes it. Not set: the reflection service of the server.',
+    ),
+    backendRef: ref('BackendObjectReference', 'The Service of the server, instead of static.'),
+    include: list(grpcPattern, 'Methods that become tools. Default: all.', 1, 64),
+    exclude: list(grpcPattern, 'Stronger than include.', 1, 64),
+  }),
   McpOpenApiMatch: object(
     'Matches operations by all fields that are set. Patterns match the entire value; `*` is any text, in a path any text without `/`, and `**` any text in a path.',
     {

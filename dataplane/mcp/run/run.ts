@@ -16,7 +16,9 @@ import type { McpConfig, Target } from '../target/target.ts'
 import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
 import type { ServerMemory } from '../upstream/memory.ts'
-import { openApiLink } from '../openapi/link.ts'
+import { grpcOf } from '../grpc/api.ts'
+import { openApiOf } from '../openapi/api.ts'
+import { servedLink } from '../served/link.ts'
 import { stdioLink } from '../stdio/link.ts'
 import { sseLink } from '../upstream/sse.ts'
 import { streamableLink } from '../upstream/streamable.ts'
@@ -74,7 +76,8 @@ export function linkTo(run: Run, target: Target): Link {
 
 /** The link to a target whose session was started already. */
 export function plainLink({ session, memory }: Pick<Run, 'session' | 'memory'>, target: Target): Link {
-  if (target.openapi !== undefined) return openApiLink(target, target.openapi)
+  if (target.openapi !== undefined) return servedLink(openApiOf(target, target.openapi))
+  if (target.grpc !== undefined) return servedLink(grpcOf(target, target.grpc))
   if (target.protocol === 'SSE') return sseLink(target, session.connections)
   if (target.program !== undefined) return stdioLink(target, target.program, session.connections)
   const state = stateOf(session, target)

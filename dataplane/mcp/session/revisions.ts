@@ -4,6 +4,8 @@ interface Target {
   readonly protocol: string
   /** Set if the target is an HTTP API, which the gateway serves as one of the older revisions. */
   readonly openapi?: unknown
+  /** As openapi, for a gRPC server. */
+  readonly grpc?: unknown
   readonly path: string
   readonly destination: { readonly name: string }
 }
@@ -17,7 +19,7 @@ export class Revisions {
 
   /** Whether the target speaks the revision without sessions; undefined if that is unknown. */
   isModern(target: Target): boolean | undefined {
-    if (target.protocol !== 'StreamableHTTP' || target.openapi !== undefined) return false
+    if (target.protocol !== 'StreamableHTTP' || target.openapi !== undefined || target.grpc !== undefined) return false
     const known = this.#known.get(keyOf(target))
     return known && known !== 'legacy'
   }

@@ -1,4 +1,14 @@
-import type { BackendFull, McpTarget, McpTargetSelector, McpView, MCPBackend, ResolvedMcpOpenApi, ResolvedMcpTargets } from '#gen/config/types.ts'
+import type {
+  BackendFull,
+  BackendRef,
+  McpTarget,
+  McpTargetSelector,
+  McpView,
+  MCPBackend,
+  ResolvedMcpGrpc,
+  ResolvedMcpOpenApi,
+  ResolvedMcpTargets,
+} from '#gen/config/types.ts'
 import { mergeBackend } from '../../config/merge.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import type { Destination } from '../../upstream/destination.ts'
@@ -6,6 +16,7 @@ import { compileMcpAuthentication, type McpAuthentication } from '../auth/index.
 import { compileToolGuards, type ToolGuards } from '../guards/tool-guards.ts'
 import { ToolPins } from '../pins/tool-pins.ts'
 import { compileItemRules, type ItemRules } from './authorize.ts'
+import { GrpcSource } from './grpc-source.ts'
 import { ListChanges } from './list-changes.ts'
 import type { Naming } from '../message/names.ts'
 import { compileMatch, compileSelection, type ViewMatch, type ViewSelection } from './views.ts'
@@ -31,6 +42,8 @@ export interface Target {
   readonly guards: ToolGuards | undefined
   /** Set if the target is an HTTP API whose operations are tools. `path` is its base path. */
   readonly openapi?: OpenApiTarget | undefined
+  /** Set if the target is a gRPC server whose methods are tools. */
+  readonly grpc?: GrpcTarget | undefined
   /** Set if the target is a program, which runs once for each session. `destination` is not used. */
   readonly program?: Program | undefined
 }
@@ -44,6 +57,13 @@ export interface Program extends Pick<ServiceConfig['state'], 'log' | 'monotonic
 /** An HTTP API as an MCP server (mcp.md §2.1). */
 interface OpenApiTarget {
   readonly api: ResolvedMcpOpenApi
+  readonly changes: ListChanges
+}
+
+/** A gRPC server as an MCP server (mcp.md §2.3). */
+interface GrpcTarget {
+  readonly api: ResolvedMcpGrpc
+  readonly source: GrpcSource
   readonly changes: ListChanges
 }
 
@@ -95,6 +115,7 @@ export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConf
   const { key, mcp } = config.backend
   const targets = (mcp?.targets ?? []).flatMap((entry) => {
     if (entry.openapi !== undefined) return [apiTarget(config, entry, entry.openapi, previous?.targetOf.get(entry.name)?.openapi)]
+    if (entry.grpc !== undefined) return [grpcTarget(config, entry, entry.grpc, previous?.targetOf.get(entry.name)?.grpc)]
     if (entry.command !== undefined) return [programTarget(config, entry, entry.command, previous?.targetOf.get(entry.name)?.program)]
     return entry.static === undefined
       ? (entry.selector?.targets ?? []).map((found) => selectedTarget(config, entry, found))
@@ -204,16 +225,33 @@ function staticTarget(config: ServiceConfig, entry: McpTargetSelector, { host, p
   }
 }
 
-/** The API is at the static host, whose policies apply, or at a Service. Its calls are not bound to an endpoint, because they need no session. */
-function apiTarget(config: ServiceConfig, entry: McpTargetSelector, api: ResolvedMcpOpenApi, previous: OpenApiTarget | undefined): Target {
+/** An API is at the static host, whose policies apply, or at a Service. Its calls are not bound to an endpoint, because they need no session. */
+function placeOf(config: ServiceConfig, entry: McpTargetSelector, { service = '', port = 0 }: Partial<BackendRef> = {}): Target {
   const { name, static: host } = entry
-  const { service = '', port = 0 } = api.backend ?? {}
   const target =
     host === undefined
       ? selectedTarget(config, entry, { name, service, port, protocol: 'StreamableHTTP' })
       : staticTarget(config, entry, { ...host, protocol: 'StreamableHTTP' })
-  return { ...target, path: api.path, isPinned: false, openapi: { api, changes: previous?.changes ?? new ListChanges() } }
+  return { ...target, isPinned: false }
 }
+
+function apiTarget(config: ServiceConfig, entry: McpTargetSelector, api: ResolvedMcpOpenApi, previous: OpenApiTarget | undefined): Target {
+  return { ...placeOf(config, entry, api.backend), path: api.path, openapi: { api, changes: previous?.changes ?? new ListChanges() } }
+}
+
+/** gRPC needs HTTP/2, unless a policy says otherwise. */
+function grpcTarget(config: ServiceConfig, entry: McpTargetSelector, api: ResolvedMcpGrpc, previous: GrpcTarget | undefined): Target {
+  const place = placeOf(
+    { ...config, sections: [HTTP2, ...config.sections], outer: mergeBackend([HTTP2, ...(config.outer === undefined ? [] : [config.outer])]) },
+    entry,
+    api.backend,
+  )
+  const changes = previous?.changes ?? new ListChanges()
+  const source = previous?.source.isOf(api) === true ? previous.source : new GrpcSource(api, changes, config.state.monotonicMs)
+  return { ...place, path: '', grpc: { api, source, changes } }
+}
+
+const HTTP2: BackendFull = { http: { version: 'HTTP2' } }
 
 /** A program. Its processes go on while the command is the same. */
 function programTarget(config: ServiceConfig, entry: McpTargetSelector, command: readonly string[], previous: Program | undefined): Target {
@@ -226,15 +264,18 @@ function programTarget(config: ServiceConfig, entry: McpTargetSelector, command:
 
 /** Notifies the sessions of a new version of the config in which tools of APIs changed. */
 export function announceChanges(previous: McpConfig, { targetOf }: McpConfig): void {
-  for (const { name, openapi } of previous.targets) {
-    if (openapi === undefined) continue
-    const next = targetOf.get(name)?.openapi
-    if (next === undefined) openapi.changes.close()
-    else if (next.api !== openapi.api && listOf(next) !== listOf(openapi)) openapi.changes.announce()
+  for (const { name, openapi, grpc } of previous.targets) {
+    const changes = openapi?.changes ?? grpc?.changes
+    if (changes === undefined) continue
+    const next = targetOf.get(name)
+    if ((next?.openapi?.changes ?? next?.grpc?.changes) !== changes) changes.close()
+    else if (openapi?.api !== next?.openapi?.api && listOf(openapi) !== listOf(next?.openapi)) changes.announce()
+    else if (grpc?.source !== next?.grpc?.source) changes.announce()
   }
 }
 
-const listOf = ({ api }: OpenApiTarget): string => JSON.stringify([api.response === undefined, api.tools.map(({ definition }) => definition)])
+const listOf = (target: OpenApiTarget | undefined): string =>
+  JSON.stringify(target && [target.api.response === undefined, target.api.tools.map(({ definition }) => definition)])
 
 /**
  * Policies of the Service override those of the backend, so that one of several targets can differ. A policy on the selector's entry

@@ -24,10 +24,10 @@ export interface UpstreamSpec {
   readonly port: number
   /**
    * `http` (default) serves HTTP/1.1, h2c, WebSocket and gRPC; `tls` the same over TLS; `tcp` echoes bytes; `llm` mocks the APIs of LLM vendors; `guard` is a
-   * guard webhook for prompts and responses; `mcp` is an MCP server; `agent` an A2A agent; `idp` an identity provider with Keycloak's paths; `services` serves ext_authz, ext_proc and
+   * guard webhook for prompts and responses; `mcp` is an MCP server; `agent` an A2A agent; `grpc-shop` a gRPC server with reflection; `idp` an identity provider with Keycloak's paths; `services` serves ext_authz, ext_proc and
    * rate limits over gRPC; `forward-proxy` serves CONNECT.
    */
-  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'guard' | 'forward-proxy' | 'mcp' | 'agent' | 'idp' | 'services'
+  readonly kind?: 'http' | 'tls' | 'tcp' | 'llm' | 'guard' | 'forward-proxy' | 'mcp' | 'agent' | 'grpc-shop' | 'idp' | 'services'
   /** For `tls`: the certificate to serve, by name. */
   readonly certificate?: string
 }
@@ -93,6 +93,7 @@ export async function startUpstream(spec: UpstreamSpec, directory: string): Prom
   if (spec.kind === 'tcp') return startTcpEcho(spec)
   if (spec.kind === 'llm') return (await import('../llm/upstream.ts')).startLlmUpstream(spec)
   if (spec.kind === 'guard') return (await import('../llm/guard.ts')).startGuardService(spec)
+  if (spec.kind === 'grpc-shop') return (await import('../upstream/shop.ts')).startShop(spec)
   if (spec.kind === 'agent') return (await import('../upstream/agent.ts')).startAgent(spec)
   if (spec.kind === 'mcp') return (await import('../upstream/mcp.ts')).startMcpUpstream(spec)
   if (spec.kind === 'idp') return (await import('../identity/identity-provider.ts')).startIdentityProvider({ ...spec, style: 'keycloak' })

@@ -31,7 +31,8 @@ function compileOnce(owner: ConfigMap | RemoteDocument, key: string, bytes: Buff
   return source
 }
 
-function bytesOf({ data = {}, binaryData = {} }: ConfigMap, key: string): Buffer | undefined {
+/** The bytes of a key of `data` or `binaryData`; undefined if there is no such key. */
+export function bytesOf({ data = {}, binaryData = {} }: ConfigMap, key: string): Buffer | undefined {
   const text = Object.hasOwn(data, key) ? data[key] : undefined
   if (text !== undefined) return Buffer.from(text)
   const encoded = Object.hasOwn(binaryData, key) ? binaryData[key] : undefined

@@ -19,7 +19,7 @@ import type {
   ResolvedSecrets,
   Secret as SecretMessage,
 } from '#gen/config/types.ts'
-import type { McpOpenApi, McpToolPins } from '#gen/v1alpha1/types.ts'
+import type { McpGrpc, McpOpenApi, McpToolPins } from '#gen/v1alpha1/types.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget } from '../common/backend-ref.ts'
 import { validate } from '../../source/validate.ts'
@@ -28,9 +28,11 @@ import { checkPattern } from '../common/matches.ts'
 import { phaseOf } from '../common/phases.ts'
 import { selectMcpTargets } from './mcp-targets.ts'
 import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
+import { resolveGrpc } from './grpc-source.ts'
 import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.ts'
 import { documentId, findUrlProblem, keySetId, type DocumentReference, type KeySetReference } from './remote-reference.ts'
 import { readPluginSource } from './plugin-source.ts'
+import { hasEntry, neededEntries } from './secret-entries.ts'
 import { COMMAND_REJECTED, leaveOutCommand } from './commands.ts'
 import { badApiKeys, badLines } from './credentials.ts'
 import { readCatalogSource } from './price-catalog.ts'
@@ -62,19 +64,6 @@ export interface ResolvedBody {
 type DocumentSettings = Parameters<typeof readFetched>[1]
 type UsableDocument = Extract<OpenApiSource, { message: unknown }> | { readonly invalid: string }
 
-/** Entries that a Secret must have, by definition and field that refer to it. */
-const neededEntries: Readonly<Record<string, readonly string[]>> = {
-  'BackendAuth.secretRef': ['Authorization'],
-  'CloudAAuth.secretRef': ['accessKey', 'secretKey'],
-  'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
-  'OAuthCredentials.secretRef': ['clientId', 'clientSecret'],
-  'BasicAuthentication.secretRef': ['.htaccess'],
-}
-/** Entries that Secrets also have under another name (llm.md §1.6). */
-const otherNames: Readonly<Record<string, string>> = { clientId: 'clientID', tenantId: 'tenantID' }
-const hasEntry = (data: Readonly<Record<string, string>> | undefined, entry: string): boolean =>
-  data?.[entry] !== undefined || data?.[otherNames[entry] ?? entry] !== undefined
-
 interface RemoteKeySet {
   readonly jwksPath: string
   readonly cacheDuration?: string
@@ -94,6 +83,7 @@ const leaves = new Set([
   'CELExpression',
   'ConfigMapKeyReference',
   'McpOpenApi',
+  'McpGrpc',
   'PriceCatalogReference',
   'McpToolPins',
 ])
@@ -257,6 +247,13 @@ class Resolver {
         return this.#priceCatalog(value as { name: string; key: string }, path)
       case 'McpOpenApi':
         return this.#openApi(value as McpOpenApi, path)
+      case 'McpGrpc': {
+        const { backendRef, ...settings } = value as McpGrpc
+        const backend = backendRef && this.#backend(backendRef, [...path, 'backendRef'])
+        const { message, problems } = resolveGrpc(this.#context.snapshot, this.#namespace, settings)
+        for (const { text, code } of problems) this.#fail(path, text, code, 'document')
+        return { ...message, ...(backend && { backend }) }
+      }
       case 'McpToolPins':
         return this.#toolPins(value as McpToolPins, path)
       case 'SecretSelector':

@@ -4,46 +4,55 @@ import { isObject, parseInSteps, type JsonObject } from '../message/json.ts'
 import { isServed } from '../message/request.ts'
 import { answerText, errorText, INVALID_PARAMS, METHOD_NOT_FOUND, resultText, type RpcId } from '../message/rpc.ts'
 import type { EventSource } from '../sse/source.ts'
-import type { Target } from '../target/target.ts'
+import type { ListChanges } from '../target/list-changes.ts'
 import type { CallContext, MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer } from '../upstream/link.ts'
-import { callTool } from './call.ts'
-import { compileApi } from './tools.ts'
 
-type OpenApi = NonNullable<Target['openapi']>
+/** An API whose operations are tools. The gateway is the MCP server. */
+export interface ServedApi {
+  readonly name: string
+  readonly version: string
+  /** Empty if there is none. */
+  readonly title: string
+  readonly instructions?: string | undefined
+  readonly changes: ListChanges
+  /** The result of `tools/list`, in JSON. Rejects if the API cannot be reached. */
+  list(context: CallContext): string | Promise<string>
+  /** The result of a call, in JSON; undefined if there is no such tool. Rejects if the API cannot be reached. */
+  call(context: CallContext, tool: string, args: unknown): Promise<string | undefined>
+}
 
 /** Latest protocol revision, for clients that request one that is not supported. */
 const LATEST_VERSION = '2025-11-25'
 
-/** Link to an HTTP API. The gateway is the MCP server: it answers everything but `tools/call`, which becomes an HTTP request. */
-export function openApiLink(target: Target, openapi: OpenApi): Link {
+/** Link to an API. The gateway answers everything but lists and calls of tools itself. */
+export function servedLink(api: ServedApi): Link {
   return {
     async post(context, text, label) {
       // The API has no use for notifications, and sends no requests that clients respond to.
       if (label.method === undefined || label.id === undefined) return { kind: 'accepted' }
-      const answer = await respond(context, target, openapi, text, label.id, label)
+      const answer = await respond(context, api, text, label.id, label)
       return { kind: 'json', body: new BufferBody(answer) }
     },
     async listen(): Promise<LinkAnswer> {
-      return { kind: 'events', events: listChanges(openapi) }
+      return { kind: 'events', events: listChanges(api) }
     },
     async end() {},
   }
 }
 
-async function respond(context: CallContext, target: Target, { api }: OpenApi, text: string, id: RpcId, { method }: MessageLabel): Promise<string> {
+async function respond(context: CallContext, api: ServedApi, text: string, id: RpcId, { method }: MessageLabel): Promise<string> {
   switch (method) {
     case 'initialize':
-      return resultText(id, initializeResult(target, api, await paramsOf(context, text)))
+      return resultText(id, initializeResult(api, await paramsOf(context, text)))
     case 'ping':
       return resultText(id, {})
     case 'tools/list':
-      return answerText(id, compileApi(api).list)
+      return answerText(id, await api.list(context))
     case 'tools/call': {
       const { name, arguments: args } = await paramsOf(context, text)
-      const tool = typeof name === 'string' ? compileApi(api).tools.get(name) : undefined
-      if (tool === undefined) return errorText(id, INVALID_PARAMS, `Unknown tool: ${String(name)}`)
-      return answerText(id, await callTool(context, target, tool, args))
+      const result = typeof name === 'string' ? await api.call(context, name, args) : undefined
+      return result === undefined ? errorText(id, INVALID_PARAMS, `Unknown tool: ${String(name)}`) : answerText(id, result)
     }
     default:
       return errorText(id, METHOD_NOT_FOUND, `Method not found: ${method}`)
@@ -56,7 +65,7 @@ async function paramsOf({ exchange }: CallContext, text: string): Promise<JsonOb
   return isObject(message) && isObject(message['params']) ? message['params'] : {}
 }
 
-function initializeResult({ name }: Target, { title, version, instructions }: OpenApi['api'], { protocolVersion }: JsonObject): JsonObject {
+function initializeResult({ name, title, version, instructions }: ServedApi, { protocolVersion }: JsonObject): JsonObject {
   return {
     protocolVersion: typeof protocolVersion === 'string' && isServed(protocolVersion) ? protocolVersion : LATEST_VERSION,
     capabilities: { tools: { listChanged: true } },
@@ -68,7 +77,7 @@ function initializeResult({ name }: Target, { title, version, instructions }: Op
 const LIST_CHANGED = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 
 /** Notifications of the target. Its stream stays open until the target is removed. */
-function listChanges({ changes }: OpenApi): EventSource {
+function listChanges({ changes }: ServedApi): EventSource {
   let stop: (() => void) | undefined
   return {
     start(sink) {

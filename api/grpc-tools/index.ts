@@ -1,0 +1,2 @@
+export { compileGrpcTools, isOffered, type GrpcSelection, type GrpcTool } from './compile.ts'
+export { DescriptorError, isWellKnown, linkFiles, MAX_FILES, readDescriptor, readDescriptorSet } from './descriptors.ts'

@@ -1,0 +1,60 @@
+import { fromBinary, fromJson, toBinary, toJson, type FileRegistry, type JsonValue } from '@bufbuild/protobuf'
+import type { GrpcTool } from '#api/grpc-tools/index.ts'
+import { encodeFrame } from '../../callout/frames.ts'
+import { isObject } from '../message/json.ts'
+import type { GrpcTools } from '../target/grpc-source.ts'
+import { GrpcStatusError, type GrpcCaller } from './unary.ts'
+
+/** Largest request and response, bytes: converted in some milliseconds. */
+const MAX_MESSAGE_BYTES = 256 * 1024
+const MAX_ERROR_CHARS = 2000
+/** Names of grpc-status. */
+const STATUS_NAMES = (
+  'OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED RESOURCE_EXHAUSTED ' +
+  'FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED'
+).split(' ')
+
+/** Calls a method. Returns its result in JSON; wrong arguments and errors of the server are results with `isError`. Rejects as `call` does. */
+export async function callMethod(call: GrpcCaller, tool: GrpcTool, { registry }: GrpcTools, args: unknown): Promise<string> {
+  const { name, method } = tool
+  const options = registry === undefined ? {} : { registry }
+  let request: Uint8Array
+  try {
+    if (JSON.stringify(args ?? {}).length > MAX_MESSAGE_BYTES) return errorResult(`Invalid arguments: they are larger than ${MAX_MESSAGE_BYTES} bytes`)
+    request = toBinary(method.input, fromJson(method.input, (args ?? {}) as JsonValue, options))
+  } catch (error) {
+    return errorResult(`Invalid arguments: ${cut((error as Error).message)}`)
+  }
+  try {
+    const messages = await call(`/${method.parent.typeName}/${method.name}`, encodeFrame(request), {
+      limitBytes: MAX_MESSAGE_BYTES,
+      message: { method: 'tools/call', name },
+      isRepeatable: isReadOnly(method.idempotency),
+    })
+    const [message] = messages
+    if (message === undefined || messages.length > 1) return errorResult(`The server sent ${messages.length} messages, one is expected`)
+    return readResult(tool, options, message)
+  } catch (error) {
+    if (error instanceof GrpcStatusError) return errorResult(`${STATUS_NAMES[error.status] ?? `grpc-status ${error.status}`}: ${cut(error.message)}`)
+    // Anything else means that there was no response, which is handled as that of an MCP server.
+    throw error
+  }
+}
+
+function readResult({ method }: GrpcTool, options: { readonly registry?: FileRegistry }, message: Buffer): string {
+  let value: JsonValue
+  try {
+    value = toJson(method.output, fromBinary(method.output, message), { ...options, alwaysEmitImplicit: true })
+  } catch (error) {
+    return errorResult(`The response does not match its descriptor: ${cut((error as Error).message)}`)
+  }
+  const text = JSON.stringify(value)
+  // Structured content is an object.
+  return `{"content":${JSON.stringify([{ type: 'text', text }])}${isObject(value) ? `,"structuredContent":${text}` : ''}}`
+}
+
+/** MethodOptions.IdempotencyLevel: NO_SIDE_EFFECTS or IDEMPOTENT. */
+const isReadOnly = (level: number): boolean => level === 1 || level === 2
+
+const cut = (text: string): string => (text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text)
+const errorResult = (text: string): string => JSON.stringify({ content: [{ type: 'text', text }], isError: true })
