@@ -1,7 +1,6 @@
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Shares } from '../runtime/shares.ts'
-import { findShareMemory } from '../policy/budgets/ledger.ts'
-import { ShareKeeper } from '../quota/keeper.ts'
+import type { ShareKeeper } from '../quota/keeper.ts'
 import type { QuotaStream } from '../quota/stream.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
 import type { Logging } from '../telemetry/log.ts'
@@ -25,18 +24,21 @@ export function createShares(
   if (address === undefined) return undefined
   const log = logging.logger('budgets')
   const cells = budgetCells && new SharedCells(budgetCells, { evicts: true })
-  let stream: Promise<QuotaStream> | undefined
-  let running: QuotaStream | undefined
-  const start = async (): Promise<QuotaStream> => {
-    const { QuotaStream: Stream } = await import('../quota/stream.ts')
+  let client: Promise<{ readonly keeper: ShareKeeper; readonly stream: QuotaStream }> | undefined
+  const start = async (): Promise<{ keeper: ShareKeeper; stream: QuotaStream }> => {
+    const [{ QuotaStream }, { ShareKeeper }, { findShareMemory }] = await Promise.all([
+      import('../quota/stream.ts'),
+      import('../quota/keeper.ts'),
+      import('../policy/budgets/ledger.ts'),
+    ])
     const connected = registry()
       ?.gauge(`${METRIC_PREFIX}budget_shares_connected`, 'Whether the operator divides budgets among this replica and others.')
       .series()
-    const node = { namespace, gateway, podName, podIps: podIp, nodeName }
+    const keeper = new ShareKeeper({ findMemory: (name) => cells && findShareMemory(cells, name), onUrgent: () => stream.hurry() })
     let wasConnected: boolean | undefined
-    return (running = new Stream({
+    const stream = new QuotaStream({
       address,
-      node,
+      node: { namespace, gateway, podName, podIps: podIp, nodeName },
       tokenFile,
       rootCaFile,
       keeper,
@@ -51,18 +53,12 @@ export function createShares(
         if (wasConnected !== false) log.warn('no shares of budgets from the operator', { code: 'PX4024', cause })
         wasConnected = false
       },
-    }))
+    })
+    return { keeper, stream }
   }
-  const keeper: ShareKeeper = new ShareKeeper({
-    findMemory: (name) => cells && findShareMemory(cells, name),
-    onUrgent() {
-      // Loaded on demand: most processes have no budget of all replicas.
-      stream ??= start()
-      running?.hurry()
-    },
-  })
   return {
-    want: (bucket, memory) => keeper.want(bucket, memory),
-    close: async () => (await stream)?.close(),
+    // Loaded on demand: most processes have no budget of all replicas.
+    want: async (bucket, memory) => (await (client ??= start())).keeper.want(bucket, memory),
+    close: async () => (await client)?.stream.close(),
   }
 }
