@@ -19,6 +19,7 @@ import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { setErrorFormat } from './errors.ts'
 import { evictionOf } from './choice/eviction.ts'
+import { LlmHooks } from './hooks/index.ts'
 import { FormatError, type Conversion } from './common/types.ts'
 import { denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
 import { listModels } from './request/models.ts'
@@ -57,6 +58,7 @@ export class LlmCall {
   readonly #context: LlmCallOptions
   readonly #source: RequestSource
   readonly #record: LlmRecord
+  readonly #hooks: LlmHooks | undefined
   #keys: KeyPolicy = denyAll
   readonly #active: Active = { call: undefined }
   #failed: LlmTarget | undefined
@@ -73,6 +75,7 @@ export class LlmCall {
     this.#context = context
     this.#source = new RequestSource(exchange, context.limitBytes)
     this.#record = new LlmRecord(exchange, context.state.registry)
+    this.#hooks = LlmHooks.of(exchange)
   }
 
   async run(): Promise<ResponseHead> {
@@ -128,11 +131,12 @@ export class LlmCall {
     const { type: route, isDefault } = target.settings.routeOf(exchange.request.target)
     setErrorFormat(exchange, route)
     checkTarget(target)
-    checkGuarded(target, route, exchange, this.#keys)
+    checkGuarded(target, route, exchange, this.#keys, this.#hooks !== undefined)
     if (isDefault) checkCompletionsHead(exchange)
     if (route === 'Models') return this.#respond(listModels(this.#context.groups, this.#keys.isAllowed))
     const entry = entryOf(route)
-    const context = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, limitBytes: this.#context.limitBytes, isDefault }
+    const { limitBytes } = this.#context
+    const context = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, hooks: this.#hooks, limitBytes, isDefault }
     const prepared = entry === undefined ? await prepareRaw(context, route) : await prepareChat(context, entry)
     if ('response' in prepared) return this.#respond(prepared.response)
     const endpoint = target.destination.pick(exchange)

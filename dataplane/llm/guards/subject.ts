@@ -129,6 +129,11 @@ export class StreamSubject implements Subject {
       }
   }
 
+  /** The kinds of the texts. */
+  kinds(): readonly TextDelta['kind'][] {
+    return this.#segments().map((segment) => (this.#pieces.get(segment) ?? this.#repeats.get(segment))?.[0]?.kind ?? 'text')
+  }
+
   // oxlint-disable-next-line require-yield -- as BodySubject
   *texts(): Cooperative<readonly string[]> {
     return this.#segments().map((segment) => this.#textOf(segment))

@@ -7,14 +7,15 @@ import { FormatError, type JsonObject } from '../common/types.ts'
 import { comparablePath } from '../settings/routes.ts'
 import type { KeyPolicy } from './keys.ts'
 
-/** Types whose content is not checked: prompt guards, models of API keys and token limits miss some or all of it. */
+/** Types whose content is not checked: prompt guards, hooks of plugins, models of API keys and token limits miss some or all of it. */
 const unguardedTypes: ReadonlySet<RouteType> = new Set(['Passthrough', 'Detect', 'Realtime'])
 
 /** Throws a ProxyError for a request that evades checks, where `ai.unguardedRoutes` is Reject (llm.md §3). */
-export function checkGuarded({ settings, guards }: LlmTarget, type: RouteType, exchange: Exchange, keys: KeyPolicy): void {
+export function checkGuarded({ settings, guards }: LlmTarget, type: RouteType, exchange: Exchange, keys: KeyPolicy, hasHooks: boolean): void {
   if (settings.section.unguardedRoutes !== 'Reject' || !unguardedTypes.has(type)) return
   const evaded = [
     ...(guards === undefined ? [] : ['prompt guards']),
+    ...(hasHooks ? ['plugins'] : []),
     ...(keys.hasModels ? ['models of the API key'] : []),
     ...(exchange.tokenBudgets === undefined ? [] : ['token limits']),
   ]

@@ -2,6 +2,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { checkCompletionsBody } from './admission.ts'
 import { chooseConversion } from '../convert/index.ts'
+import type { LlmHooks } from '../hooks/index.ts'
 import { countTokens } from '../usage/count.ts'
 import { isShortJson } from '#api/json/index.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
@@ -11,6 +12,7 @@ import { checkShape } from '../common/shapes.ts'
 import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from '../common/types.ts'
 import type { KeyPolicy } from './keys.ts'
 import { jsonResponse } from './models.ts'
+import type { PromptGuards } from '../guards/index.ts'
 import type { LlmRecord } from '../accounting/record.ts'
 import { shapeRequest } from './shape.ts'
 import type { RequestSource } from './source.ts'
@@ -28,6 +30,8 @@ export interface PrepareContext {
   readonly record: LlmRecord
   readonly keys: KeyPolicy
   readonly limitBytes: number
+  /** Hooks of plugins; undefined if there are none. */
+  readonly hooks: LlmHooks | undefined
   /** No entry of `ai.routes` matches. */
   readonly isDefault: boolean
   /** The model of a budget that the request exceeds; it replaces that of the request. */
@@ -39,6 +43,8 @@ export interface Prepared {
   readonly draft: Draft
   /** undefined if the response is forwarded unchanged. */
   readonly conversion: { readonly with: Conversion; readonly entry: ClientFormatEntry; readonly memo: RequestMemo } | undefined
+  /** Guards of the response, with the hooks of plugins. */
+  readonly guards?: PromptGuards | undefined
   readonly model: string | undefined
   readonly isStreaming: boolean
   /** Whether token budgets apply. */
@@ -61,9 +67,18 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const { exchange, target, source, record, keys } = context
   const { provider, settings, guards } = target
   const { bytes: original, text, json, members } = await source.parse()
+  if (context.hooks !== undefined) checkShape(entry.format, json)
+  const hooked = context.hooks === undefined ? { body: json } : await context.hooks.request(json, entry)
+  if ('rejection' in hooked) return { response: hooked.rejection }
+  const given = hooked.body
   const isCount = entry.format === 'tokenCount'
   const isChat = !isCount && entry.format !== 'embeddings'
-  const { body: shaped, model } = shapeRequest(context.replacement === undefined ? json : { ...json, model: context.replacement }, target, exchange, keys.check)
+  const { body: shaped, model } = shapeRequest(
+    context.replacement === undefined ? given : { ...given, model: context.replacement },
+    target,
+    exchange,
+    keys.check,
+  )
   if (context.isDefault) checkCompletionsBody(exchange, shaped)
   checkShape(entry.format, shaped)
   const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
@@ -97,14 +112,16 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const converted = conversion.request(body, requestContext(context, model))
   const call = { format: conversion.to, model, isStreaming }
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
-  const isCached = isChat && settings.cache !== undefined
-  // With guards or a cache, print the body again, so that the provider reads exactly what they read: nested duplicate keys, for example, are removed.
-  const isPrinted = !conversion.isNative || guards !== undefined || isCached
+  // A stored response would have what a plugin changed for another caller.
+  const isCached = isChat && settings.cache !== undefined && context.hooks?.changesResponses !== true
+  // With guards, hooks or a cache, print the body again, so that the provider reads exactly what they read: nested duplicate keys, for example, are removed.
+  const isPrinted = !conversion.isNative || guards !== undefined || context.hooks !== undefined || isCached
   const rendering = isPrinted ? printBytesInSteps(finished) : finished === json ? undefined : renderBytesInSteps(original, text, members, json, finished)
   const bytes = rendering === undefined ? [original] : isShortJson(text) ? runSync(rendering) : await runWhileConnected(rendering, exchange)
   return {
     draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'buffered' },
     conversion: { with: conversion, entry, memo: converted.memo },
+    guards: isChat && context.hooks !== undefined ? context.hooks.around(guards) : guards,
     model,
     isStreaming,
     isCharged: !isCount,

@@ -74,13 +74,13 @@ export interface Reply {
  * converted, and with a ProxyError if it cannot be read.
  */
 export async function readReply(response: ResponseHead, context: AttemptContext, conversion: Conversion): Promise<Reply> {
-  const { target } = context
+  const { prepared } = context
   const coding = response.headers.get('content-encoding')
   const raw = await readUpstreamBody(response, context)
   const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
   try {
     // Numbers must be parsed losslessly only if the body is printed again.
-    const numbers = conversion.isNative && target.guards === undefined ? doubles : exactNumbers
+    const numbers = conversion.isNative && prepared.guards === undefined ? doubles : exactNumbers
     const { jsonLimits } = context.exchange
     // A batch of embeddings has hundreds of thousands of numbers.
     const limits = conversion.from === 'embeddings' ? { ...jsonLimits, maxMembers: Infinity } : jsonLimits
@@ -99,10 +99,9 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
 
 /** Applies guards to a reply and writes it to the response. */
 async function writeReply(response: ResponseHead, { raw, text, parsed, body, facts }: Reply, context: AttemptContext): Promise<ResponseHead> {
-  const { prepared, record, exchange, target } = context
-  const { conversion } = prepared
+  const { prepared, record, exchange } = context
+  const { conversion, guards } = prepared
   if (conversion === undefined) return response
-  const { guards } = target
   const coding = response.headers.get('content-encoding')
   const { isNative } = conversion.with
   let guarded: JsonObject = body
@@ -178,8 +177,7 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
   const { prepared, record, exchange, target, limitBytes, onEnd, onFailure } = context
   const { conversion } = prepared
   if (conversion === undefined) throw new Error('a stream needs a conversion')
-  const isGuardable = target.guards !== undefined
-  const guard = isGuardable ? target.guards?.stream({ exchange, entry: conversion.entry, isStreaming: true }, response.headers) : undefined
+  const guard = prepared.guards?.stream({ exchange, entry: conversion.entry, isStreaming: true }, response.headers)
   const stream = conversion.with.stream(responseContext(response.headers, context), {
     isGuarded: guard !== undefined,
     collects: collectsText(exchange),

@@ -2,6 +2,7 @@ import type { AIBackend, Backend, BackendFull, Policy, Route, Secret } from '#ge
 import { createConfigStore, type ConfigMessage } from '../../config/store.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { Gateway } from '../../gateway/gateway.ts'
+import { endPlugins } from '../../policy/plugins/host.ts'
 import { startBind } from '../../server/testing.ts'
 import { createRegistry, type Registry } from '../../telemetry/metrics/registry.ts'
 import { createPool } from '../../upstream/pools.ts'
@@ -62,6 +63,7 @@ export async function startLlmGateway(options: LlmGatewayOptions): Promise<LlmGa
     async close() {
       await bind.close()
       gateway.close()
+      endPlugins(registry)
     },
   }
 }

@@ -1,7 +1,10 @@
-import { Hono, type Context, type MiddlewareHandler } from 'hono'
+import { Hono, type Context } from 'hono'
+import type { PluginHooks } from '#api/plugin/index.ts'
+import { runHook } from './hooks/run.ts'
 import type { FieldChanges, Fields, FromPlugin, RequestChange, ToPlugin } from './messages.ts'
 
 type RequestMessage = Extract<ToPlugin, { type: 'request' }>
+type HookMessage = Extract<ToPlugin, { type: 'hook' }>
 type ResponseMessage = Extract<ToPlugin, { type: 'response' }>
 
 /** The request of a call, as a message and as the plugin receives it. */
@@ -21,15 +24,17 @@ interface Call extends RequestOfCall {
 
 export type FieldMap = ReadonlyMap<string, readonly string[]>
 
-/** Runs the Hono middleware of a plugin, with the rest of the chain in another thread as its `next()`. */
+/** Runs the hooks of a plugin: its Hono middleware with the rest of the chain in another thread as its `next()`. */
 export class PluginCalls {
   readonly #calls = new Map<number, Call>()
   readonly #app = new Hono<{ Bindings: { call: Call } }>()
+  readonly #hooks: PluginHooks
   readonly #send: (message: FromPlugin) => void
 
-  constructor(request: MiddlewareHandler, send: (message: FromPlugin) => void) {
+  constructor(hooks: PluginHooks, send: (message: FromPlugin) => void) {
+    this.#hooks = hooks
     this.#send = send
-    this.#app.use('*', request)
+    if (hooks.request !== undefined) this.#app.use('*', hooks.request)
     this.#app.all('*', (c) => this.#next(c))
     this.#app.onError((error) => {
       // HTTPException of Hono; a bundled plugin has a class of its own.
@@ -39,7 +44,14 @@ export class PluginCalls {
   }
 
   /** Runs a call. Rejects with the error of the plugin. */
-  async start(message: RequestMessage): Promise<void> {
+  async run(message: RequestMessage | HookMessage): Promise<void> {
+    if (message.type === 'request') return this.#start(message)
+    const { id } = message
+    const result = await runHook(this.#hooks, message)
+    this.#send('output' in result ? { type: 'hooked', id, ...result } : { type: 'answer', id, ...result })
+  }
+
+  async #start(message: RequestMessage): Promise<void> {
     const { id } = message
     try {
       const call: Call = { message, request: toRequest(message) }

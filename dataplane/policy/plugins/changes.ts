@@ -1,4 +1,5 @@
 import { holdBytes, replaceRequestBody } from '../../expression/buffer.ts'
+import { LocalResponse } from '../../exchange/answer.ts'
 import { framingFields } from '../../exchange/fields.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { setPseudoHeader } from '../../exchange/pseudo.ts'
@@ -6,7 +7,9 @@ import { BufferBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { isFieldValue, isToken } from '../../http/syntax.ts'
-import type { FieldChanges, RequestChange, ResponseChange } from './messages.ts'
+import type { FieldChanges, FromPlugin, RequestChange, ResponseChange } from './messages.ts'
+
+type Answer = Pick<Extract<FromPlugin, { type: 'answer' }>, 'status' | 'headers' | 'body'>
 
 /** Whether plugins may set or remove the field. Framing is the gateway's. */
 export const isChangeable = (name: string): boolean => isToken(name) && !framingFields.has(name) && name !== 'host'
@@ -49,4 +52,12 @@ export function changeResponse(exchange: Exchange, response: ResponseHead, chang
 
 function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
+}
+
+/** The response of a plugin. Headers that frame the message are those of the gateway. */
+export function toAnswer({ status, headers: fields, body }: Answer): Response {
+  const headers = new Headers()
+  for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '')
+  for (const name of framingFields) headers.delete(name)
+  return new LocalResponse(body.length === 0 ? null : body, { status, headers }, undefined)
 }

@@ -1,7 +1,9 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
+import type { PluginHooks } from '#api/plugin/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { changeRequest, changeResponse } from './changes.ts'
 import { DirectContext } from './direct-context.ts'
+import { listHooks, type HookName } from './hooks/run.ts'
 import type { FromPlugin } from './messages.ts'
 import { PluginError } from './plugin-error.ts'
 
@@ -49,6 +51,8 @@ class Deadlines {
 
 /** Calls of a plugin in this thread, without messages. For plugins that do not read bodies. */
 export class DirectPlugin {
+  /** Hooks that the plugin has. */
+  readonly hooks: ReadonlySet<HookName>
   readonly middleware: MiddlewareHandler
   readonly deadlines: Deadlines
   readonly describe: (error: unknown) => string
@@ -56,8 +60,9 @@ export class DirectPlugin {
   busy = 0
 
   /** @param describe the message of an error of the plugin for logs */
-  constructor(middleware: MiddlewareHandler, timeoutMs: number, describe: (error: unknown) => string) {
-    this.middleware = middleware
+  constructor(hooks: PluginHooks, timeoutMs: number, describe: (error: unknown) => string) {
+    this.hooks = new Set(listHooks(hooks))
+    this.middleware = hooks.request ?? ((_, next) => next())
     this.deadlines = new Deadlines(timeoutMs)
     this.describe = describe
   }

@@ -11,7 +11,7 @@ import { createLog, setUpPlugin } from './setup.ts'
 import { PluginError } from './plugin-error.ts'
 import type { ThreadOptions } from './thread.ts'
 
-type StepMessage = Extract<FromPlugin, { type: 'next' | 'done' | 'answer' | 'failed' }>
+type StepMessage = Extract<FromPlugin, { type: 'next' | 'done' | 'answer' | 'hooked' | 'failed' }>
 
 interface LoadOptions extends Pick<ThreadOptions, 'timeoutMs' | 'onLog' | 'onMetrics' | 'services'> {
   readonly data: PluginData
@@ -49,12 +49,13 @@ export async function loadPlugin({ data: { code, file, config, secrets }, timeou
       fetch: createFetch((call) => services.fetch(call)),
       secrets: Object.freeze({ ...secrets }),
     }
-    const request = await setUpPlugin(plugin, tools)
-    const calls = new PluginCalls(request, (message) => onStep(message as StepMessage))
+    const hooks = await setUpPlugin(plugin, tools)
+    const calls = new PluginCalls(hooks, (message) => onStep(message as StepMessage))
     return {
-      direct: new DirectPlugin(request, timeoutMs, describe),
+      direct: new DirectPlugin(hooks, timeoutMs, describe),
       receive(message) {
-        if (message.type === 'request') calls.start(message).catch((error: unknown) => onStep({ type: 'failed', id: message.id, message: describe(error) }))
+        if (message.type === 'request' || message.type === 'hook')
+          calls.run(message).catch((error: unknown) => onStep({ type: 'failed', id: message.id, message: describe(error) }))
         else if (message.type === 'response') calls.respond(message)
         else if (message.type === 'cancel') calls.cancel(message.id)
       },

@@ -1,3 +1,4 @@
+import type { HookName } from './hooks/run.ts'
 import type { LoadedPlugin } from './in-process-module.ts'
 import { PluginError } from './plugin-error.ts'
 import type { PluginRunner, Start, Step } from './runner.ts'
@@ -5,6 +6,8 @@ import type { ThreadOptions } from './thread.ts'
 
 /** Time in which a plugin must be loaded. */
 const LOAD_MS = 10_000
+
+const noHooks: ReadonlySet<HookName> = new Set()
 
 /**
  * A version of a plugin in this thread. A module cannot be unloaded: its memory is released when the process ends. A plugin that blocks the thread, ends the
@@ -37,6 +40,10 @@ export class InProcessPlugin implements PluginRunner {
   /** The middleware, for calls without messages; undefined while it is loaded. */
   get direct(): LoadedPlugin['direct'] | undefined {
     return this.#isOver ? undefined : this.#plugin?.direct
+  }
+
+  get hooks(): ReadonlySet<HookName> {
+    return this.#plugin?.direct.hooks ?? noHooks
   }
 
   nextId(): number {

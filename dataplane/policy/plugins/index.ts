@@ -1,11 +1,10 @@
 import type { Next } from 'hono'
 import type { Plugin } from '#gen/config/types.ts'
-import { LocalResponse, toResponseHead } from '../../exchange/answer.ts'
+import { toResponseHead } from '../../exchange/answer.ts'
 import { respondWithError } from '../../exchange/compose.ts'
 import type { Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { framingFields } from '../../exchange/fields.ts'
 import {
   bufferedRequest,
   bufferedResponse,
@@ -17,16 +16,16 @@ import {
 } from '../../expression/buffer.ts'
 import type { Body } from '../../http/body.ts'
 import type { PolicyState } from '../state.ts'
-import { changeRequest, changeResponse } from './changes.ts'
+import { changeRequest, changeResponse, toAnswer } from './changes.ts'
 import { DirectCall, type DirectPlugin } from './direct.ts'
+import { addHooks } from './hooks.ts'
 import { pluginSlot, type PluginSlot } from './host.ts'
 import type { Fields } from './messages.ts'
 import { pluginMetrics } from './metrics.ts'
 import { PluginError } from './plugin-error.ts'
-import type { Step } from './runner.ts'
+import type { PluginRunner, Step } from './runner.ts'
 
 type Phase = NonNullable<Plugin['phase']>
-type Answer = Pick<Extract<Step, { type: 'answer' }>, 'status' | 'headers' | 'body'>
 
 /**
  * Plugins (traffic.md §8.13): Hono middleware of users, each in a worker thread of its own or, if that is permitted, in this thread. Returns the plugins of one phase as one policy, or undefined if
@@ -92,13 +91,21 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
     }
   }
 
+  /** Adds the other hooks of the plugin to the request. Returns whether the plugin has a request hook. */
+  const prepare = (exchange: Exchange, { hooks }: Pick<PluginRunner, 'hooks'>): boolean => {
+    addHooks(exchange, slot, hooks, isFailOpen)
+    return hooks.has('request')
+  }
+
   const runInThread: Policy = async ({ var: { exchange } }, next) => {
     const limit = canReadBodies ? maxBufferBytes : undefined
     let call: PluginCall | undefined
     let step: Step | undefined
     try {
-      call = await startCall(slot, exchange, limit)
-      step = await call.sendRequest(exchange)
+      if (prepare(exchange, await slot.use())) {
+        call = await startCall(slot, exchange, limit)
+        step = await call.sendRequest(exchange)
+      }
     } catch (error) {
       fail(error)
     }
@@ -123,12 +130,15 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
   }
   if (plugin.isolation !== 'InProcess' || canReadBodies) return runInThread
 
+  const start = (direct: DirectPlugin, exchange: Exchange, next: Next): Promise<Response | void> =>
+    prepare(exchange, direct) ? runDirect(direct, exchange, next) : next()
+
   return (c, next) => {
     const { direct } = slot
-    if (direct !== undefined) return runDirect(direct, c.var.exchange, next)
+    if (direct !== undefined) return start(direct, c.var.exchange, next)
     // Not loaded yet, or an older version in a worker thread is in force.
     return slot.use().then(
-      (runner) => (runner.direct === undefined ? runInThread(c, next) : runDirect(runner.direct, c.var.exchange, next)),
+      (runner) => (runner.direct === undefined ? runInThread(c, next) : start(runner.direct, c.var.exchange, next)),
       (error: unknown) => {
         fail(error)
         return next()
@@ -175,12 +185,4 @@ function bodyFor(body: Body | undefined, limit: number | undefined, buffered: ()
   const { prefix, isComplete } = buffered() ?? {}
   if (prefix === undefined || isComplete !== true) throw new PluginError('failed', `a body is longer than ${limit} bytes`)
   return prefix
-}
-
-/** Headers that frame the message are those of the gateway. */
-function toAnswer({ status, headers: fields, body }: Answer): Response {
-  const headers = new Headers()
-  for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '')
-  for (const name of framingFields) headers.delete(name)
-  return new LocalResponse(body.length === 0 ? null : body, { status, headers }, undefined)
 }

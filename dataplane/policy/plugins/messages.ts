@@ -1,3 +1,4 @@
+import type { HookCall, HookName } from './hooks/run.ts'
 import type { ServiceCall, ServiceResult } from './services.ts'
 
 /** Data of a worker thread: one version of one plugin. */
@@ -25,6 +26,8 @@ export type ToPlugin =
     }
   /** The response to `next()`. */
   | { readonly type: 'response'; readonly id: number; readonly status: number; readonly headers: Fields; readonly body: Uint8Array | true | undefined }
+  /** A call of a hook of `llm` or `mcp`. */
+  | ({ readonly type: 'hook'; readonly id: number } & HookCall)
   /** Nobody waits for the call any more. */
   | { readonly type: 'cancel'; readonly id: number }
   | { readonly type: 'ping' }
@@ -60,7 +63,7 @@ export interface MetricSample {
 
 /** Messages from the worker thread. */
 export type FromPlugin =
-  | { readonly type: 'ready' }
+  | { readonly type: 'ready'; readonly hooks: readonly HookName[] }
   | { readonly type: 'invalid'; readonly message: string }
   /** The plugin called `next()`. */
   | { readonly type: 'next'; readonly id: number; readonly change: RequestChange }
@@ -68,6 +71,8 @@ export type FromPlugin =
   | { readonly type: 'done'; readonly id: number; readonly change: ResponseChange }
   /** The plugin responded itself. */
   | { readonly type: 'answer'; readonly id: number; readonly status: number; readonly headers: Fields; readonly body: Uint8Array }
+  /** What a hook returned, as JSON text, if it is no response; a response is an `answer`. */
+  | { readonly type: 'hooked'; readonly id: number; readonly output: string; readonly state: string }
   | { readonly type: 'failed'; readonly id: number; readonly message: string }
   | { readonly type: 'log'; readonly level: 'error' | 'warn' | 'info' | 'debug'; readonly message: string }
   | { readonly type: 'metrics'; readonly samples: readonly MetricSample[] }

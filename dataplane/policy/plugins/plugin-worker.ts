@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { MiddlewareHandler } from 'hono'
+import type { PluginHooks } from '#api/plugin/index.ts'
 import { PluginCalls } from './calls.ts'
+import { listHooks } from './hooks/run.ts'
 import type { FromPlugin, PluginData, ToPlugin } from './messages.ts'
 import { MetricCollector } from './plugin-metrics.ts'
 import { describeError } from './module-url.ts'
@@ -41,7 +42,7 @@ const client = new ServiceClient((id, call) => send({ type: 'use', id, call }))
 const kv = createKv(client.services.keyValue)
 const fetch = createFetch(client.services.fetch)
 
-async function load(): Promise<MiddlewareHandler> {
+async function load(): Promise<PluginHooks> {
   Object.assign(globalThis, { console: { ...log, log: log.info, trace: log.debug } })
   return setUpPlugin(await importInSandbox(code, file), { config, log, metrics, kv, fetch, secrets: Object.freeze({ ...secrets }) })
 }
@@ -52,13 +53,13 @@ port.on('message', (message: ToPlugin) => {
   else if (message.type === 'ping') send({ type: 'pong' })
   else if (message.type === 'response') calls?.respond(message)
   else if (message.type === 'cancel') calls?.cancel(message.id)
-  else calls?.start(message).catch((error: unknown) => send({ type: 'failed', id: message.id, message: describeError(error, file) }))
+  else calls?.run(message).catch((error: unknown) => send({ type: 'failed', id: message.id, message: describeError(error, file) }))
 })
 
 /** The gateway sends no call before `ready`. */
-function serve(request: MiddlewareHandler): void {
-  calls = new PluginCalls(request, send)
-  send({ type: 'ready' })
+function serve(hooks: PluginHooks): void {
+  calls = new PluginCalls(hooks, send)
+  send({ type: 'ready', hooks: listHooks(hooks) })
 }
 
 load().then(serve, (error: unknown) => send({ type: 'invalid', message: describeError(error, file) }))

@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject } from 'ajv'
-import type { MiddlewareHandler } from 'hono'
-import type { Plugin, PluginLog, PluginTools } from '#api/plugin/index.ts'
+import type { Plugin, PluginHooks, PluginLog, PluginTools } from '#api/plugin/index.ts'
+import { checkHooks } from './hooks/run.ts'
 import type { FromPlugin } from './messages.ts'
 import { describeError } from './module-url.ts'
 
@@ -25,7 +25,7 @@ const ajvErrors = (errors: ErrorObject[] | null | undefined): string =>
   (errors ?? []).map(({ instancePath, message }) => `config${instancePath.replaceAll('/', '.')} ${message ?? ''}`).join('; ')
 
 /** Checks the shape and the config of a plugin, and runs its `setup`. Rejects with an error for the log. */
-export async function setUpPlugin(plugin: unknown, tools: PluginTools<unknown>): Promise<MiddlewareHandler> {
+export async function setUpPlugin(plugin: unknown, tools: PluginTools<unknown>): Promise<PluginHooks> {
   if (typeof plugin !== 'object' || plugin === null || !('setup' in plugin) || typeof plugin.setup !== 'function')
     throw new Error('the default export is not a plugin: export default definePlugin({ setup })')
   const { configSchema, setup } = plugin as Plugin
@@ -33,7 +33,5 @@ export async function setUpPlugin(plugin: unknown, tools: PluginTools<unknown>):
     const validate = new Ajv({ strict: false, useDefaults: true }).compile(configSchema)
     if (!validate(tools.config)) throw new Error(ajvErrors(validate.errors))
   }
-  const hooks = await setup(tools)
-  if (typeof hooks?.request !== 'function') throw new Error('setup does not return { request }')
-  return hooks.request
+  return checkHooks(await setup(tools))
 }

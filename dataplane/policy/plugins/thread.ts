@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { HookName } from './hooks/run.ts'
 import type { FromPlugin, MetricSample, PluginData, ToPlugin } from './messages.ts'
 import { PluginError } from './plugin-error.ts'
 import type { PluginRunner, Start, Step } from './runner.ts'
@@ -35,6 +36,7 @@ const BASE_MB = 8
 /** A worker thread with one version of a plugin. It does not keep the process alive. */
 export class PluginThread implements PluginRunner {
   readonly ready: Promise<void>
+  hooks: ReadonlySet<HookName> = new Set()
   readonly #options: ThreadOptions
   readonly #worker: Worker
   readonly #pending = new Map<number, Pending>()
@@ -120,6 +122,7 @@ export class PluginThread implements PluginRunner {
         if (message.type === 'invalid') return fail(message.message)
         if (message.type !== 'ready') return this.#receive(message)
         clearTimeout(timer)
+        this.hooks = new Set(message.hooks)
         resolve()
       })
       this.#worker.on('error', (error) => fail(describeEnd(error, this.#options.memoryMb)))
@@ -146,6 +149,7 @@ export class PluginThread implements PluginRunner {
         return this.#take(message.id)?.resolve(message)
       case 'done':
       case 'answer':
+      case 'hooked':
         this.#take(message.id)?.resolve(message)
         return this.#close(message.id)
       default:
