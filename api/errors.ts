@@ -94,6 +94,7 @@ export const errorTable = {
   LLM_MODEL_DENIED: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
   LLM_UNGUARDED: { status: 403, reason: 'Authorization', text: 'request not allowed', detail: ': ' },
   A2A_CARD: { status: 503, reason: 'UpstreamFailure', text: 'the agent card cannot be rewritten', detail: ': ' },
+  A2A_METHOD: { status: 400, reason: 'InvalidRequest', text: 'the method of the A2A request cannot be known', detail: ': ' },
   A2A_GRPC_CARD: { status: 501, reason: 'InvalidRequest', text: 'agent cards are not available over gRPC: use /.well-known/agent-card.json', grpc: 12 },
   MCP_IDENTITY_PROVIDER: { status: 500, reason: 'MCP', text: 'identity provider failed', detail: ': ' },
   GUARD_REJECTED: { status: 403, reason: 'Guardrail', text: 'rejected by a prompt guard' },

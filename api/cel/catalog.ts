@@ -89,6 +89,7 @@ const variableRows: readonly (readonly [name: string, type: string, description:
   ['mcp.prompt', 'map', 'target and name of the prompt'],
   ['mcp.resource', 'map', 'target and name of the resource'],
   ['mcp.task', 'map', 'target and name of the task'],
+  ['a2a.method', 'string', 'Method of the request to an A2A agent, such as `SendMessage`; reading it in a policy buffers the body'],
   ['proxy.bind', 'string', 'Port with its Gateway'],
   ['proxy.gateway', 'map', 'namespace and name of the Gateway'],
   ['proxy.listener', 'map', 'name of the listener'],

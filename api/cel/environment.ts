@@ -52,6 +52,7 @@ const variables: Readonly<Record<string, readonly [phases: readonly Phase[], sin
   llm: [AFTER_CHOICE, 'once the backend is chosen'],
   llmRequest: [['llm'], 'in transformations of LLM requests'],
   mcp: [HTTP, 'in HTTP requests'],
+  a2a: [HTTP, 'in HTTP requests'],
   proxy: [HTTP, 'in HTTP requests'],
   env: [[...HTTP, 'resource'], 'in HTTP requests and resource attributes'],
 }

@@ -3,13 +3,16 @@ import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold, readHeldBody } from '../exchange/held.ts'
 import { BodyTooLargeError, BufferBody, type Body } from '../http/body.ts'
+import { variables } from '../exchange/variables.ts'
 import { pathOf, type ResponseHead } from '../http/message.ts'
 import { ObservedBody } from '../http/observe.ts'
 import { setLogField } from '../telemetry/access-log/access-log.ts'
+import type { Registry } from '../telemetry/metrics/registry.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
 import { CardError, cardPathOf, resemblesCard, rewriteCard, type AgentPlace } from './card.ts'
 import { isCardMethod, methodOfPath } from './method/path.ts'
 import { MethodScanner } from './method/scan.ts'
+import { countResponse } from './metrics.ts'
 import { outcomeFields } from './outcome.ts'
 
 /** Limit of an agent card, bytes: parsed and written in some milliseconds. */
@@ -31,16 +34,21 @@ interface Expected {
 /** A request to an A2A agent (mcp.md §14). */
 export class A2aCall {
   readonly #exchange: Exchange
+  readonly #registry: Registry | undefined
   /** Set if the path is that of a card. */
   readonly #expected: Expected | undefined
   /** Reads the request. */
   readonly #scanner: MethodScanner | undefined
   #isScanned = false
   #method: string | undefined
+  #outcome: 'success' | 'error' | undefined
+  /** The response is counted at its end. */
+  #isObserved = false
 
   /** Prepares the request, whose target is that for the upstream. Throws a ProxyError for a card over gRPC. */
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, registry?: Registry) {
     this.#exchange = exchange
+    this.#registry = registry
     setProtocol(exchange, 'a2a')
     const { request } = exchange
     const path = pathOf(request.target)
@@ -62,8 +70,9 @@ export class A2aCall {
 
   #setMethod(method: string | undefined): void {
     if (method === undefined) return
-    this.#method = method
-    setLogField(this.#exchange, 'a2a.method', method.slice(0, 128))
+    this.#method = method.slice(0, 128)
+    setLogField(this.#exchange, 'a2a.method', this.#method)
+    variables.a2a.set(this.#exchange, { method: this.#method })
   }
 
   #expectationOf(path: string): Expected | undefined {
@@ -113,6 +122,22 @@ export class A2aCall {
 
   /** The response for the client. Rejects with a ProxyError if it is a card that cannot be rewritten. */
   async finish(response: ResponseHead): Promise<ResponseHead> {
+    try {
+      const finished = await this.#finish(response)
+      if (!this.#isObserved) this.#count(response.status)
+      return finished
+    } catch (error) {
+      this.#count(500)
+      throw error
+    }
+  }
+
+  /** Counts the response by the outcome that its body has, or by its status. */
+  #count(status: number): void {
+    if (this.#registry !== undefined) countResponse(this.#registry, this.#exchange, this.#method, this.#outcome ?? (status < 400 ? 'success' : 'error'))
+  }
+
+  async #finish(response: ResponseHead): Promise<ResponseHead> {
     const { body, headers, status } = response
     const expected = status >= 200 && status < 300 ? this.#expect() : undefined
     const hasJson = isJson(headers.get('content-type'))
@@ -123,7 +148,7 @@ export class A2aCall {
       return response
     }
     if (expected !== undefined && (expected.isCertain || hasJson)) return this.#rewrite(response, body, expected)
-    return status >= 200 && hasJson ? { ...response, body: this.#observe(body) } : response
+    return status >= 200 && hasJson ? { ...response, body: this.#observe(body, status) } : response
   }
 
   async #rewrite(response: ResponseHead, body: Body, { place, isCertain }: Expected): Promise<ResponseHead> {
@@ -162,11 +187,14 @@ export class A2aCall {
   }
 
   #log(message: unknown): void {
-    for (const [name, value] of Object.entries(outcomeFields(message))) if (value !== undefined) setLogField(this.#exchange, name as 'a2a.method', value)
+    const fields = outcomeFields(message)
+    this.#outcome = fields['a2a.response.outcome'] === 'error' ? 'error' : 'success'
+    for (const [name, value] of Object.entries(fields)) if (value !== undefined) setLogField(this.#exchange, name as 'a2a.method', value)
   }
 
   /** Reads the JSON of a small response for the log, while it is forwarded unchanged. */
-  #observe(body: Body): Body {
+  #observe(body: Body, status: number): Body {
+    this.#isObserved = true
     const hold = bodyHold(this.#exchange)
     let chunks: Buffer[] | undefined = (body.length ?? 0) > MAX_READ_BYTES ? undefined : []
     let size = 0
@@ -178,12 +206,13 @@ export class A2aCall {
         else chunks.push(chunk)
       },
       onClose: (error) => {
-        if (error !== undefined || chunks === undefined) return
-        try {
-          this.#log(JSON.parse(Buffer.concat(chunks).toString()))
-        } catch {
-          // Not JSON: nothing to log.
-        }
+        if (error === undefined && chunks !== undefined)
+          try {
+            this.#log(JSON.parse(Buffer.concat(chunks).toString()))
+          } catch {
+            // Not JSON: nothing to log.
+          }
+        this.#count(error === undefined ? status : 500)
       },
     })
   }

@@ -4,7 +4,7 @@ import { viewEnv } from '../expression/view.ts'
 
 const MAX_LEVELS = 64
 /** Variables that the fields of a sample describe; the others are null unless the sample sets them. */
-const NULLABLE = ['jwt', 'apiKey', 'basicAuth', 'extauthz', 'extproc', 'metadata', 'mcpGuardrails', 'llm', 'mcp', 'llmRequest', 'backend']
+const NULLABLE = ['jwt', 'apiKey', 'basicAuth', 'extauthz', 'extproc', 'metadata', 'mcpGuardrails', 'llm', 'mcp', 'a2a', 'llmRequest', 'backend']
 
 /** A sample that cannot be evaluated: the message names the field. */
 export class SampleError extends Error {}

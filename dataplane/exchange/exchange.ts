@@ -47,7 +47,7 @@ export type BackendType = 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unk
 
 /** What expressions see of the backend that a rule picked, before the request is sent. */
 export interface PickedBackend {
-  readonly destination: { readonly name: string; readonly type: BackendType }
+  readonly destination: { readonly name: string; readonly type: BackendType; readonly isA2a?: boolean }
 }
 
 /** Names of a route in logs, metrics and policies. */

@@ -17,6 +17,11 @@ export interface McpVariables {
   task?: Record<string, unknown>
 }
 
+/** `a2a` of expressions (mcp.md §14). */
+export interface A2aVariables {
+  readonly method?: string
+}
+
 type Fields = Readonly<Record<string, unknown>>
 
 /**
@@ -36,6 +41,7 @@ export const variables = {
   /** The LLM request body while field transformations are evaluated. */
   llmRequest: defineSlot<unknown>('llmRequest'),
   mcp: defineSlot<McpVariables>('mcp'),
+  a2a: defineSlot<A2aVariables>('a2a'),
 } as const satisfies Readonly<Record<string, Slot<Stored>>>
 
 const slots = new Map<string, Slot<Stored>>(Object.entries(variables))

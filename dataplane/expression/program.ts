@@ -26,7 +26,12 @@ function evalTraced(program: Program, context: object): ReturnType<Program['eval
   return value
 }
 
-/** Whether any of the programs reads the request's body, which must be buffered then (traffic.md §9, body rule). */
+/** Whether any of the programs needs the request's body, which must be buffered then (traffic.md §9, body rule): it has the method of A2A requests. */
+export function needsRequestBody(programs: readonly Program[]): boolean {
+  return readsRequestBody(programs) || programs.some((program) => readsMember(program, 'a2a'))
+}
+
+/** Whether any of the programs reads the request's body. */
 export function readsRequestBody(programs: readonly Program[]): boolean {
   return programs.some((program) => readsMember(program, 'request.body') || readsMember(program, 'request.bodyPrefix'))
 }

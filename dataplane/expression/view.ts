@@ -1,5 +1,6 @@
 import { Duration, HostMap, type Stored } from '#api/cel/index.ts'
 import type { BackendType, Exchange } from '../exchange/exchange.ts'
+import { viewA2a } from './a2a.ts'
 import { RequestView, ResponseView } from './message.ts'
 import type { RequestTrace } from '../exchange/trace.ts'
 import { variableNamed, variableNames } from '../exchange/variables.ts'
@@ -38,6 +39,8 @@ export class ExchangeView extends HostMap {
         return viewBackend(exchange)
       case 'proxy':
         return viewProxy(exchange)
+      case 'a2a':
+        return viewA2a(exchange)
       case 'env':
         return viewEnv(process.env)
       default: {
@@ -58,7 +61,8 @@ function viewBackend({ backend, backendType, picked }: Exchange): Record<string,
   const name = backend ?? picked?.destination.name
   if (name === undefined) return undefined
   const type: BackendType = (backend === undefined ? picked?.destination.type : backendType) ?? 'unknown'
-  return { name, type, protocol: type === 'ai' ? 'llm' : type === 'mcp' ? 'mcp' : 'http' }
+  const protocol = type === 'ai' ? 'llm' : type === 'mcp' ? 'mcp' : picked?.destination.isA2a === true ? 'a2a' : 'http'
+  return { name, type, protocol }
 }
 
 /** The position of the request in the config. Members appear as the request proceeds. */

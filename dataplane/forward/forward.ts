@@ -69,7 +69,7 @@ async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPl
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   prepareRequest(exchange, backend)
   // Changes headers, so it comes before the signature.
-  const a2a = destination.isA2a ? new A2aCall(exchange) : undefined
+  const a2a = destination.isA2a ? new A2aCall(exchange, plan.registry) : undefined
   if (auth !== undefined && needsFetch) await signRequest(exchange.request, auth, { exchange })
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, chosen) : callWithRetries(exchange, backend, plan, plan.retry, chosen))
   answer(exchange, backend, a2a === undefined ? response : await a2a.finish(response))

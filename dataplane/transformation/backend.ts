@@ -3,7 +3,7 @@ import type { Policy } from '../exchange/context.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { defineSlot } from '../exchange/slot.ts'
 import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../expression/buffer.ts'
-import { parsesJson, readsRequestBody, readsResponseBody } from '../expression/program.ts'
+import { parsesJson, needsRequestBody, readsResponseBody } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { compileTransform, programsOf, type CompiledTransform } from './compile.ts'
 import { transformRequest } from './request.ts'
@@ -30,7 +30,7 @@ export function compileBackendTransformation(section: Transformation): BackendTr
   if (transformation === undefined) {
     const request = section.request && compileTransform(section.request, 'backend')
     const response = section.response && compileTransform(section.response, 'response')
-    const buffersRequest = readsRequestBody([...programsOf(request), ...programsOf(response)])
+    const buffersRequest = needsRequestBody([...programsOf(request), ...programsOf(response)])
     const buffersResponse = readsResponseBody(programsOf(response))
     const parses = parsesJson([...programsOf(request), ...programsOf(response)])
     compiled.set(section, (transformation = { request, response, buffersRequest, buffersResponse, parses }))

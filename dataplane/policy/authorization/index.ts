@@ -1,8 +1,9 @@
 import type { Authorization } from '#gen/config/types.ts'
 import { withSides, type Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
+import { checkA2a, readsA2a } from '../../expression/a2a.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
-import { parsesJson, readsRequestBody } from '../../expression/program.ts'
+import { needsRequestBody, parsesJson } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { PolicyState } from '../state.ts'
 import { compileSet, groupRules, isAllowed, type Rules } from './rules.ts'
@@ -12,7 +13,7 @@ import { compileSet, groupRules, isAllowed, type Rules } from './rules.ts'
  * every Require must match, and if there are Allow rules, one of them must match. An expression that fails or does not compile counts as
  * false: it neither denies nor allows, and a requirement is not met.
  *
- * @throws ProxyError AUTHORIZATION (403), for each rejected request.
+ * @throws ProxyError AUTHORIZATION (403), for each rejected request; A2A_METHOD (400), BODY_TOO_LARGE (413) if a rule reads `a2a` and the method cannot be known.
  * @example
  * traffic:
  *   authorization:
@@ -29,7 +30,7 @@ export function compileAuthorization(
   if (sets.length === 0) return undefined
   const rules = groupRules(sets, (set) => kept.get(set, [], () => compileSet(set, 'request')))
   const programs = [...rules.deny, ...rules.require, ...rules.allow]
-  if (readsRequestBody(programs)) return authorizeWithBody(rules, maxBufferBytes, parsesJson(programs))
+  if (needsRequestBody(programs)) return authorizeWithBody(rules, maxBufferBytes, { parses: parsesJson(programs), checksA2a: readsA2a(programs) })
   return withSides({
     request(exchange) {
       if (!isAllowed(rules, new ExchangeView(exchange))) throw new ProxyError('AUTHORIZATION')
@@ -37,11 +38,12 @@ export function compileAuthorization(
   })
 }
 
-function authorizeWithBody(rules: Rules, maxBufferBytes: number, parses: boolean): Policy {
+function authorizeWithBody(rules: Rules, maxBufferBytes: number, { parses, checksA2a }: { readonly parses: boolean; readonly checksA2a: boolean }): Policy {
   return async (c, next) => {
     const { exchange } = c.var
     await bufferRequest(exchange, maxBufferBytes, parses)
     try {
+      if (checksA2a) checkA2a(exchange)
       if (!isAllowed(rules, new ExchangeView(exchange))) throw new ProxyError('AUTHORIZATION')
       await next()
     } finally {

@@ -3,7 +3,7 @@ import { withSides, type Policy } from '../../exchange/context.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { TokenBudgets } from '../../exchange/token-budgets.ts'
 import { MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
-import { parsesJson, readsRequestBody } from '../../expression/program.ts'
+import { needsRequestBody } from '../../expression/program.ts'
 import { addHeaders } from '../rate-limit/headers.ts'
 import { withBody } from '../rate-limit/index.ts'
 import type { PolicyState } from '../state.ts'
@@ -44,5 +44,5 @@ export function compileBudgets(sections: readonly BudgetSection[], state: Policy
     if (remainingUsd !== undefined && !head.headers.has(REMAINING_USD)) head.headers.append(REMAINING_USD, remainingUsd)
   }
   const programs: Program[] = budgets.flatMap(({ key, models }) => [key, models]).filter((program) => program !== undefined)
-  return readsRequestBody(programs) ? withBody({ request, response }, maxBufferBytes, parsesJson(programs)) : withSides({ request, response })
+  return needsRequestBody(programs) ? withBody({ request, response }, maxBufferBytes, programs) : withSides({ request, response })
 }

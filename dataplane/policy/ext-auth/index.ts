@@ -5,7 +5,7 @@ import type { Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { bufferedRequest, bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
-import { compileExpression, parsesJson, readsRequestBody } from '../../expression/program.ts'
+import { compileExpression, parsesJson, needsRequestBody } from '../../expression/program.ts'
 import type { Registry } from '../../telemetry/metrics/registry.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import type { PolicyState } from '../state.ts'
@@ -41,9 +41,9 @@ export function compileExtAuth(
   const { check, programs } = kept.get(section, [], () => plan(section, extras))
   const destination = destinations.forPolicy(section.backendRef)
   const maxBodyBytes = section.forwardBody?.maxSize
-  const buffersBody = maxBodyBytes !== undefined || readsRequestBody(programs)
+  const buffersBody = maxBodyBytes !== undefined || needsRequestBody(programs)
   const decide = async (exchange: Exchange): Promise<Decision> => {
-    if (readsRequestBody(programs)) await bufferRequest(exchange, Math.max(maxBufferBytes, maxBodyBytes ?? 0), parsesJson(programs))
+    if (needsRequestBody(programs)) await bufferRequest(exchange, Math.max(maxBufferBytes, maxBodyBytes ?? 0), parsesJson(programs))
     if (maxBodyBytes !== undefined) await bufferBody(exchange, maxBodyBytes)
     return check(exchange, destination, registry).catch((error: unknown) => {
       // Other errors are the request timeout and denials.

@@ -3,7 +3,8 @@ import { evalString, type Program } from '#api/cel/index.ts'
 import type { GlobalRateLimit } from '#gen/config/types.ts'
 import type { RateLimitDescriptorSchema } from '#gen/proto/envoy/extensions/common/ratelimit/v3/ratelimit_pb.js'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { compileExpression, parsesJson, readsRequestBody } from '../../expression/program.ts'
+import { readsA2a } from '../../expression/a2a.ts'
+import { compileExpression, needsRequestBody, parsesJson } from '../../expression/program.ts'
 import type { McpStage } from '../../exchange/mcp-limits.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import { stagesOf } from './mcp.ts'
@@ -19,6 +20,7 @@ export interface CompiledDescriptors {
   /** Descriptors that count requests to MCP backends. */
   readonly mcp: readonly McpDescriptor[]
   readonly readsBody: boolean
+  readonly checksA2a: boolean
   readonly parses: boolean
 }
 
@@ -43,7 +45,8 @@ export function compileDescriptors({ descriptors }: GlobalRateLimit): CompiledDe
     requests: requests.filter(({ stages }) => stages.length === 0).map(({ entries }) => entries),
     mcp: requests.filter(({ stages }) => stages.length > 0),
     tokens: withUnit('Tokens'),
-    readsBody: readsRequestBody(programs),
+    readsBody: needsRequestBody(programs),
+    checksA2a: readsA2a(programs),
     parses: parsesJson(programs),
   }
 }

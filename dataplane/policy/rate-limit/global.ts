@@ -2,6 +2,7 @@ import type { GlobalRateLimit } from '#gen/config/types.ts'
 import type { Policy, PolicyContext } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
+import { checkA2a } from '../../expression/a2a.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { PolicyState } from '../state.ts'
@@ -37,12 +38,13 @@ export function compileGlobalRateLimit(
   { kept, destinations, registry }: Pick<PolicyState, 'kept' | 'destinations' | 'registry'>,
   maxBufferBytes = MAX_BUFFER_BYTES,
 ): Policy {
-  const { requests, tokens, mcp, readsBody, parses } = kept.get(section, [], () => compileDescriptors(section))
+  const { requests, tokens, mcp, readsBody, checksA2a, parses } = kept.get(section, [], () => compileDescriptors(section))
   const service = new LimitService(destinations.forPolicy(section.backendRef), section, registry)
   return async (c, next) => {
     const { exchange } = c.var
     try {
       if (readsBody) await bufferRequest(exchange, maxBufferBytes, parses)
+      if (checksA2a) checkA2a(exchange)
       const counted = describeRequest(exchange, requests)
       const verdict = counted.length === 0 ? undefined : await service.check(exchange, counted)
       if (verdict?.isAdmitted === false) return reject(c, verdict)

@@ -3,8 +3,9 @@ import type { LocalRateLimit } from '#gen/config/types.ts'
 import { withSides, type Policy, type Sides } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
+import { checkA2a, readsA2a } from '../../expression/a2a.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
-import { compileExpression, parsesJson, readsRequestBody } from '../../expression/program.ts'
+import { compileExpression, needsRequestBody, parsesJson } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { PolicyState } from '../state.ts'
 import type { Allowance, Budget } from './bucket.ts'
@@ -69,7 +70,7 @@ export function compileLocalRateLimit(entries: readonly LocalRateLimit[], state:
         mcpLimit: addMcp(exchange),
       }
     }
-    return readsRequestBody(keys) ? withBody({ request, response }, maxBufferBytes, parsesJson(keys)) : withSides({ request, response })
+    return needsRequestBody(keys) ? withBody({ request, response }, maxBufferBytes, keys) : withSides({ request, response })
   }
   const requestBudgets = requests.map(({ budgetOf }) => budgetOf(undefined))
   if (tokens.length === 0) return withSides({ request: () => charge(requestBudgets), response: addLimitHeaders })
@@ -77,12 +78,14 @@ export function compileLocalRateLimit(entries: readonly LocalRateLimit[], state:
   return withSides({ request: (exchange) => ({ allowance: charge(requestBudgets), budget: addTokens(exchange, tokenBudgets) }), response })
 }
 
-/** Reads the request body before the request side and keeps it until the response. */
-export function withBody<T>({ request, response }: Required<Sides<T>>, maxBufferBytes: number, parses: boolean): Policy {
+/** Reads the request body for the programs before the request side and keeps it until the response. */
+export function withBody<T>({ request, response }: Required<Sides<T>>, maxBufferBytes: number, programs: readonly Program[]): Policy {
+  const [parses, checksA2a] = [parsesJson(programs), readsA2a(programs)]
   return async (c, next) => {
     const { exchange } = c.var
     try {
       await bufferRequest(exchange, maxBufferBytes, parses)
+      if (checksA2a) checkA2a(exchange)
       const charged = await request(exchange)
       await next()
       response(exchange, charged)

@@ -1,7 +1,7 @@
 import type { Transformation } from '#gen/config/types.ts'
 import { withSides, type Policy } from '../../exchange/context.ts'
 import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
-import { parsesJson, readsRequestBody, readsResponseBody } from '../../expression/program.ts'
+import { parsesJson, needsRequestBody, readsResponseBody } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { PolicyState } from '../state.ts'
 import { compileTransform, programsOf } from '../../transformation/compile.ts'
@@ -30,7 +30,7 @@ export function compileTransformation(section: Transformation, { kept }: Pick<Po
     request: section.request && compileTransform(section.request, 'request'),
     response: section.response && compileTransform(section.response, 'response'),
   }))
-  const buffersRequest = readsRequestBody([...programsOf(request), ...programsOf(response)])
+  const buffersRequest = needsRequestBody([...programsOf(request), ...programsOf(response)])
   const buffersResponse = readsResponseBody(programsOf(response))
   const parses = parsesJson([...programsOf(request), ...programsOf(response)])
   // A policy that waits for a body or has to clean up after any outcome is plain middleware.
