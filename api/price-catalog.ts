@@ -17,12 +17,27 @@ interface CatalogTier {
   readonly rates: Partial<CatalogRates>
 }
 
+/** Prices of a service tier. They replace those of the model, field by field; `tiers` replaces its `tiers`. */
+interface CatalogServiceTier {
+  readonly rates: Partial<CatalogRates>
+  readonly tiers?: CatalogTier[]
+}
+
 export interface CatalogModel {
   readonly rates: CatalogRates
   /** By `contextOver`, increasing. */
   readonly tiers?: CatalogTier[]
+  /** By the service tier that the response names, such as `flex` and `priority`. */
+  readonly serviceTiers?: Record<string, CatalogServiceTier>
   /** What the model can do, such as `tools` and `vision`. */
   readonly tags?: string[]
+  /** Tokens of the longest input. */
+  readonly contextWindow?: number
+  /** Tokens of the longest output. */
+  readonly maxOutput?: number
+  /** Where the prices come from, and the day of their last change (YYYY-MM-DD). */
+  readonly source?: string
+  readonly date?: string
 }
 
 /** A price catalog (llm.md §18). */
@@ -40,6 +55,9 @@ const RATE_PATTERN = /^\d{1,9}(\.\d{1,6})?$/
 const MAX_MODELS = 10_000
 const MAX_NAME_LENGTH = 256
 const MAX_LIST = 32
+const MAX_SOURCE_LENGTH = 512
+const DATE_PATTERN = /^\d{4}-\d{2}-\d{2}$/
+const MODEL_FIELDS = ['rates', 'tiers', 'serviceTiers', 'tags', 'contextWindow', 'maxOutput', 'source', 'date'] as const
 
 /** A catalog that cannot be used. The message names the field, its value and the fix. */
 export class PriceCatalogError extends Error {}
@@ -68,14 +86,47 @@ function readModel(name: string, value: unknown, parent: string): CatalogModel {
   if (name === '' || name.length > MAX_NAME_LENGTH)
     throw new PriceCatalogError(`${parent} has a name of ${name.length} characters; use 1 to ${MAX_NAME_LENGTH}`)
   const path = `${parent}[${JSON.stringify(name)}]`
-  const { rates, tiers = [], tags = [] } = objectAt(value, path, ['rates', 'tiers', 'tags'])
-  if (!Array.isArray(tiers) || tiers.length > MAX_LIST) throw new PriceCatalogError(`${path}.tiers must be a list of at most ${MAX_LIST} tiers`)
+  const fields = objectAt(value, path, MODEL_FIELDS)
+  const { rates, tiers, serviceTiers = {}, tags = [], contextWindow, maxOutput, source, date } = fields
   if (!Array.isArray(tags) || tags.length > MAX_LIST || !tags.every((tag) => typeof tag === 'string' && tag.length <= MAX_NAME_LENGTH))
     throw new PriceCatalogError(`${path}.tags must be a list of at most ${MAX_LIST} texts`)
   const own = readRates(rates, `${path}.rates`)
   for (const field of ['input', 'output'] as const) if (own[field] === undefined) throw new PriceCatalogError(`${path}.rates.${field} is missing`)
+  const read = readTiers(tiers, path)
+  const services = Object.entries(objectAt(serviceTiers, `${path}.serviceTiers`)).map(([tier, each]) => [
+    tier,
+    readServiceTier(each, `${path}.serviceTiers.${tier}`),
+  ])
+  if (services.length > MAX_LIST) throw new PriceCatalogError(`${path}.serviceTiers has ${services.length} tiers; use at most ${MAX_LIST}`)
+  for (const [field, count] of Object.entries({ contextWindow, maxOutput }))
+    if (count !== undefined && !(Number.isSafeInteger(count) && Number(count) > 0))
+      throw new PriceCatalogError(`${path}.${field} is ${show(count)}; write a number of tokens above 0`)
+  if (source !== undefined && (typeof source !== 'string' || source.length > MAX_SOURCE_LENGTH))
+    throw new PriceCatalogError(`${path}.source is ${show(source)}; write a text of at most ${MAX_SOURCE_LENGTH} characters`)
+  if (date !== undefined && (typeof date !== 'string' || !DATE_PATTERN.test(date)))
+    throw new PriceCatalogError(`${path}.date is ${show(date)}; write a day such as "2026-01-31"`)
+  return {
+    rates: own as CatalogRates,
+    ...(read.length > 0 && { tiers: read }),
+    ...(services.length > 0 && { serviceTiers: Object.fromEntries(services) as Record<string, CatalogServiceTier> }),
+    ...(tags.length > 0 && { tags: tags as string[] }),
+    ...(contextWindow !== undefined && { contextWindow: contextWindow as number }),
+    ...(maxOutput !== undefined && { maxOutput: maxOutput as number }),
+    ...(source !== undefined && { source }),
+    ...(date !== undefined && { date }),
+  }
+}
+
+function readServiceTier(value: unknown, path: string): CatalogServiceTier {
+  const { rates = {}, tiers } = objectAt(value, path, ['rates', 'tiers'])
+  const read = readTiers(tiers, path)
+  return { rates: readRates(rates, `${path}.rates`), ...(read.length > 0 && { tiers: read }) }
+}
+
+function readTiers(tiers: unknown = [], path: string): CatalogTier[] {
+  if (!Array.isArray(tiers) || tiers.length > MAX_LIST) throw new PriceCatalogError(`${path}.tiers must be a list of at most ${MAX_LIST} tiers`)
   let last = 0
-  const read = tiers.map((tier: unknown, index) => {
+  return tiers.map((tier: unknown, index) => {
     const at = `${path}.tiers[${index}]`
     const { contextOver, rates: above } = objectAt(tier, at, ['contextOver', 'rates'])
     if (typeof contextOver !== 'number' || !Number.isSafeInteger(contextOver) || contextOver <= last)
@@ -83,7 +134,6 @@ function readModel(name: string, value: unknown, parent: string): CatalogModel {
     last = contextOver
     return { contextOver, rates: readRates(above, `${at}.rates`) }
   })
-  return { rates: own as CatalogRates, ...(read.length === 0 ? {} : { tiers: read }), ...(tags.length === 0 ? {} : { tags: tags as string[] }) }
 }
 
 function readRates(value: unknown, path: string): Partial<CatalogRates> {

@@ -5,7 +5,7 @@
  *   make prices FILE=list.json  reads a copy, such as `model_prices_and_context_window_backup.json` of the Python package litellm
  */
 import { readFile, writeFile } from 'node:fs/promises'
-import { parseArgs } from 'node:util'
+import { isDeepStrictEqual, parseArgs } from 'node:util'
 import { readPriceCatalog, type CatalogModel, type CatalogRates, type PriceCatalog } from '../price-catalog.ts'
 
 const LIST = 'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json'
@@ -38,6 +38,8 @@ const FIELDS: Readonly<Record<keyof CatalogRates, string>> = {
   inputImage: 'input_cost_per_image_token',
   outputImage: 'output_cost_per_image_token',
 }
+/** Suffixes of the list by service tier. */
+const SERVICE_TIERS: Readonly<Record<string, string>> = { flex: '_flex', priority: '_priority', batch: '_batches' }
 const TAGS: Readonly<Record<string, string>> = {
   supports_function_calling: 'tools',
   supports_vision: 'vision',
@@ -58,13 +60,32 @@ const toText = (perToken: number): string => String(Number((perToken * 1_000_000
 function readModel(listed: Listed): CatalogModel | undefined {
   const { input, output = '0', ...others } = readRates(listed)
   if (input === undefined || (output === '0' && listed['mode'] !== 'embedding')) return undefined
-  const limits = Object.keys(listed).flatMap((name) => /^input_cost_per_token_above_(\d+)k_tokens$/.exec(name)?.[1] ?? [])
-  const tiers = limits
-    .map(Number)
-    .toSorted((a, b) => a - b)
-    .map((thousands) => ({ contextOver: thousands * 1000, rates: readRates(listed, `_above_${thousands}k_tokens`) }))
+  const tiers = readTiers(listed)
+  const services = Object.entries(SERVICE_TIERS).flatMap(([tier, suffix]) => {
+    const rates = readRates(listed, suffix)
+    const above = readTiers(listed, suffix)
+    return Object.keys(rates).length === 0 ? [] : [[tier, { rates, ...(above.length > 0 && { tiers: above }) }]]
+  })
   const tags = Object.entries(TAGS).flatMap(([field, tag]) => (listed[field] === true ? [tag] : []))
-  return { rates: { input, output, ...others }, ...(tiers.length === 0 ? {} : { tiers }), ...(tags.length === 0 ? {} : { tags }) }
+  const [contextWindow, maxOutput] = [listed['max_input_tokens'], listed['max_output_tokens']].map((count) =>
+    Number.isSafeInteger(count) && Number(count) > 0 ? Number(count) : undefined,
+  )
+  const { source } = listed
+  return {
+    rates: { input, output, ...others },
+    ...(tiers.length > 0 && { tiers }),
+    ...(services.length > 0 && { serviceTiers: Object.fromEntries(services) }),
+    ...(tags.length > 0 && { tags }),
+    ...(contextWindow !== undefined && { contextWindow }),
+    ...(maxOutput !== undefined && { maxOutput }),
+    ...(typeof source === 'string' && source.startsWith('https://') && { source: source.replace(/[?#].*/, '') }),
+  }
+}
+
+function readTiers(listed: Listed, suffix = ''): NonNullable<CatalogModel['tiers']> {
+  const limits = Object.keys(listed).flatMap((name) => /^input_cost_per_token_above_(\d+)k_tokens(.*)$/.exec(name) ?? [])
+  const own = limits.flatMap((text, index) => (index % 3 === 1 && limits[index + 1] === suffix ? [Number(text)] : []))
+  return own.toSorted((a, b) => a - b).map((thousands) => ({ contextOver: thousands * 1000, rates: readRates(listed, `_above_${thousands}k_tokens${suffix}`) }))
 }
 
 function convert(list: Readonly<Record<string, Listed>>): PriceCatalog {
@@ -84,6 +105,19 @@ function convert(list: Readonly<Record<string, Listed>>): PriceCatalog {
   return readPriceCatalog({ providers: Object.fromEntries(sorted.toSorted(([a], [b]) => (a < b ? -1 : 1))) })
 }
 
+/** The catalog with the day of each model's last change. */
+function dated(catalog: PriceCatalog, previous: PriceCatalog, today: string): PriceCatalog {
+  const providers = Object.entries(catalog.providers).map(([provider, { models }]) => {
+    const before = previous.providers[provider]?.models ?? {}
+    const rows = Object.entries(models).map(([name, model]) => {
+      const { date, ...known } = before[name] ?? { rates: undefined }
+      return [name, { ...model, date: date !== undefined && isDeepStrictEqual(known, model) ? date : today }] as const
+    })
+    return [provider, { models: Object.fromEntries(rows) }] as const
+  })
+  return { providers: Object.fromEntries(providers) }
+}
+
 /** One line for each model, so that a change of a price is a change of a line. */
 function print({ providers }: PriceCatalog, date: string): string {
   const blocks = Object.entries(providers).map(([provider, { models }]) => {
@@ -95,6 +129,8 @@ function print({ providers }: PriceCatalog, date: string): string {
 
 const { values } = parseArgs({ options: { file: { type: 'string' }, date: { type: 'string' } } })
 const text = values.file === undefined ? await (await fetch(LIST)).text() : await readFile(values.file, 'utf8')
-const catalog = convert(JSON.parse(text) as Record<string, Listed>)
-await writeFile(FILE, print(catalog, values.date ?? new Date().toISOString().slice(0, 10)))
+const date = values.date ?? new Date().toISOString().slice(0, 10)
+const previous = JSON.parse(await readFile(FILE, 'utf8')) as PriceCatalog
+const catalog = dated(convert(JSON.parse(text) as Record<string, Listed>), previous, date)
+await writeFile(FILE, print(catalog, date))
 for (const [provider, { models }] of Object.entries(catalog.providers)) console.log(`${provider}: ${Object.keys(models).length} models`)

@@ -14,8 +14,18 @@ export const priceCatalogDefinitions: Definitions = {
     {
       rates: ref('CatalogRates'),
       tiers: list(ref('CatalogTier'), 'By contextOver, increasing.'),
+      serviceTiers: map(ref('CatalogServiceTier'), 'Prices by the service tier that the response names.'),
       tags: list(string('Tag.'), 'What the model can do.'),
+      contextWindow: integer('Tokens of the longest input.'),
+      maxOutput: integer('Tokens of the longest output.'),
+      source: string('Where the prices come from.'),
+      date: string('Day of the last change, YYYY-MM-DD.'),
     },
+    ['rates'],
+  ),
+  CatalogServiceTier: object(
+    'Prices of a service tier.',
+    { rates: ref('CatalogTierRates'), tiers: list(ref('CatalogTier'), 'By contextOver, increasing. They replace those of the model.') },
     ['rates'],
   ),
   CatalogTier: object(

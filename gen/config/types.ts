@@ -1543,11 +1543,43 @@ export interface CatalogModel {
    */
   tiers?: CatalogTier[]
   /**
+   * Prices by the service tier that the response names.
+   */
+  serviceTiers?: {
+    [k: string]: CatalogServiceTier
+  }
+  /**
    * What the model can do.
    *
    * Items: Tag.
    */
   tags?: string[]
+  /**
+   * Tokens of the longest input.
+   */
+  contextWindow?: number
+  /**
+   * Tokens of the longest output.
+   */
+  maxOutput?: number
+  /**
+   * Where the prices come from.
+   */
+  source?: string
+  /**
+   * Day of the last change, YYYY-MM-DD.
+   */
+  date?: string
+}
+/**
+ * Prices of a service tier.
+ */
+export interface CatalogServiceTier {
+  rates: CatalogTierRates
+  /**
+   * By contextOver, increasing. They replace those of the model.
+   */
+  tiers?: CatalogTier[]
 }
 /**
  * Prices of requests with a larger context.

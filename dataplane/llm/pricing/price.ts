@@ -10,15 +10,20 @@ export interface Price {
   readonly rates: Rates
   /** By `contextOver`, decreasing. */
   readonly tiers: readonly { readonly contextOver: number; readonly rates: Rates }[]
+  /** By service tier; undefined: none has prices of its own. */
+  readonly serviceTiers?: ReadonlyMap<string, Price> | undefined
 }
 
 const MILLION = 1_000_000
 
 /** Compiles prices of the policy or of a catalog. Kinds of tokens without a price cost what input or output tokens cost (llm.md §18). */
-export function compilePrice({ rates, tiers = [] }: Pick<CatalogModel, 'tiers'> & { readonly rates: ModelPrice & Partial<CatalogRates> }): Price {
+export function compilePrice(model: Pick<CatalogModel, 'tiers' | 'serviceTiers'> & { readonly rates: ModelPrice & Partial<CatalogRates> }): Price {
+  const { rates, tiers = [], serviceTiers } = model
+  const services = serviceTiers && Object.entries(serviceTiers)
   return {
     rates: fill(rates),
     tiers: tiers.map((tier) => ({ contextOver: tier.contextOver, rates: fill({ ...rates, ...tier.rates }) })).toReversed(),
+    serviceTiers: services && new Map(services.map(([name, tier]) => [name, compilePrice({ rates: { ...rates, ...tier.rates }, tiers: tier.tiers ?? tiers })])),
   }
 }
 
@@ -46,10 +51,13 @@ function ratesFor({ rates, tiers }: Price, inputTokens: number): Rates {
 }
 
 /** The cost of a response in the currency of the price, and its rates; undefined if the provider did not report input tokens. */
-export function costOf({ usage }: ResponseFacts, price: Price): { readonly cost: number; readonly rates: Rates } | undefined {
+export function costOf(
+  { usage, serviceTier }: Pick<ResponseFacts, 'usage' | 'serviceTier'>,
+  price: Price,
+): { readonly cost: number; readonly rates: Rates } | undefined {
   const { inputTokens, outputTokens = 0, cachedInputTokens = 0, cacheCreationInputTokens = 0, reasoningTokens = 0 } = usage
   if (inputTokens === undefined) return undefined
-  const rates = ratesFor(price, inputTokens)
+  const rates = ratesFor((serviceTier !== undefined && price.serviceTiers?.get(serviceTier)) || price, inputTokens)
   const input = share(Math.max(0, inputTokens - cachedInputTokens - cacheCreationInputTokens), usage.inputAudioTokens, usage.inputImageTokens)
   const output = share(Math.max(0, outputTokens - reasoningTokens), usage.outputAudioTokens, usage.outputImageTokens)
   const sum =

@@ -36,6 +36,18 @@ describe('the cost of a response', () => {
     expect(priceOf(201, 1, tiered)).toBe(0.000_633)
   })
 
+  test('is that of the service tier that the response names, with the tiers of the model where it has none', () => {
+    const tiered = compilePrice({
+      rates: { input: '10', output: '20' },
+      tiers: [{ contextOver: 100, rates: { input: '30' } }],
+      serviceTiers: { flex: { rates: { input: '5' }, tiers: [{ contextOver: 100, rates: { input: '7' } }] }, priority: { rates: { input: '15' } } },
+    })
+    const cost = (serviceTier: string | undefined, inputTokens: number): number | undefined =>
+      costOf({ usage: { inputTokens, outputTokens: 1 }, serviceTier }, tiered)?.cost
+    expect(['flex', 'priority', 'default', undefined].map((tier) => cost(tier, 100))).toEqual([0.000_52, 0.001_52, 0.001_02, 0.001_02])
+    expect(['flex', 'priority'].map((tier) => cost(tier, 200))).toEqual([0.001_42, 0.006_02])
+  })
+
   test('is unknown without input tokens', () => expect(usd({ outputTokens: 5 }, price)).toBeUndefined())
 })
 

@@ -9,7 +9,24 @@ const rates = { input: '1', output: '2' }
 
 describe('readCatalogSource', () => {
   test('reads JSON and YAML, once for each object', () => {
-    const expected = { providers: { openai: { models: { m: { rates, tiers: [{ contextOver: 5, rates: { input: '3' } }], tags: ['tools'] } } } } }
+    const expected = {
+      providers: {
+        openai: {
+          models: {
+            m: {
+              rates,
+              tiers: [{ contextOver: 5, rates: { input: '3' } }],
+              serviceTiers: { flex: { rates: { input: '1' } } },
+              tags: ['tools'],
+              contextWindow: 9,
+              maxOutput: 5,
+              source: 'https://a',
+              date: '2026-01-31',
+            },
+          },
+        },
+      },
+    }
     const json = mapOf(JSON.stringify(expected))
     expect(readCatalogSource(json, 'key')).toEqual(expected)
     expect(readCatalogSource(json, 'key')).toBe(readCatalogSource(json, 'key'))
@@ -35,6 +52,13 @@ describe('readCatalogSource', () => {
     [model({ rates, tiers: [{ contextOver: 0, rates }] }), 'tiers[0].contextOver is 0; write a number of tokens above 0'],
     [model({ rates, tiers: [9, 9].map((contextOver) => ({ contextOver, rates })) }), 'tiers[1].contextOver is 9; write a number of tokens above 9'],
     [model({ rates, tiers: {} }), 'tiers must be a list of at most 32 tiers'],
+    [model({ rates, serviceTiers: [] }), 'serviceTiers is []; it must be an object'],
+    [model({ rates, serviceTiers: { flex: { rates: { input: 1 } } } }), 'serviceTiers.flex.rates.input is 1; write US dollars'],
+    [model({ rates, serviceTiers: { flex: { tiers: [{ contextOver: 0, rates }] } } }), 'serviceTiers.flex.tiers[0].contextOver is 0; write a number'],
+    [model({ rates, contextWindow: 0 }), 'contextWindow is 0; write a number of tokens above 0'],
+    [model({ rates, maxOutput: '8k' }), 'maxOutput is "8k"; write a number of tokens above 0'],
+    [model({ rates, source: 1 }), 'source is 1; write a text of at most 512 characters'],
+    [model({ rates, date: 'today' }), 'date is "today"; write a day such as "2026-01-31"'],
     [model({ rates, tags: [1] }), 'tags must be a list of at most 32 texts'],
     ['x'.repeat(1024 * 1024 + 1), 'it has 1048577 characters; at most 1048576 are read'],
   ])('says what is wrong with %.60s', (text, message) => {
