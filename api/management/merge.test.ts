@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { mergeBatches, mergeEndpoint, mergeOverviews, mergeSeries, mergeSpend, mergeVersions, quantile } from './merge.ts'
+import { mergeBatches, mergeEndpoint, mergeMcpSessions, mergeOverviews, mergeSeries, mergeSpend, mergeVersions, quantile } from './merge.ts'
 import type { EndpointNode, Overview, Problem } from './overview.ts'
 import type { RequestRecord } from './requests.ts'
 
@@ -19,6 +19,29 @@ test('an endpoint of two pods has the worse health and all requests in flight', 
     evictedForMs: 100,
     pending: 4,
     zone: 'z',
+  })
+})
+
+test('a session of two pods has what each of them knows, the most recently used first', () => {
+  const session = { id: 'a', backend: 'ns/b', kind: 'session' as const, idleMs: 9, open: 1, isBound: false, targets: [], pods: [] }
+  const unknown = { revision: null, client: null, ageMs: null }
+  const known = { revision: '2025-06-18', client: { name: 'c', version: '1' }, ageMs: 50 }
+  const shared = { ...session, ...known, id: null, kind: 'shared' as const, idleMs: 5 }
+  const merged = mergeMcpSessions(
+    [
+      { name: 'x', value: { timeMs: 1, total: 302, sessions: [{ ...session, ...known }, shared] } },
+      { name: 'y', value: { timeMs: 1, total: 2, sessions: [{ ...session, ...unknown, idleMs: 3 }, shared] } },
+    ],
+    7,
+  )
+  expect(merged).toEqual({
+    timeMs: 7,
+    total: 303,
+    sessions: [
+      { ...session, ...known, idleMs: 3, open: 2, pods: ['y', 'x'] },
+      { ...shared, pods: ['x'] },
+      { ...shared, pods: ['y'] },
+    ],
   })
 })
 

@@ -1,12 +1,14 @@
 import type { BudgetUse } from './budgets.ts'
 import type { ConfigVersions } from './config.ts'
 import type { LlmRow, LlmUsage } from './llm.ts'
+import type { McpSession, McpSessions } from './mcp.ts'
 import type { BackendNode, EndpointNode, Overview, Problem } from './overview.ts'
 import type { RequestBatch } from './requests.ts'
 import type { Spend, SpendRow } from './spend.ts'
 import type { Series, SeriesPoint, Stats, StatsRow } from './stats.ts'
 
 const MAX_BUDGET_ROWS = 500
+const MAX_SESSIONS = 200
 
 /** A response of one process; `name` is that of its pod. */
 export interface Named<T> {
@@ -194,6 +196,41 @@ const addLlmRows = (a: LlmRow, b: LlmRow): LlmRow => ({
 export function mergeBudgets(all: readonly Named<BudgetUse>[], timeMs: number): BudgetUse {
   const rows = all.flatMap(({ name, value }) => value.rows.map((row) => ({ ...row, pod: name }))).sort((a, b) => b.used / b.limit - a.used / a.limit)
   return { timeMs, rows: rows.slice(0, MAX_BUDGET_ROWS), isCut: rows.length > MAX_BUDGET_ROWS || all.some(({ value }) => value.isCut) }
+}
+
+/** The sessions of several threads or processes, each once: any of them can handle its requests. The most recently used first. */
+export function mergeMcpSessions(all: readonly Named<McpSessions>[], timeMs: number): McpSessions {
+  const found: McpSession[] = []
+  const byId = new Map<string, number>()
+  let total = 0
+  for (const { name, value } of all) {
+    total += value.total
+    for (const own of value.sessions) {
+      const session = name === '' ? own : { ...own, pods: [name] }
+      const at = session.id === null ? undefined : byId.get(session.id)
+      const known = at === undefined ? undefined : found[at]
+      if (at === undefined || known === undefined) {
+        if (session.id !== null) byId.set(session.id, found.length)
+        found.push(session)
+        continue
+      }
+      found[at] = mergeMcpSession(known, session)
+      total--
+    }
+  }
+  return { timeMs, sessions: found.sort((a, b) => a.idleMs - b.idleMs).slice(0, MAX_SESSIONS), total }
+}
+
+function mergeMcpSession(a: McpSession, b: McpSession): McpSession {
+  const [latest, other] = a.idleMs <= b.idleMs ? [a, b] : [b, a]
+  return {
+    ...latest,
+    revision: latest.revision ?? other.revision,
+    client: latest.client ?? other.client,
+    ageMs: ofNumbers(Math.max, a.ageMs, b.ageMs),
+    open: a.open + b.open,
+    pods: [...new Set([...latest.pods, ...other.pods])],
+  }
 }
 
 /** The sum of the spend of several processes, whose reports have the same dimensions and times. */

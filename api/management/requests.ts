@@ -56,14 +56,23 @@ export const tryRequest = z
     headers: z.array(header).default([]),
     body: z.string().default('').openapi({ description: 'UTF-8 text, at most 1 MiB.' }),
     timeoutMs: z.number().int().min(100).max(60_000).default(15_000),
+    maxResponseBytes: z
+      .number()
+      .int()
+      .min(1024)
+      .max(2 * 1024 * 1024)
+      .default(256 * 1024)
+      .openapi({ description: 'Longer bodies are cut.' }),
   })
   .openapi('TryRequest')
 
 const traceStep = z
   .object({
     atMs: z.number().openapi({ description: 'Milliseconds since the request was received.' }),
-    kind: z.enum(['listener', 'route', 'policy', 'expression', 'upstream', 'answer']),
-    name: z.string().openapi({ description: 'Name of the policy, text of the expression, address of the endpoint.' }),
+    kind: z
+      .enum(['listener', 'route', 'policy', 'expression', 'upstream', 'answer', 'item'])
+      .openapi({ description: '`item`: an MCP tool, prompt or resource that the client does not see; `detail.hidden` says why.' }),
+    name: z.string().openapi({ description: 'Name of the policy, text of the expression, address of the endpoint, kind and name of the item.' }),
     detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
   })
   .openapi('TraceStep')
@@ -76,7 +85,7 @@ export const tryResult = z
         headers: z.array(header),
         body: z.string(),
         encoding: z.enum(['utf8', 'base64']),
-        isTruncated: z.boolean().openapi({ description: 'The body was longer than 256 KiB, or did not end in time.' }),
+        isTruncated: z.boolean().openapi({ description: 'The body was longer than `maxResponseBytes`, or did not end in time.' }),
         headMs: z.number(),
         durationMs: z.number(),
       })

@@ -75,6 +75,20 @@ const llmRow = {
   aborted: 0,
 }
 
+const mcpSession = {
+  id: 'digest',
+  backend: 'ns/tools',
+  kind: 'session',
+  revision: '2025-06-18',
+  client: null,
+  ageMs: null,
+  idleMs: 5,
+  open: 1,
+  isBound: true,
+  targets: [{ name: 'tickets', isMissing: false }],
+  pods: [],
+}
+
 let app: ConsoleApp
 let versions: VersionHistory
 const evicted = { address: '10.0.0.1:8080', health: 0.25, evictedForMs: 1500, latencyMs: 3, pending: 2, draining: false, zone: null }
@@ -104,6 +118,7 @@ beforeAll(() => {
     ],
     llm: { timeMs: 9, sinceMs: 4, rows: [llmRow] },
     budgets: [{ name: 'ns/p team requests Day', keys: [{ key: 'blue', used: 9, endMs: Date.parse('2026-11-24T00:00:00Z') }], isCut: false }],
+    mcpSessions: { timeMs: 9, sessions: [mcpSession], total: 1 },
     tail: { records: [], seen: 3, skipped: 1 },
   }
   const ledger = {
@@ -252,6 +267,10 @@ describe('the management API', () => {
 
   test('adds up the requests of all threads', async () => {
     expect(await get('/api/v1/requests?tail=a')).toEqual({ records: [], seen: 6, skipped: 2 })
+  })
+
+  test('lists a session that two threads know once', async () => {
+    expect(await get('/api/v1/mcp/sessions')).toMatchObject({ sessions: [{ ...mcpSession, open: 2 }], total: 1 })
   })
 
   test('streams values as events', async () => {

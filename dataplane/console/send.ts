@@ -3,8 +3,6 @@ import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { TryRequest, TryResult } from '#api/management/requests.ts'
 
-const MAX_RESPONSE = 256 * 1024
-
 /** A port of this process. */
 export interface TryTarget {
   readonly host: string
@@ -28,7 +26,7 @@ export interface ResponseListener {
  * allow the request; resolves with `error` if there is no response.
  */
 export function sendRequest(target: TryTarget, request: TryRequest, listener?: ResponseListener): Promise<Pick<TryResult, 'response' | 'error'>> {
-  const { method, host, path, headers, body, timeoutMs } = request
+  const { method, host, path, headers, body, timeoutMs, maxResponseBytes } = request
   const startedAt = performance.now()
   const { promise, resolve } = Promise.withResolvers<Pick<TryResult, 'response' | 'error'>>()
   const fields = headers.flatMap(([name, value]) => (name.toLowerCase() === 'host' ? [] : [name, value]))
@@ -62,11 +60,11 @@ export function sendRequest(target: TryTarget, request: TryRequest, listener?: R
     listener?.onHead(response.statusCode ?? 0, pairsOf(response.rawHeaders), headMs)
     const cut = setTimeout(() => end(true), Math.max(0, timeoutMs - headMs))
     response.on('data', (chunk: Buffer) => {
-      const kept = chunk.subarray(0, MAX_RESPONSE - size)
+      const kept = chunk.subarray(0, maxResponseBytes - size)
       chunks.push(kept)
       listener?.onData(kept)
       size += chunk.length
-      if (size > MAX_RESPONSE) end(true)
+      if (size > maxResponseBytes) end(true)
     })
     response.on('close', () => {
       clearTimeout(cut)

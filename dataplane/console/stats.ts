@@ -1,7 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { budgetUse } from '#api/management/budgets.ts'
 import { llmUsage } from '#api/management/llm.ts'
-import { mergeLlmUsage } from '#api/management/merge.ts'
+import { mcpSessions } from '#api/management/mcp.ts'
+import { mergeLlmUsage, mergeMcpSessions } from '#api/management/merge.ts'
 import { series, stats } from '#api/management/stats.ts'
 
 import { reportBudgets } from '../policy/budgets/report.ts'
@@ -49,10 +50,28 @@ const readBudgets = createRoute({
   responses: { 200: json(budgetUse, 'The highest used part first.') },
 })
 
+const listSessions = createRoute({
+  method: 'get',
+  path: '/api/v1/mcp/sessions',
+  summary: 'Sessions of MCP clients',
+  description: 'Those in memory. A session that no request used for 30 minutes is left out, but its client can still use it.',
+  responses: { 200: json(mcpSessions, 'Session ids are left out: they are credentials.') },
+})
+
 export function registerStats(app: ConsoleApp, { live, threads, snapshot }: ConsoleContext): void {
   app.openapi(readStats, async (c) => c.json(await live.stats(), 200))
   app.openapi(streamStats, (c) => streamValues(c, 'stats', INTERVAL_MS, () => live.stats()))
   app.openapi(readLlm, async (c) => c.json(mergeLlmUsage(await threads('llm', undefined), Date.now()), 200))
   app.openapi(readBudgets, async (c) => c.json(reportBudgets(snapshot().policies.values(), await threads('budgets', undefined)), 200))
+  app.openapi(listSessions, async (c) => {
+    const all = await threads('mcpSessions', undefined)
+    return c.json(
+      mergeMcpSessions(
+        all.map((value) => ({ name: '', value })),
+        Date.now(),
+      ),
+      200,
+    )
+  })
   app.openapi(readSeries, (c) => c.json(live.series(c.req.valid('query').key), 200))
 }

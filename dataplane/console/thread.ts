@@ -1,4 +1,5 @@
 import type { LlmUsage } from '#api/management/llm.ts'
+import type { McpSessions } from '#api/management/mcp.ts'
 import type { EndpointNode } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
 import type { LimitUse } from '../policy/budgets/report.ts'
@@ -32,6 +33,7 @@ export interface ThreadMethods {
   endpoints: { readonly body: undefined; readonly result: ThreadEndpoints[] }
   llm: { readonly body: undefined; readonly result: LlmUsage }
   budgets: { readonly body: undefined; readonly result: LimitUse[] }
+  mcpSessions: { readonly body: undefined; readonly result: McpSessions }
   tail: { readonly body: TailCall; readonly result: RequestBatch }
 }
 
@@ -53,6 +55,7 @@ const methods: { readonly [M in ThreadMethod]: (parts: ThreadParts, body: Thread
   endpoints: async ({ gateway }) => (await import('./endpoints.ts')).listEndpoints(gateway.destinations),
   llm: async ({ telemetry }) => (await import('./llm-usage.ts')).readLlmUsage(telemetry),
   budgets: async ({ telemetry }) => (await import('../policy/budgets/report.ts')).readLimits(telemetry.metrics.registry),
+  mcpSessions: async ({ gateway }) => (await import('./mcp/list.ts')).listMcpSessions(gateway.destinations),
   tail: async ({ telemetry }, call) => (await import('./tail.ts')).readTail(telemetry, call),
 }
 

@@ -100,7 +100,7 @@ function findTarget({ snapshot }: ConsoleContext, key: string): TryTarget | unde
 async function tryOut(context: ConsoleContext, target: TryTarget, request: TryRequest, listener?: ResponseListener): Promise<TryResult> {
   const id = randomUUID()
   const abort = new AbortController()
-  const tracing = context.trace({ id }, request.timeoutMs + TRACE_GRACE_MS, abort.signal)
+  const tracing = context.trace({ id, untilEnd: true }, request.timeoutMs + TRACE_GRACE_MS, abort.signal)
   let timer: NodeJS.Timeout | undefined
   try {
     const { response, error } = await sendRequest(target, { ...request, headers: [...request.headers, ['x-proxy-trace-id', id]] }, listener)

@@ -6,18 +6,24 @@ export interface TraceStep {
   readonly atMs: number
   /**
    * `listener`, `route`: was selected. `policy`: its request side starts. `expression`: was evaluated. `upstream`: an attempt on an
-   * endpoint starts. `answer`: the response head is available.
+   * endpoint starts. `answer`: the response head is available. `item`: a tool, prompt or resource that the client may not see or use.
    */
-  readonly kind: 'listener' | 'route' | 'policy' | 'expression' | 'upstream' | 'answer'
-  /** Name of the policy, text of the expression, address of the endpoint. */
+  readonly kind: 'listener' | 'route' | 'policy' | 'expression' | 'upstream' | 'answer' | 'item'
+  /** Name of the policy, text of the expression, address of the endpoint, kind and name of the item. */
   readonly name: string
   /** Result of the step. Contains no header values, bodies, or results of expressions other than booleans and numbers. */
   detail?: Readonly<Record<string, string | number | boolean>>
 }
 
+/** Steps that are kept. Lists of MCP servers and bodies of LLMs can cause one for each of their parts. */
+const MAX_STEPS = 2000
+const MAX_ITEM_NAME = 200
+
 /** The steps of one request, in order. */
 export class RequestTrace {
   readonly steps: TraceStep[] = []
+  /** Called when the exchange is finished. */
+  onFinish: (() => void) | undefined
   readonly #startedAtMs: number
 
   constructor(startedAtMs: number) {
@@ -27,8 +33,13 @@ export class RequestTrace {
   /** Adds a step; the caller may set its `detail` later. */
   add(kind: TraceStep['kind'], name: string, detail?: TraceStep['detail']): TraceStep {
     const step: TraceStep = { atMs: performance.now() - this.#startedAtMs, kind, name, ...(detail && { detail }) }
-    this.steps.push(step)
+    if (this.steps.length < MAX_STEPS || kind === 'answer') this.steps.push(step)
     return step
+  }
+
+  /** Adds an item that the client does not see, with the reason. */
+  addHidden({ kind, target, name }: { readonly kind: string; readonly target: string; readonly name: string }, reason: string): void {
+    this.add('item', `${kind} ${name.slice(0, MAX_ITEM_NAME)}`, { target, hidden: reason })
   }
 
   addExpression(source: string, result: Value): void {

@@ -276,6 +276,7 @@ export class Binds {
   finish(exchange: Exchange): void {
     if (exchange.pendingOn !== undefined) exchange.pendingOn.pending--
     if (this.#relay?.isRelayed(exchange) !== true) this.#telemetry.onFinished(exchange)
+    exchange.trace?.onFinish?.()
     releaseBodies(exchange)
   }
 

@@ -27,6 +27,8 @@ import type { PendingCall } from './run/pending-call.ts'
 import { endLinks, toFailure, type Run } from './run/run.ts'
 import { BridgedSessions, newBridgedSession, type BridgedSession } from './session/bridged.ts'
 import type { SessionKeys } from './session/codec.ts'
+import { recordRevision, recordStart } from './session/about.ts'
+import { publishSessions } from './session/list.ts'
 import { principalOf } from './session/principal.ts'
 import { Revisions } from './session/revisions.ts'
 import type { SessionSharing, WorkerMessages } from './session/sharing.ts'
@@ -86,6 +88,15 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
           users: 0,
         }),
       )
+    const { sessions, legacy, bridged } = state
+    publishSessions(config.destinations, key, {
+      nowMs: config.state.monotonicMs,
+      kinds: [
+        ['session', sessions],
+        ['stream', legacy],
+        ['shared', bridged],
+      ],
+    })
     const used = state
     used.users++
     return new McpService(config, options, used, calls, () => {
@@ -208,12 +219,17 @@ class McpService implements BackendService {
       : this.#sessionOf(exchange, config, 'session header is required: send Mcp-Session-Id, or initialize first')
     const prepare = config.isStateful || isInitialize ? undefined : prepareStateless(this.#options.version)
     const run: Run = { ...this.#runOf(exchange, plan, config, session), prepare }
-    const admit = config.isStateful ? () => this.#shared.sessions.admit(session) : undefined
+    const admit = config.isStateful ? () => this.#admit(session, message) : undefined
     try {
       return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }), message, !config.isStateful)
     } finally {
       if (session.logId !== undefined) recordSession(exchange, session.logId)
     }
+  }
+
+  #admit(session: Session, { params }: RpcMessage): string {
+    recordStart(session.about, params, this.#state.monotonicMs())
+    return this.#shared.sessions.admit(session)
   }
 
   /** Handles a message of the revision without sessions (mcp.md §13). */
@@ -276,6 +292,7 @@ class McpService implements BackendService {
     const session = this.#shared.sessions.find(id, principalOf(exchange))
     const isOurs = session !== undefined && session.links.size === config.targets.length && config.targets.every(({ name }) => session.links.has(name))
     if (!isOurs) throw McpFailure.text(404, 'session not found')
+    recordRevision(session.about, exchange.request.headers.get('mcp-protocol-version'))
     return session
   }
 
@@ -333,6 +350,8 @@ class McpService implements BackendService {
     const received = (seen.message = await runWhileConnected(parseClientMessage(bytes, config.hasRules, exchange.jsonLimits), exchange))
     recordMessage(exchange, received)
     if (client.session.logId !== undefined) recordSession(exchange, client.session.logId)
+    client.session.usedAtMs = this.#state.monotonicMs()
+    if (received.method === 'initialize') recordStart(client.session.about, received.params, client.session.usedAtMs)
     const { message, text } = withTrace(received, exchange.request.headers) ?? { message: received, text: bytes.toString() }
     // The log of this request has the fields that are known when the 202 is sent.
     const run = this.#runOf(exchange.fork(exchange.request), plan, config, client.session)

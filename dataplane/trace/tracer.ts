@@ -11,6 +11,8 @@ export interface TraceFilter {
   readonly method?: string | undefined
   /** Value of the request header `x-proxy-trace-id`, which is removed from the request. */
   readonly id?: string | undefined
+  /** The report also has the steps after the response head, until the response is complete. */
+  readonly untilEnd?: boolean | undefined
 }
 
 export interface TraceReport {
@@ -32,6 +34,8 @@ export const WAITING_LIMIT = 16
 interface Waiter {
   readonly filter: TraceFilter
   readonly resolve: (report: TraceReport | undefined) => void
+  /** The report of a response that is not complete. */
+  partial: TraceReport | undefined
 }
 
 /** Records single requests for clients of the admin endpoint. Costs one comparison per request while no trace is waiting. */
@@ -48,6 +52,7 @@ export class Tracer {
     return new Promise((resolve) => {
       const waiter: Waiter = {
         filter,
+        partial: undefined,
         resolve(report) {
           clearTimeout(timer)
           resolve(report)
@@ -55,7 +60,7 @@ export class Tracer {
       }
       const giveUp = (): void => {
         this.#waiting.delete(waiter)
-        waiter.resolve(undefined)
+        waiter.resolve(waiter.partial)
       }
       const timer = setTimeout(giveUp, timeoutMs)
       timer.unref()
@@ -76,14 +81,17 @@ export class Tracer {
     const { receivedMethod, receivedTarget, receivedAuthority, response, error } = exchange
     const status = response?.status ?? 0
     trace.add('answer', String(status), { by: error !== undefined ? 'gateway, an error' : exchange.isLocalAnswer ? 'gateway' : 'upstream' })
-    waiter.resolve({
+    const report: TraceReport = {
       method: receivedMethod,
       path: pathOf(receivedTarget),
       host: receivedAuthority,
       status,
       ...(error && { reason: error.code, error: errorTextOf(exchange) ?? '' }),
       steps: trace.steps,
-    })
+    }
+    if (waiter.filter.untilEnd !== true) return waiter.resolve(report)
+    waiter.partial = report
+    trace.onFinish = () => waiter.resolve(report)
   }
 }
 

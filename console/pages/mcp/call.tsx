@@ -54,7 +54,7 @@ function schemaOf(kind: Kind, item: Item): Schema {
 function ReplyView({ reply: { message, result } }: { readonly reply: Reply }) {
   const { response, error, trace } = result
   const isFailure = message?.error !== undefined || message?.result?.['isError'] === true || message === undefined
-  const steps = (trace?.steps ?? []).filter(({ kind }) => kind === 'policy' || kind === 'expression')
+  const steps = (trace?.steps ?? []).filter(({ kind }) => kind === 'policy' || kind === 'expression' || kind === 'item')
   return (
     <div class="stack" role="status">
       <div class="row">

@@ -6,6 +6,8 @@ const PROTOCOL = '2025-06-18'
 /** Pages of a list that are read. */
 const MAX_PAGES = 20
 const TIMEOUT_MS = 30_000
+/** Lists of several servers are long. */
+const MAX_RESPONSE_BYTES = 2 * 1024 * 1024
 
 /** Where the MCP endpoint is, and as whom to call it. */
 export interface Target {
@@ -20,6 +22,14 @@ export interface Target {
 export interface Reply {
   readonly message: Message | undefined
   readonly result: TryResult
+}
+
+/** A tool, prompt, resource or target that the caller does not see. */
+export interface HiddenItem {
+  /** Kind, and name as the target knows it: `tool search`. */
+  readonly name: string
+  readonly target: string
+  readonly reason: string
 }
 
 interface Message {
@@ -49,19 +59,21 @@ export class McpClient {
     await this.#post({ jsonrpc: '2.0', method: 'notifications/initialized' })
   }
 
-  /** All pages of a list. A server that does not know the method has none. */
-  async list(method: string, member: string): Promise<Item[]> {
+  /** All pages of a list, and what the gateway left out of it. A server that does not know the method has none. */
+  async list(method: string, member: string): Promise<{ readonly items: readonly Item[]; readonly hidden: readonly HiddenItem[] }> {
     const items: Item[] = []
+    const hidden: HiddenItem[] = []
     let cursor: unknown
     for (let page = 0; page < MAX_PAGES; page++) {
       const { message, result } = await this.request(method, cursor === undefined ? {} : { cursor })
-      if (message?.error?.code === -32_601) return items
+      hidden.push(...hiddenIn(result))
+      if (message?.error?.code === -32_601) break
       const value = valueOf(message, result, method)
       for (const item of readItems(value[member])) items.push(item)
       cursor = value['nextCursor']
       if (typeof cursor !== 'string') break
     }
-    return items
+    return { items, hidden }
   }
 
   async request(method: string, params: object): Promise<Reply> {
@@ -88,7 +100,7 @@ export class McpClient {
       ...(token === '' ? [] : [['authorization', `Bearer ${token}`]]),
       ...(this.#session === undefined ? [] : [['mcp-session-id', this.#session]]),
     ]
-    return send<TryResult>('POST', '/api/v1/try', { listener, method, host, path, headers, body, timeoutMs: TIMEOUT_MS })
+    return send<TryResult>('POST', '/api/v1/try', { listener, method, host, path, headers, body, timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_RESPONSE_BYTES })
   }
 }
 
@@ -98,6 +110,14 @@ function readMessage({ response }: TryResult, id: number): Message | undefined {
   const isStream = response.headers.some(([name, value]) => name.toLowerCase() === 'content-type' && value.startsWith('text/event-stream'))
   const texts = isStream ? response.body.split(/\r?\n\r?\n/).map(dataOf) : [response.body]
   return texts.map(parse).find((message) => message?.id === id)
+}
+
+function hiddenIn({ trace }: TryResult): HiddenItem[] {
+  const found = new Map<string, HiddenItem>()
+  for (const { kind, name, detail } of trace?.steps ?? [])
+    if (kind === 'item' && detail?.['hidden'] !== undefined)
+      found.set(`${detail['target']} ${name}`, { name, target: String(detail['target']), reason: String(detail['hidden']) })
+  return [...found.values()]
 }
 
 const dataOf = (event: string): string =>
@@ -119,6 +139,7 @@ function parse(text: string): (Message & { readonly id?: unknown }) | undefined 
 function valueOf(message: Message | undefined, { response, error }: TryResult, method: string): Readonly<Record<string, unknown>> {
   if (message?.result !== undefined) return message.result
   if (message?.error !== undefined) throw new Error(`${method}: ${String(message.error.message)}`)
+  if (response?.isTruncated === true) throw new Error(`${method}: the response is longer than ${MAX_RESPONSE_BYTES} bytes, or did not end in time`)
   if (response === null) throw new Error(`${method}: ${error ?? 'no response'}`)
   throw new Error(`${method}: status ${response.status}: ${response.body.slice(0, 300)}`)
 }

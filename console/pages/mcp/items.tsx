@@ -1,10 +1,11 @@
 import { Badge, Panel } from '../../ui/panel.tsx'
 import { Empty } from '../../ui/states.tsx'
 import type { Kind } from './call.tsx'
+import type { HiddenItem } from './client.ts'
 import type { Item } from './item.ts'
 
-/** Everything that an identity may see. */
-export type Lists = Readonly<Record<Kind, readonly Item[]>>
+/** Everything that an identity may see, and what it may not. */
+export type Lists = Readonly<Record<Kind, readonly Item[]>> & { readonly hidden: readonly HiddenItem[] }
 
 export const keyOf = (kind: Kind, { name, uri }: Item): string => (kind === 'resource' ? (uri ?? '') : (name ?? ''))
 

@@ -6,8 +6,10 @@ import { PageHead, Panel } from '../../ui/panel.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { Call, type Kind } from './call.tsx'
 import { McpClient, type Target } from './client.ts'
+import { Hidden } from './hidden.tsx'
 import type { Item } from './item.ts'
 import { Items, keyOf, type Lists } from './items.tsx'
+import { Sessions } from './sessions.tsx'
 
 interface Connection {
   readonly client: McpClient
@@ -58,6 +60,7 @@ function Explorer({ data, servers }: { readonly data: Overview; readonly servers
   return (
     <>
       <Servers servers={servers} />
+      <Sessions />
       <Connect
         data={data}
         onConnect={(target, otherToken) => {
@@ -82,6 +85,8 @@ function Explorer({ data, servers }: { readonly data: Overview; readonly servers
                 onSelect={select(kind)}
               />
             ))}
+            <Hidden title={connection.other === undefined ? 'Not visible' : 'Not visible to the first token'} items={connection.lists.hidden} />
+            <Hidden title="Not visible to the second token" items={connection.other?.hidden ?? []} />
           </div>
           {selected === undefined ? (
             <Panel title={connection.client.server}>
@@ -112,7 +117,7 @@ function Connect({ data, onConnect }: { readonly data: Overview; readonly onConn
     <input class="mono" value={target[name]} onInput={(event) => setTarget({ ...target, [name]: event.currentTarget.value })} />
   )
   return (
-    <Panel title="Session">
+    <Panel title="Explore as a client">
       <form
         class="body row"
         onSubmit={(event) => {
@@ -155,11 +160,10 @@ function Connect({ data, onConnect }: { readonly data: Overview; readonly onConn
 }
 
 async function readLists(client: McpClient): Promise<Lists> {
-  return {
-    tool: await client.list('tools/list', 'tools'),
-    prompt: await client.list('prompts/list', 'prompts'),
-    resource: await client.list('resources/list', 'resources'),
-  }
+  const tools = await client.list('tools/list', 'tools')
+  const prompts = await client.list('prompts/list', 'prompts')
+  const resources = await client.list('resources/list', 'resources')
+  return { tool: tools.items, prompt: prompts.items, resource: resources.items, hidden: [tools, prompts, resources].flatMap(({ hidden }) => hidden) }
 }
 
 async function readAs(target: Target): Promise<Lists> {

@@ -33,11 +33,12 @@ export function toSpans(steps: readonly Step[]): Span[] {
 }
 
 function outcomeOf({ kind, name, detail = {} }: Step): Outcome {
-  const { refused, answered, failed, masked, status, result, by } = detail
+  const { refused, answered, failed, masked, status, result, by, hidden } = detail
   if (refused !== undefined) return { tone: 'bad', text: `rejected${refused === '' ? '' : `: ${refused}`}` }
   if (answered !== undefined) return { tone: 'warn', text: `responded ${answered}` }
   if (failed !== undefined) return { tone: 'bad', text: `failed: ${failed}` }
   if (masked === true) return { tone: 'warn', text: 'masked' }
+  if (hidden !== undefined) return { tone: 'warn', text: `hidden: ${hidden}` }
   if (kind === 'policy') return { tone: 'good', text: 'passed' }
   if (kind === 'expression') return { tone: typeof result === 'string' && result.startsWith('error') ? 'bad' : 'plain', text: String(result ?? '') }
   if (kind === 'upstream') return status === undefined ? { tone: 'warn', text: 'no response' } : { tone: toneOf(Number(status)), text: String(status) }

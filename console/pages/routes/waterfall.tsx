@@ -13,10 +13,11 @@ const kinds: Readonly<Record<Span['step']['kind'], string>> = {
   expression: 'Expression',
   upstream: 'Upstream',
   answer: 'Response',
+  item: 'Item',
 }
 
 /** Details that the outcome shows already. */
-const shown = new Set(['refused', 'masked', 'answered', 'failed', 'status', 'result', 'by', 'kind'])
+const shown = new Set(['refused', 'masked', 'answered', 'failed', 'status', 'result', 'by', 'kind', 'hidden'])
 
 /** All steps of a traced request over time. */
 export function Waterfall({ trace }: { readonly trace: Trace }) {

@@ -35,6 +35,11 @@ export class LegacyClients {
     return this.#clients.size
   }
 
+  /** The sessions of the clients. */
+  *list(): Iterable<Session> {
+    for (const { session } of this.#clients.values()) yield session
+  }
+
   /** The response to GET: a stream whose first event names the URL for messages. `onClose` is called when the client disconnects. */
   open(exchange: Exchange, session: Session, onClose: () => void): ResponseHead {
     const id = randomUUID()

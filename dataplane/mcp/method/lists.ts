@@ -60,7 +60,15 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
     },
     merge: (gathered: readonly Gathered<Shown>[]) => {
       const texts = isLookedUp(run, shape)
-        ? [itemsText(withoutDuplicates(gathered.flatMap(({ value }) => value.items)))]
+        ? [
+            itemsText(
+              withoutDuplicates(
+                run,
+                shape,
+                gathered.flatMap(({ value }) => value.items),
+              ),
+            ),
+          ]
         : gathered.map(({ value }) => value.text)
       return `{"${shape.member}":[${texts.filter((one) => one !== '').join(',')}]}`
     },
@@ -105,8 +113,16 @@ async function reviewed(run: Run, target: Target, shape: ListShape, message: Rpc
 
 /** The items that pins allow. */
 async function review({ config: { pins }, exchange }: Run, target: Target, { kind }: ListShape, items: JsonObject[]): Promise<readonly JsonObject[]> {
-  return pins === undefined || kind !== 'tool' || target.openapi !== undefined ? items : runWhileConnected(pins.review(target.name, items), exchange)
+  if (pins === undefined || kind !== 'tool' || target.openapi !== undefined) return items
+  const offered = await runWhileConnected(pins.review(target.name, items), exchange)
+  if (exchange.trace !== undefined && offered.length < items.length) {
+    const seen = new Set(offered)
+    for (const item of items) if (!seen.has(item)) exchange.trace.addHidden(itemOf(kind, target, item['name']), pins.explain(target.name, String(item['name'])))
+  }
+  return offered
 }
+
+const itemOf = (kind: ItemKind, { name: target }: Target, name: unknown): Item => ({ kind, target, name: String(name) })
 
 /** Contribution of one target to a list. `items` is set if the items of other targets decide which ones are shown. */
 interface Shown {
@@ -163,23 +179,34 @@ function itemsOf(target: Target, { method, member, key }: ListShape, { result }:
 }
 
 /** The items that the client may use, with the names that it sees. */
-function showItems({ config, judge, onListed }: Run, target: Target, { kind, key }: ListShape, items: readonly JsonObject[]): JsonObject[] {
+function showItems(
+  { config, judge, onListed, exchange: { trace } }: Run,
+  target: Target,
+  { kind, key }: ListShape,
+  items: readonly JsonObject[],
+): JsonObject[] {
   const shown: JsonObject[] = []
   const { prefixesUris } = config.naming
   const showUi = (uri: string): string | undefined => {
-    if (!judge({ kind: 'resource', target: target.name, name: uri }, target.rules)) return undefined
+    if (!judge({ kind: 'resource', target: target.name, name: uri }, target.rules, true)) return undefined
     return prefixesUris ? prefixUri(target.name, uri) : uri
   }
   for (const item of items) {
     const name = item[key] as string
     const offered = kind === 'tool' && target.tools !== undefined ? target.tools.show(item, name) : item
-    if (offered === undefined) continue
+    if (offered === undefined) {
+      trace?.addHidden(itemOf(kind, target, name), target.tools?.explain(name) ?? '')
+      continue
+    }
     const selected = kind === 'tool' ? withUiResource(offered, showUi) : offered
     const judged: Item = { kind, target: target.name, name }
-    if (!judge(judged, target.rules)) continue
+    if (!judge(judged, target.rules, true)) continue
     onListed?.(judged)
     const own = selected[key] as string
-    if (!isInView(config, target, kind, own)) continue
+    if (!isInView(config, target, kind, own)) {
+      trace?.addHidden(judged, 'the view of this host and path does not have it')
+      continue
+    }
     const seen = key === 'name' ? shownName(config, target, kind, own) : prefixesUris ? prefixUri(target.name, own) : own
     shown.push(seen === own ? selected : { ...selected, [key]: seen })
   }
@@ -197,9 +224,10 @@ function shownName({ naming, portable }: Run['config'], target: Target, kind: It
 }
 
 /** Removes names that two targets offer: a call could not be routed. */
-function withoutDuplicates(items: readonly JsonObject[]): JsonObject[] {
+function withoutDuplicates({ exchange: { trace } }: Run, { kind }: ListShape, items: readonly JsonObject[]): JsonObject[] {
   const counts = new Map<unknown, number>()
   for (const { name } of items) counts.set(name, (counts.get(name) ?? 0) + 1)
+  for (const [name, count] of counts) if (count > 1) trace?.addHidden({ kind, target: '', name: String(name) }, `${count} items have this name`)
   return items.filter(({ name }) => counts.get(name) === 1)
 }
 
@@ -277,7 +305,7 @@ export async function readTools(run: Run, name?: string): Promise<JsonObject[]> 
   const owner = prefix === undefined ? undefined : config.targetOf.get(prefix)
   const lists = await readLists(run, 'tool', owner && [owner])
   const tools = lists.flatMap(({ target, items }) => showItems(run, target, shape, items))
-  return isLookedUp(run, shape) ? withoutDuplicates(tools) : tools
+  return isLookedUp(run, shape) ? withoutDuplicates(run, shape, tools) : tools
 }
 
 /** The definition of a tool as its server has it; undefined if the list of the server does not have it, or pins do not allow it. */

@@ -57,6 +57,28 @@ const findingsOf = ({ registry }: McpGateway): string[] => [...registry.expose('
 
 const heldOf = ({ registry }: McpGateway): string[] => [...registry.expose('text')].join('').match(/^proxy_mcp_tools_held.*$/gm) ?? []
 
+describe('a trace of a list', () => {
+  test('says why pins hide a tool', async () => {
+    const pinned = [tool('read'), tool('write')]
+    const { post, gateway, serve, targets } = await start({ a: pinned }, { action: 'Hold', pins: pinsOf({ a: pinned }) })
+    serve('a', [{ ...tool('read'), description: 'other' }, tool('write'), tool('new')])
+    const hidden = async (): Promise<unknown[]> => {
+      const report = gateway.parts.tracer.wait({}, 5000)
+      await post(call('tools/list'))
+      return ((await report)?.steps ?? []).flatMap(({ kind, name, detail }) => (kind === 'item' ? [[name, detail?.['hidden']]] : []))
+    }
+    expect(await hidden()).toEqual([
+      ['tool read', 'toolPins hold it until it is approved: Changed (description)'],
+      ['tool new', 'toolPins hold it until it is approved: New'],
+    ])
+    gateway.configure({ mcp: { targets, toolPins: { action: 'Block', pins: pinsOf({ a: pinned }) } } })
+    expect(await hidden()).toContainEqual([
+      'tool write',
+      'the target changed or imitates an approved tool, so that none of its tools is offered (toolPins, action Block)',
+    ])
+  })
+})
+
 describe('the metric of held tools', () => {
   test('counts the tools of the last list that clients do not see, until they are approved', async () => {
     const pinned = [tool('read'), tool('write')]

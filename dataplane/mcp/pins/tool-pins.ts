@@ -126,6 +126,15 @@ export class ToolPins {
     return known === undefined || nowMs - known.atMs > FRESH_MS ? undefined : !isHeld(known)
   }
 
+  /** Why clients do not see a tool that its server listed, for traces. */
+  explain(target: string, name: string): string {
+    const known = this.#seenOf(target).get(name)
+    if (known === undefined || !isHeld(known))
+      return 'the target changed or imitates an approved tool, so that none of its tools is offered (toolPins, action Block)'
+    const changed = known.parts.length === 0 ? '' : ` (${known.parts.join(', ')})`
+    return `toolPins hold it until it is approved: ${known.findings.join(', ')}${changed}`
+  }
+
   #seenOf(target: string): Map<string, Seen> {
     let seen = this.#seen.get(target)
     if (seen === undefined) {

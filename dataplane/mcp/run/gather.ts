@@ -40,6 +40,9 @@ export async function gather<T>(run: Run, targets: readonly Target[], request: R
     discard(answer)
     return { kind: 'accepted' }
   })
+  const { trace } = run.exchange
+  const missing = trace === undefined ? [] : targets.filter((target) => !answered.some((one) => one.target === target))
+  for (const { name } of missing) trace?.addHidden({ kind: 'target', target: name, name }, 'the target did not respond (failureMode FailOpen)')
   return {
     kind: 'stream',
     feed(out) {
@@ -112,7 +115,9 @@ async function mergeInto<T>(
       return { target, value: await gathering.read(target, first, onOther, flow) }
     } catch (error) {
       if (gathering.isOptional?.(target) === true && !(error instanceof ProxyError)) return undefined
-      failures.push(toFailure(run, target, error))
+      const failure = toFailure(run, target, error)
+      failures.push(failure)
+      run.exchange.trace?.addHidden({ kind: 'target', target: target.name, name: target.name }, `the target failed: ${failure.message}`)
       if (!run.config.isFailOpen) throw error
       return undefined
     }

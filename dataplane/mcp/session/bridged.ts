@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { HeaderList } from '../../http/headers.ts'
 import type { JsonObject } from '../message/json.ts'
+import { MODERN_VERSION } from '../message/modern.ts'
 import type { RpcRequest } from '../message/rpc.ts'
 import type { LinkState } from '../upstream/link.ts'
+import { recordStart } from './about.ts'
 import { newSession, type Session, type SessionLimits } from './sessions.ts'
 
 /** A call to a target that may require input of the client. */
@@ -142,15 +144,26 @@ export class BridgedSessions {
     return this.#live.size
   }
 
+  /** The sessions in memory, the most recently used last. */
+  list(): Iterable<BridgedSession> {
+    return this.#live.values()
+  }
+
   /** The session for a request, with the targets of these names. */
   open(sharers: Sharers, names: readonly string[]): BridgedSession {
     const key = this.#keys.of(textOf(sharers, names))
-    const session = this.#live.get(key) ?? newBridgedSession(names, sharers.principal)
+    const session = this.#live.get(key) ?? this.#create(sharers, names)
     session.usedAtMs = this.#nowMs()
     this.#live.delete(key)
     this.#live.set(key, session)
     if (this.#live.size > this.#limits.count) this.#dropOldest()
     this.#timer ??= setInterval(() => this.sweep(), this.#limits.sweepMs).unref()
+    return session
+  }
+
+  #create({ principal, client }: Sharers, names: readonly string[]): BridgedSession {
+    const session = newBridgedSession(names, principal)
+    recordStart(session.about, { protocolVersion: MODERN_VERSION, clientInfo: client['info'] }, this.#nowMs())
     return session
   }
 

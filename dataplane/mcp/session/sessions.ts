@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Connection, LinkState } from '../upstream/link.ts'
 import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
+import { nothingKnown, type SessionAbout } from './about.ts'
 import type { SessionSharing } from './sharing.ts'
 import { decodeSession, encodeSession, type SessionContent, type SessionKeys } from './codec.ts'
 
@@ -19,6 +20,7 @@ export interface Session {
   readonly connections: Map<string, Connection>
   /** Without prefixes: names of the targets that offer a tool or prompt. Cleared when a target reports that its list changed. */
   readonly owners: Map<string, readonly string[]>
+  readonly about: SessionAbout
   usedAtMs: number
   /** Number of open requests and streams. */
   open: number
@@ -38,7 +40,18 @@ export const defaultLimits: SessionLimits = { idleMs: 30 * 60_000, sweepMs: 30_0
 
 /** A session without an id. */
 export function newSession({ links, principal, client }: SessionContent, nowMs: number): Session {
-  return { id: undefined, principal, logId: undefined, links, client, connections: new Map(), owners: new Map(), usedAtMs: nowMs, open: 0 }
+  return {
+    id: undefined,
+    principal,
+    logId: undefined,
+    links,
+    client,
+    connections: new Map(),
+    owners: new Map(),
+    about: nothingKnown(),
+    usedAtMs: nowMs,
+    open: 0,
+  }
 }
 
 /**
@@ -67,6 +80,11 @@ export class Sessions {
 
   get size(): number {
     return this.#live.size
+  }
+
+  /** The sessions in memory, the most recently used last. */
+  list(): Iterable<Session> {
+    return this.#live.values()
   }
 
   /** Assigns an id to a session and returns it. The id of a session with a live connection is valid in this process only. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { rawNumber } from '#api/json/index.ts'
-import type { Authorization, BackendFull, Policy } from '#gen/config/types.ts'
-import { staticTarget } from '../testing/gateway.ts'
+import type { Authorization, BackendFull, McpTargetSelector, Policy } from '#gen/config/types.ts'
+import { staticTarget, type McpGateway } from '../testing/gateway.ts'
 import { begin, call, TestBed } from '../testing/test-bed.ts'
 
 let bed: TestBed
@@ -47,6 +47,89 @@ async function visible(client: Awaited<ReturnType<typeof start>>['client']): Pro
 const all = (target: string): string[] => [`${target}_echo`, `${target}_with_under_score`, `${target}_link`]
 const rest = (target: string): string[] => [`${target}_greet`, `${target}+file:///x`, `${target}+memo:x`, 'relative', `${target}+num://{n}`]
 const everything = [...all('a'), ...all('b'), ...rest('a'), ...rest('b')].toSorted()
+
+/** The items that a traced list hides, with the reasons. */
+async function hiddenIn(gateway: McpGateway, message: object): Promise<unknown[]> {
+  const { post } = await begin(gateway.url)
+  const report = gateway.parts.tracer.wait({}, 5000)
+  await post(message)
+  const { steps = [] } = (await report) ?? {}
+  return steps.flatMap(({ kind, name, detail }) => (kind === 'item' ? [[name, detail?.['target'], detail?.['hidden']]] : []))
+}
+
+describe('a trace of a list says why an item is hidden:', () => {
+  const link = 'mcp.tool.name == "link"'
+  test.each<[string, Levels, Partial<McpTargetSelector>, unknown[]]>([
+    ['a Deny that matches', { inline: rules('Deny', 'false', link) }, {}, [['tool link', 'a', `a Deny rule matches: ${link}`]]],
+    [
+      'a Require that does not',
+      { inline: rules('Require', 'mcp.tool.name != "link"') },
+      {},
+      [['tool link', 'a', 'a Require rule does not match: mcp.tool.name != "link"']],
+    ],
+    [
+      'no Allow matches',
+      { own: rules(undefined, 'mcp.tool.name == "echo"', 'mcp.tool.name != "link"') },
+      {},
+      [['tool link', 'a', 'no Allow rule matches: mcp.tool.name == "echo" | mcp.tool.name != "link"']],
+    ],
+    [
+      'a Deny that is not valid',
+      { inline: rules('Deny', 'mcp.tool.name ==') },
+      {},
+      ['echo', 'with_under_score', 'link'].map((name) => [`tool ${name}`, 'a', 'a Deny rule is not valid: mcp.tool.name ==']),
+    ],
+    ['tools.exclude', {}, { tools: { exclude: ['l*'] } }, [['tool link', 'a', 'a pattern of tools.exclude of the target matches']]],
+    [
+      'tools.include',
+      {},
+      { tools: { include: ['echo'] } },
+      ['with_under_score', 'link'].map((name) => [`tool ${name}`, 'a', 'no pattern of tools.include of the target matches']),
+    ],
+    [
+      'another tool has its name',
+      {},
+      { tools: { overrides: [{ name: 'echo', rename: 'link' }] } },
+      [['tool link', 'a', 'tools.overrides of the target give its name to another tool']],
+    ],
+    ['nothing is hidden', {}, {}, []],
+  ])('%s', async (_, levels, more, hidden) => {
+    const { gateway, servers } = await start(levels, 1)
+    const [{ port }] = servers as [(typeof servers)[number]]
+    if (more.tools !== undefined) gateway.configure({ mcp: { targets: [{ ...staticTarget('a', port), ...more }] } })
+    expect(await hiddenIn(gateway, call('tools/list'))).toEqual(hidden)
+  })
+
+  test('the view, with several targets, whose lists arrive after the response head', async () => {
+    const { gateway, servers } = await start({ inline: rules('Deny', link) })
+    const targets = servers.map(({ port }, index) => staticTarget(['a', 'b'][index] ?? '', port))
+    gateway.configure({ mcp: { targets, views: [{ name: 'v', path: '/mcp', tools: { include: ['*_echo'] } }] } })
+    const report = await hiddenIn(gateway, call('tools/list'))
+    expect(report.toSorted((one, other) => (String(one) < String(other) ? -1 : 1))).toEqual([
+      ['tool link', 'a', `a Deny rule matches: ${link}`],
+      ['tool link', 'b', `a Deny rule matches: ${link}`],
+      ['tool with_under_score', 'a', 'the view of this host and path does not have it'],
+      ['tool with_under_score', 'b', 'the view of this host and path does not have it'],
+    ])
+  })
+
+  test('names that several targets have, and targets that do not respond', async () => {
+    const { gateway, servers } = await start({})
+    const targets = servers.map(({ port }, index) => staticTarget(['a', 'b'][index] ?? '', port))
+    gateway.configure({ mcp: { targets, prefixMode: 'Never' } })
+    expect(await hiddenIn(gateway, call('prompts/list'))).toEqual([['prompt greet', '', '2 items have this name']])
+    const { port } = await bed.answering((body) =>
+      body.method === 'tools/list' ? { jsonrpc: '2.0', id: body.id, error: { code: -32_000, message: 'busy' } } : undefined,
+    )
+    gateway.configure({ mcp: { targets: [...targets, staticTarget('c', port)], failureMode: 'FailOpen' } })
+    expect(await hiddenIn(gateway, call('tools/list'))).toEqual([['target c', 'c', expect.stringMatching(/^the target failed: /)]])
+  })
+
+  test('a denied call', async () => {
+    const { gateway } = await start({ inline: rules('Deny', link) }, 1)
+    expect(await hiddenIn(gateway, call('tools/call', { name: 'link', arguments: {} }))).toEqual([['tool link', 'a', `a Deny rule matches: ${link}`]])
+  })
+})
 
 describe('lists for clients (mcp.md §7)', () => {
   test.each<[string, Levels, string[]]>([

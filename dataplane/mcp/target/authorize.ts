@@ -1,8 +1,9 @@
 import { compilePermissive, environments, fromJson, type Stored } from '#api/cel/index.ts'
 import type { Authorization, BackendFull } from '#gen/config/types.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
+import type { RequestTrace } from '../../exchange/trace.ts'
 import { ExchangeView } from '../../expression/view.ts'
-import { compileSet, groupRules, isAllowed, type Rules } from '../../policy/authorization/rules.ts'
+import { compileSet, explainRefusal, groupRules, isAllowed, type Rules } from '../../policy/authorization/rules.ts'
 import type { PolicyState } from '../../policy/state.ts'
 
 /** Kinds of items that rules apply to. */
@@ -21,24 +22,31 @@ export interface Item {
 /** Compiled authorization rules for items. */
 export interface ItemRules {
   readonly rules: Rules
-  /** A Deny rule could not be compiled: its effect is unknown, so all items are denied (mcp.md §7). */
-  readonly isBroken: boolean
+  /** A Deny rule that could not be compiled: its effect is unknown, so all items are denied (mcp.md §7). */
+  readonly broken: string | undefined
 }
 
 /** Combines the rules of all levels (mcp.md §7); undefined if there are none. */
 export function compileItemRules(sections: readonly Pick<BackendFull, 'mcp'>[], { kept }: Pick<PolicyState, 'kept'>): ItemRules | undefined {
   const sets = sections.flatMap(({ mcp }) => mcp?.authorization ?? [])
   if (sets.length === 0) return undefined
-  return { rules: groupRules(sets, (set) => kept.get(set, [], () => compileSet(set, 'request'))), isBroken: sets.some(isBrokenDeny) }
+  return { rules: groupRules(sets, (set) => kept.get(set, [], () => compileSet(set, 'request'))), broken: findBrokenDeny(sets) }
 }
 
-function isBrokenDeny({ action, policy }: Authorization): boolean {
-  return action === 'Deny' && policy.matchExpressions.some((expression) => compilePermissive(expression, environments.request).problems.length > 0)
+function findBrokenDeny(sets: readonly Authorization[]): string | undefined {
+  const expressions = sets.flatMap(({ action, policy }) => (action === 'Deny' ? policy.matchExpressions : []))
+  return expressions.find((expression) => compilePermissive(expression, environments.request).problems.length > 0)
 }
 
 /** An exchange whose variable `mcp` has the item to check and the method of the message (decision D6). */
 class ItemView extends ExchangeView {
   item: Item | undefined
+  /** Lists evaluate each rule for each item: the trace has the refusals only. */
+  isOfList = false
+
+  override get trace(): RequestTrace | undefined {
+    return this.isOfList ? undefined : super.trace
+  }
 
   override get(key: string): Stored {
     if (key !== 'mcp') return super.get(key)
@@ -49,18 +57,27 @@ class ItemView extends ExchangeView {
   }
 }
 
-/** Whether one request may use an item. `own` are the rules of the item's target. */
-export type ItemJudge = (item: Item, own: ItemRules | undefined) => boolean
+/** Whether one request may use an item. `own` are the rules of the item's target. A trace of the request has the rule that says no. */
+export type ItemJudge = (item: Item, own: ItemRules | undefined, isOfList?: boolean) => boolean
 
 /** Returns the judge for one request. `rules` are those of the backend; the rules of the target must allow an item too (decision D1). */
 export function judgeItems(exchange: Exchange, rules: ItemRules | undefined): ItemJudge {
   let view: ItemView | undefined
-  const passes = (set: ItemRules | undefined, item: Item): boolean => {
+  const passes = (set: ItemRules | undefined, item: Item, isOfList: boolean): boolean => {
     if (set === undefined) return true
-    if (set.isBroken) return false
+    const { trace } = exchange
+    if (set.broken !== undefined) {
+      trace?.addHidden(item, `a Deny rule is not valid: ${set.broken}`)
+      return false
+    }
     view ??= new ItemView(exchange)
     view.item = item.arguments === undefined ? item : { ...item, arguments: fromJson(item.arguments) }
-    return isAllowed(set.rules, view)
+    view.isOfList = isOfList
+    if (isAllowed(set.rules, view)) return true
+    if (trace === undefined) return false
+    view.isOfList = true
+    trace.addHidden(item, explainRefusal(set.rules, view))
+    return false
   }
-  return (item, own) => passes(rules, item) && passes(own, item)
+  return (item, own, isOfList = false) => passes(rules, item, isOfList) && passes(own, item, isOfList)
 }

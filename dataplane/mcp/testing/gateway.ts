@@ -17,6 +17,7 @@ export interface McpGateway {
   readonly url: URL
   readonly server: TestServer
   readonly registry: Registry
+  readonly parts: Pick<Gateway, 'destinations' | 'tracer'>
   /** Replaces the given parts of the config. */
   configure(change: GatewayConfig): void
   close(): Promise<void>
@@ -66,6 +67,7 @@ export async function startGateway(options: GatewayOptions): Promise<McpGateway>
     url: new URL(`http://127.0.0.1:${server.port}/mcp`),
     server,
     registry,
+    parts: gateway,
     configure,
     async close() {
       await server.close()

@@ -14,6 +14,8 @@ import { withoutProperties } from './schema.ts'
 export interface ToolView {
   /** Name for clients of a tool of the server; undefined if the tool is not offered. */
   shownName(name: string): string | undefined
+  /** Why a tool of the server is not offered, for traces. */
+  explain(name: string): string
   /** Name on the server of a tool that clients see; undefined if there is none. The tool may not exist. */
   serverName(shown: string): string | undefined
   /** A tool of the server's list with the name, description and input schema for clients; undefined if it is not offered. */
@@ -52,6 +54,10 @@ export function compileToolView({ include, exclude = [], overrides = [] }: McpTo
   }
   return {
     shownName,
+    explain: (name) => {
+      if (!included(name)) return 'no pattern of tools.include of the target matches'
+      return excluded(name) ? 'a pattern of tools.exclude of the target matches' : 'tools.overrides of the target give its name to another tool'
+    },
     serverName(shown) {
       const name = byShown.has(shown) ? byShown.get(shown) : shown
       return name !== undefined && shownName(name) === shown ? name : undefined

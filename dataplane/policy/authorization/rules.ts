@@ -34,6 +34,21 @@ export function isAllowed({ deny, require, allow }: Rules, view: object): boolea
   return false
 }
 
+const MAX_EXPRESSIONS = 3
+const MAX_CHARS = 300
+
+/** Why the rules do not allow it: the first rule that says no. Only for what `isAllowed` rejected. */
+export function explainRefusal({ deny, require, allow }: Rules, view: object): string {
+  const matching = deny.find((program) => evalBool(program, view))
+  if (matching !== undefined) return `a Deny rule matches: ${textOf(matching)}`
+  const missing = require.find((program) => !evalBool(program, view))
+  if (missing !== undefined) return `a Require rule does not match: ${textOf(missing)}`
+  const more = allow.length > MAX_EXPRESSIONS ? ` and ${allow.length - MAX_EXPRESSIONS} more` : ''
+  return `no Allow rule matches: ${allow.slice(0, MAX_EXPRESSIONS).map(textOf).join(' | ')}${more}`
+}
+
+const textOf = ({ source }: Program): string => (source.length > MAX_CHARS ? `${source.slice(0, MAX_CHARS)}...` : source)
+
 /** Compiles the rules for connections of all policies of a Gateway. Expressions see `source` only (traffic.md §10). */
 export function compileNetworkAuthorization(sets: readonly Authorization[]): ((connection: Connection) => boolean) | undefined {
   if (sets.length === 0) return undefined

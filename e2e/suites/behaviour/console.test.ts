@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { ConfigVersionDetail, ConfigVersions } from '#api/management/config.ts'
+import type { McpSessions } from '#api/management/mcp.ts'
 import type { Overview } from '#api/management/overview.ts'
 import type { RequestBatch, TryResult } from '#api/management/requests.ts'
 import type { RouteDetail } from '#api/management/routes.ts'
@@ -12,6 +13,7 @@ import { replaceFile } from '../../harness/files.ts'
 import { startDataplane, type Dataplane } from '../../harness/program/dataplane.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
 import { startEcho, type EchoServer } from '../../harness/upstream/echo.ts'
+import { startMcpUpstream } from '../../harness/upstream/mcp.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 const CREDENTIAL = 'sk-0123456789abcdef'
@@ -22,6 +24,7 @@ describe.each([1, 3])('the management API of a data plane with WORKERS=%d', (wor
   let port = 0
   let dataplane: Dataplane
   let echo: EchoServer
+  let mcp: Awaited<ReturnType<typeof startMcpUpstream>>
 
   const configOf = (timeout: string, path = '/guarded') =>
     JSON.stringify({
@@ -35,6 +38,17 @@ describe.each([1, 3])('the management API of a data plane with WORKERS=%d', (wor
                   matches: [{ path: { type: 'PathPrefix', value: path } }],
                   policies: { authorization: { policy: { matchExpressions: ['request.headers["x-user"] == "bob"'] } } },
                   backends: [{ host: `127.0.0.1:${echo.port}`, policies: { auth: { key: CREDENTIAL } } }],
+                },
+                {
+                  matches: [{ path: { type: 'PathPrefix', value: '/mcp' } }],
+                  backends: [
+                    {
+                      mcp: { targets: ['books', 'papers'].map((name) => ({ name, static: { host: '127.0.0.1', port: mcp.port } })) },
+                      policies: {
+                        mcp: { authorization: { action: 'Deny', policy: { matchExpressions: ['mcp.tool.target == "papers" && mcp.tool.name == "search"'] } } },
+                      },
+                    },
+                  ],
                 },
                 { matches: [{ path: { type: 'PathPrefix', value: '/' } }], timeouts: { request: timeout }, backends: [{ host: `127.0.0.1:${echo.port}` }] },
               ],
@@ -58,6 +72,7 @@ describe.each([1, 3])('the management API of a data plane with WORKERS=%d', (wor
     directory = await mkdtemp(join(tmpdir(), 'console-'))
     file = join(directory, 'config.json')
     echo = await startEcho({ name: 'echo' })
+    mcp = await startMcpUpstream({ name: 'books', port: 0 })
     port = await findFreePort()
     await writeFile(file, configOf('5s'))
     dataplane = await startDataplane({ config: { file }, env: { WORKERS: String(workers) } })
@@ -65,6 +80,7 @@ describe.each([1, 3])('the management API of a data plane with WORKERS=%d', (wor
   afterAll(async () => {
     await dataplane?.stop()
     await echo?.close()
+    await mcp?.close()
     await rm(directory, { recursive: true })
   })
 
@@ -117,6 +133,25 @@ describe.each([1, 3])('the management API of a data plane with WORKERS=%d', (wor
       headers: { 'content-type': 'application/json' },
     })
     expect([unknown.status, await unknown.json()]).toEqual([404, { error: 'listener "none": there is no HTTP or HTTPS listener with this key' }])
+  })
+
+  test('lists MCP sessions, and traces which rule hides a tool, also after the response head', async () => {
+    const post = async (message: object, headers: readonly (readonly [string, string])[] = []): Promise<TryResult> => {
+      const own = [['content-type', 'application/json'], ['accept', 'application/json, text/event-stream'], ...headers]
+      return tryOut({ path: '/mcp', method: 'POST', headers: own, body: JSON.stringify({ jsonrpc: '2.0', ...message }) })
+    }
+    const clientInfo = { name: 'tester', version: '7' }
+    const started = await post({ id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } })
+    const session = started.response?.headers.find(([name]) => name === 'mcp-session-id')?.[1] ?? ''
+    await post({ method: 'notifications/initialized' }, [['mcp-session-id', session]])
+    const { response, trace } = await post({ id: 2, method: 'tools/list' }, [['mcp-session-id', session]])
+    expect(response?.body).toContain('"tools":[{"name":"books_')
+    expect(trace?.steps.filter(({ kind }) => kind === 'item').map(({ name, detail }) => [name, detail])).toEqual([
+      ['tool search', { target: 'papers', hidden: 'a Deny rule matches: mcp.tool.target == "papers" && mcp.tool.name == "search"' }],
+    ])
+    const sessions = await read<McpSessions>('/api/v1/mcp/sessions')
+    expect(sessions).toMatchObject({ total: 1, sessions: [{ client: clientInfo, revision: '2025-06-18', targets: [{ name: 'books' }, { name: 'papers' }] }] })
+    expect(JSON.stringify(sessions)).not.toContain(session.slice(0, 40))
   })
 
   test('shows the requests of all threads that its filter admits', async () => {

@@ -63,7 +63,10 @@ spec: { parentRefs: [{ name: gw }], hostnames: [mcp.example], rules: [{ backendR
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyBackend
 metadata: { name: mcp }
-spec: { mcp: { targets: [{ name: tickets, static: { host: 127.0.0.1, port: ${mcpPort} } }] } }
+spec:
+  mcp: { targets: [{ name: tickets, static: { host: 127.0.0.1, port: ${mcpPort} } }] }
+  policies:
+    mcp: { authorization: { action: Deny, policy: { matchExpressions: [${yaml(`mcp.tool.name == ${yaml(HOSTILE)} && !("authorization" in request.headers)`)}] } } }
 ---
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyBackend

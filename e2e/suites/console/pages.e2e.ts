@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import axe from 'axe-core'
+import type { McpSessions } from '#api/management/mcp.ts'
 import type { BrowserContext, Page } from 'playwright-core'
 import { waitUntil } from '../../harness/wait.ts'
 import { startBrowser } from '../browser/browser.ts'
@@ -169,6 +170,29 @@ describe('the console', () => {
     await page.evaluate(axe.source)
     const violations = await page.evaluate<Violation[]>('axe.run().then((result) => result.violations)')
     expect(violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])).toEqual([])
+    expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
+  })
+
+  test('shows the rule that hides a tool from a token, and the sessions of clients as they begin and end', async () => {
+    const { page, problems } = await open('#/mcp')
+    const sessions = async () => (await (await fetch(`${fixture.base}api/v1/mcp/sessions`)).json()) as McpSessions
+    const { total: before } = await sessions()
+    await page.getByRole('button', { name: 'Connect' }).click()
+    const hidden = page.getByRole('region', { name: 'Not visible', exact: true }).locator('tbody tr')
+    await hidden.first().waitFor()
+    expect(await hidden.allTextContents()).toEqual([expect.stringMatching(/^tool ">.*ticketsa Deny rule matches: mcp\.tool\.name == /)])
+    await waitUntil('the session is in the list of the API', async () => (await sessions()).total > before)
+    const session = page.getByRole('region', { name: 'List of sessions' }).locator('tbody tr', { hasText: (await sessions()).sessions[0]?.id ?? 'none' })
+    await session.waitFor()
+    expect((await session.textContent())?.replace(/^[\w-]{16} +/, '')).toMatch(/^Proxy Service console 12025-06-18default\/mcptickets \d+ s\d+ s0$/)
+    await page.getByLabel('As whom: bearer token').fill('admin')
+    await page.getByRole('button', { name: 'Connect' }).click()
+    await hidden.first().waitFor({ state: 'detached' })
+    expect(await page.getByRole('region', { name: 'List of tools' }).getByRole('button').allTextContents()).toEqual(['echo', HOSTILE])
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('link', { name: 'MCP', exact: false }).first().click()
+    await waitUntil('the sessions of the page are ended', async () => (await sessions()).total <= before)
+    await session.waitFor({ state: 'detached' })
     expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
   })
 

@@ -5,7 +5,18 @@ import { Hono, type Context } from 'hono'
 import type { BudgetUse } from '#api/management/budgets.ts'
 import type { ConfigVersions } from '#api/management/config.ts'
 import type { LlmUsage } from '#api/management/llm.ts'
-import { mergeBatches, mergeBudgets, mergeLlmUsage, mergeOverviews, mergeSeries, mergeSpend, mergeStats, mergeVersions } from '#api/management/merge.ts'
+import {
+  mergeBatches,
+  mergeBudgets,
+  mergeLlmUsage,
+  mergeMcpSessions,
+  mergeOverviews,
+  mergeSeries,
+  mergeSpend,
+  mergeStats,
+  mergeVersions,
+} from '#api/management/merge.ts'
+import type { McpSessions } from '#api/management/mcp.ts'
 import type { Overview, Problem } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
 import type { Spend } from '#api/management/spend.ts'
@@ -59,6 +70,7 @@ export function createConsoleServer({ targets, problems, listening }: ConsoleSer
   app.get('/api/v1/requests/stream', (c) => streamRequests(c, targets))
   app.get('/api/v1/llm', async (c) => c.json(mergeLlmUsage(valuesOf(await targets.json<LlmUsage>('/api/v1/llm')), Date.now())))
   app.get('/api/v1/budgets', async (c) => c.json(mergeBudgets(await targets.json<BudgetUse>('/api/v1/budgets'), Date.now())))
+  app.get('/api/v1/mcp/sessions', async (c) => c.json(mergeMcpSessions(await targets.json<McpSessions>('/api/v1/mcp/sessions'), Date.now())))
   app.get('/api/v1/spend', async (c) => {
     const [first, ...others] = valuesOf(await targets.json<Spend>(pathOf(c)))
     return first === undefined ? passOn(c, targets, 'first') : c.json(mergeSpend([first, ...others]))
