@@ -10,6 +10,8 @@ import { waitUntil } from '../../e2e/harness/wait.ts'
 import { watchPlugin, type Build } from './plugin/watch.ts'
 import { main } from './proxyctl.ts'
 
+/** No environment except the directory with shared libraries of Node that .ci/exec installs for a user without root. */
+const env = { LD_LIBRARY_PATH: process.env['LD_LIBRARY_PATH'] }
 let directory: string
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'proxyctl-plugin-'))
@@ -19,7 +21,7 @@ afterEach(() => rm(directory, { recursive: true }))
 async function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   let [stdout, stderr] = ['', '']
   const terminal = {
-    env: {},
+    env,
     isTerminal: false,
     readInput: async () => '',
     write: (text: string) => void (stdout += text),

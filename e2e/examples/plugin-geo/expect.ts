@@ -17,6 +17,9 @@ export default expectations({
     expect(await statusFrom(run, 'TCP4', '192.0.3.0')).toBe('200 unknown')
     expect(await statusFrom(run, 'TCP6', '2001:db8::1')).toBe('451 ')
     expect(await statusFrom(run, 'TCP6', '2001:db8:1::')).toBe('200 BB')
+    // The client of the command where localhost is an IPv6 address.
+    expect(await statusFrom(run, 'TCP6', '::1')).toBe('200 AA')
+    expect(await statusFrom(run, 'TCP6', '::2')).toBe('200 unknown')
     expect(await statusFrom(run, 'TCP4', '192.0.2.0', 'x-client-address: 127.0.0.1\r\nx-country: AA\r\n')).toBe('451 ')
   },
 })
