@@ -3,10 +3,8 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from './measure.ts'
 
-// Client and server of streamed chat completions in one process, so that one clock times them: node llm-load.ts UPSTREAM_PORT PORT SECONDS
-const [upstreamPort = 0, port = 0, seconds = 5] = process.argv.slice(2).map(Number)
-const STREAMS = 200
-const EVENTS_PER_SECOND = 50
+// Client and server of streamed chat completions in one process, so that one clock times them: node llm-load.ts UPSTREAM_PORT PORT SECONDS STREAMS EVENTS_PER_SECOND
+const [upstreamPort = 0, port = 0, seconds = 5, streams = 200, eventsPerSecond = 50] = process.argv.slice(2).map(Number)
 const TICK_MS = 5
 
 const clients: ServerResponse[] = []
@@ -24,7 +22,7 @@ await once(server, 'listening')
 const delaysMs: number[] = []
 let isMeasuring = false
 const body = JSON.stringify({ model: 'gpt-4o', stream: true, messages: [{ role: 'user', content: 'count' }] })
-for (let stream = 0; stream < STREAMS; stream++) {
+for (let stream = 0; stream < streams; stream++) {
   const sent = request({ port, host: '127.0.0.1', method: 'POST', path: '/v1/chat/completions', agent: false, headers: { 'content-type': 'application/json' } })
   sent.end(body)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
@@ -37,10 +35,10 @@ for (let stream = 0; stream < STREAMS; stream++) {
   response.on('error', () => {})
 }
 
-const perTick = (STREAMS * EVENTS_PER_SECOND * TICK_MS) / 1000
+const perTick = (streams * eventsPerSecond * TICK_MS) / 1000
 let next = 0
 const timer = setInterval(() => {
-  for (let count = 0; count < perTick; count++) clients[next++ % STREAMS]?.write(chunk(`at=${performance.now().toFixed(6)} word `))
+  for (let count = 0; count < perTick; count++) clients[next++ % streams]?.write(chunk(`at=${performance.now().toFixed(6)} word `))
 }, TICK_MS)
 await sleep(1000)
 process.stdout.write('measuring\n')

@@ -3,10 +3,8 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from './measure.ts'
 
-// Client and server of the streams in one process, so that one clock times them: node sse-load.ts UPSTREAM_PORT PORT SECONDS
-const [upstreamPort = 0, port = 0, seconds = 5] = process.argv.slice(2).map(Number)
-const STREAMS = 100
-const EVENTS_PER_SECOND = 20
+// Client and server of the streams in one process, so that one clock times them: node sse-load.ts UPSTREAM_PORT PORT SECONDS STREAMS EVENTS_PER_SECOND
+const [upstreamPort = 0, port = 0, seconds = 5, streams = 100, eventsPerSecond = 20] = process.argv.slice(2).map(Number)
 const TICK_MS = 5
 const PAYLOAD = 'x'.repeat(120)
 
@@ -21,7 +19,7 @@ await once(server, 'listening')
 
 const delaysMs: number[] = []
 let isMeasuring = false
-for (let stream = 0; stream < STREAMS; stream++) {
+for (let stream = 0; stream < streams; stream++) {
   const [response] = (await once(get({ port, host: '127.0.0.1', path: '/route-5/events', agent: false }), 'response')) as [IncomingMessage]
   let rest = ''
   response.setEncoding('utf8').on('data', (chunk: string) => {
@@ -37,12 +35,13 @@ for (let stream = 0; stream < STREAMS; stream++) {
 }
 
 // Each tick sends on a few streams only: a burst on all streams would measure the burst.
-const perTick = (STREAMS * EVENTS_PER_SECOND * TICK_MS) / 1000
+const perTick = (streams * eventsPerSecond * TICK_MS) / 1000
 let next = 0
 const timer = setInterval(() => {
-  for (let count = 0; count < perTick; count++) clients[next++ % STREAMS]?.write(`data: ${performance.now()} ${PAYLOAD}\n\n`)
+  for (let count = 0; count < perTick; count++) clients[next++ % streams]?.write(`data: ${performance.now()} ${PAYLOAD}\n\n`)
 }, TICK_MS)
 await sleep(500)
+process.stdout.write('measuring\n')
 isMeasuring = true
 await sleep(seconds * 1000)
 clearInterval(timer)

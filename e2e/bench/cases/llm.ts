@@ -1,16 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { findFreePort } from '../../harness/program/ports.ts'
-import { startProgram } from '../../harness/program/program.ts'
 import { alternate, inSeconds, start, type Bench, type Case } from '../bench.ts'
 import { startOurs, startPeer } from '../llm-proxies.ts'
 import { runWrk } from '../load.ts'
 import { judge, judgeLimit, median, type Judged } from '../measure.ts'
 import { pin, readCpuSeconds } from '../proc.ts'
+import { runStreams } from '../streams.ts'
 
-const LOAD = fileURLToPath(new URL('../llm-load.ts', import.meta.url))
 const PATH = '/v1/chat/completions'
 const HEADERS = { 'content-type': 'application/json' }
 const peers = { portkey: { name: 'Portkey 1.15.2', atLeast: 10 }, litellm: { name: 'LiteLLM 1.106.2', atLeast: 80 } } as const
@@ -60,6 +58,7 @@ export const llm: Case = {
           },
           { atMost: 2.2 },
         ),
+        await againstNginx(bench, bare),
         ...(await addedLatency(bench, ours)),
         await largePrompt(bench, bare),
       ]
@@ -80,6 +79,23 @@ export const llm: Case = {
       await bare.stop()
     }
   },
+}
+
+/** The CPU time of a chat completion whose usage is read, without access log, against nginx that relays the same bytes. */
+async function againstNginx(bench: Bench, { pid, ports }: Awaited<ReturnType<typeof startOurs>>): Promise<Judged> {
+  const nginx = await start(bench, 'nginx', { routes: 1 })
+  const fine = inSeconds(bench)
+  try {
+    const { a, b, ratio } = await alternate(
+      fine,
+      () => post(fine, pid, ports.chat, SMALL),
+      () => post(fine, nginx.pid, nginx.spec.port, SMALL),
+    )
+    const peer = { peer: b.cpuMicros, ratio: ratio.cpuMicros, peerName: 'nginx, plain' }
+    return judge({ case: 'chat completion, 1 KB, CPU', ours: a.cpuMicros, ...peer, unit: 'µs CPU/request' }, { atMost: 2.6 })
+  } finally {
+    await nginx.stop()
+  }
 }
 
 /** The CPU time of a chat completion under budgets, against the same route without. */
@@ -179,50 +195,38 @@ async function largePrompt(bench: Bench, { pid, ports }: Awaited<ReturnType<type
   )
 }
 
-/** 200 streamed chat completions with 50 events per second: added latency and CPU time per event, with and without a regex guard. */
+/** 200 streamed chat completions with 50 events per second: added latency, and CPU time per event against nginx and under a regex guard. */
 export const llmStreams: Case = {
   name: 'llm-streams',
   async run(bench) {
     const upstreamPort = await findFreePort()
     const { pid, ports, stop } = await startOurs(bench, 'streams', upstreamPort, false)
+    const nginx = await start(bench, 'nginx', { routes: 1, upstreamPort, isStreaming: true })
     try {
-      const through = (port: number) => relay(bench, pid, upstreamPort, port)
-      const { a, b } = await alternate(
+      const through = (port: number, proxy?: number) =>
+        runStreams(bench, { program: 'llm-load.ts', upstreamPort, port, ...(proxy !== undefined && { pid: proxy }), streams: 200, eventsPerSecond: 50 })
+      const chat = () => through(ports.chat, pid)
+      const guarded = await alternate(
         bench,
         async () => {
           const direct = await through(upstreamPort)
-          const proxied = await through(ports.chat)
+          const proxied = await chat()
           return { ...proxied, p99: Math.max(0, proxied.p99 - direct.p99) }
         },
-        () => through(ports.guarded),
+        () => through(ports.guarded, pid),
       )
+      const relayed = await alternate(bench, chat, () => through(nginx.spec.port, nginx.pid))
+      const row = (name: string, ours: number, peer: number, ratio: number, peerName: string, atMost: number) =>
+        judge({ case: `${name}, CPU`, ours, peer, ratio, peerName, unit: 'µs CPU/event' }, { atMost })
+      const { a, b, ratio } = relayed
       return [
-        judgeLimit('200 LLM streams of 50 events/s, added p99 per event', a.p99, 2, 'ms'),
-        judge({ case: 'LLM stream, CPU per event', ours: a.cpuMicros, peer: a.cpuMicros, peerName: 'itself, reported', unit: 'µs CPU/event' }, {}),
-        judge(
-          { case: 'LLM stream under a regex guard, CPU', ours: b.cpuMicros, peer: a.cpuMicros, peerName: 'ours, no guard', unit: 'µs CPU/event' },
-          { atMost: 2 },
-        ),
+        judgeLimit('200 LLM streams of 50 events/s, added p99 per event', guarded.a.p99, 2, 'ms'),
+        row('LLM stream', a.cpuMicros, b.cpuMicros, ratio.cpuMicros, 'nginx, plain', 1.55),
+        row('LLM stream under a regex guard', guarded.b.cpuMicros, guarded.a.cpuMicros, guarded.b.cpuMicros / guarded.a.cpuMicros, 'ours, no guard', 2),
       ]
     } finally {
+      await nginx.stop()
       await stop()
     }
   },
-}
-
-async function relay(bench: Bench, pid: number, upstreamPort: number, port: number): Promise<{ p99: number; cpuMicros: number }> {
-  const program = startProgram({
-    name: 'LLM streams',
-    command: 'taskset',
-    args: ['-c', String(bench.loadCpu), process.execPath, LOAD, String(upstreamPort), String(port), String(bench.seconds)],
-  })
-  try {
-    await program.waitForLine(/^measuring/, 30_000)
-    const before = readCpuSeconds(pid)
-    const { events, p99 } = JSON.parse(await program.waitForLine(/^\{/, (bench.seconds + 30) * 1000)) as { events: number; p99: number }
-    if (events === 0) throw new Error('no events were received')
-    return { p99, cpuMicros: ((readCpuSeconds(pid) - before) * 1e6) / events }
-  } finally {
-    await program.stop(100)
-  }
 }

@@ -1,50 +1,47 @@
-import { fileURLToPath } from 'node:url'
 import { findFreePort } from '../../harness/program/ports.ts'
-import { startProgram } from '../../harness/program/program.ts'
-import { alternate, start, type Bench, type Case } from '../bench.ts'
+import { alternate, start, type Case, type StartedProxy } from '../bench.ts'
 import { judge, judgeLimit } from '../measure.ts'
+import { runStreams } from '../streams.ts'
 
-const LOAD = fileURLToPath(new URL('../sse-load.ts', import.meta.url))
 const LIMIT_MS = 2
+const FEW = { program: 'sse-load.ts', streams: 100, eventsPerSecond: 20 } as const
+const MANY = { program: 'sse-load.ts', streams: 200, eventsPerSecond: 25 } as const
 
-/** 100 streams of server-sent events: added p99 latency compared with no proxy. */
+/** Server-sent events: added p99 latency compared with no proxy, and CPU time of an event compared with nginx. */
 export const sse: Case = {
   name: 'sse',
   async run(bench) {
     const upstreamPort = await findFreePort()
     const ours = await start(bench, bench.ours, { routes: 10, upstreamPort })
     const peer = await start(bench, 'nginx', { routes: 10, upstreamPort, isStreaming: true })
+    const added = async ({ spec }: StartedProxy) => {
+      const direct = await runStreams(bench, { ...FEW, upstreamPort, port: upstreamPort })
+      const proxied = await runStreams(bench, { ...FEW, upstreamPort, port: spec.port })
+      return { added: Math.max(0, proxied.p99 - direct.p99), direct: direct.p99 }
+    }
+    const costs = async ({ pid, spec }: StartedProxy) => runStreams(bench, { ...MANY, upstreamPort, port: spec.port, pid })
     try {
-      const added = async (port: number) => {
-        const direct = await relay(bench, upstreamPort, upstreamPort)
-        const proxied = await relay(bench, upstreamPort, port)
-        return { added: Math.max(0, proxied.p99 - direct.p99), direct: direct.p99 }
-      }
-      const { a, b } = await alternate(
+      const latency = await alternate(
         bench,
-        () => added(ours.spec.port),
-        () => added(peer.spec.port),
+        () => added(ours),
+        () => added(peer),
+      )
+      const cpu = await alternate(
+        bench,
+        () => costs(ours),
+        () => costs(peer),
       )
       return [
-        judgeLimit('SSE, added p99 per event', a.added, LIMIT_MS, 'ms'),
-        judge({ case: 'SSE, added p99 per event, nginx', ours: a.added, peer: b.added, peerName: 'nginx', unit: 'ms' }, {}),
+        judgeLimit('SSE, added p99 per event', latency.a.added, LIMIT_MS, 'ms'),
+        judge({ case: 'SSE, added p99 per event, nginx', ours: latency.a.added, peer: latency.b.added, peerName: 'nginx', unit: 'ms' }, {}),
+        judge(
+          { case: 'SSE, CPU', ours: cpu.a.cpuMicros, peer: cpu.b.cpuMicros, ratio: cpu.ratio.cpuMicros, peerName: 'nginx', unit: 'µs CPU/event' },
+          { atMost: 1.45 },
+        ),
       ]
     } finally {
       await ours.stop()
       await peer.stop()
     }
   },
-}
-
-async function relay(bench: Bench, upstreamPort: number, port: number): Promise<{ p50: number; p99: number }> {
-  const program = startProgram({
-    name: 'sse load',
-    command: 'taskset',
-    args: ['-c', String(bench.loadCpu), process.execPath, LOAD, String(upstreamPort), String(port), String(bench.seconds)],
-  })
-  try {
-    return JSON.parse(await program.waitForLine(/^\{/, (bench.seconds + 20) * 1000)) as { p50: number; p99: number }
-  } finally {
-    await program.stop()
-  }
 }
