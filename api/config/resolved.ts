@@ -91,7 +91,7 @@ const replacements: Readonly<Record<string, string>> = {
   SecretReference: 'ResolvedSecret',
   SecretKeyReference: 'ResolvedSecretKey',
   ConfigMapReference: 'ResolvedSecret',
-  ConfigMapKeyReference: 'ResolvedPluginSource',
+  PluginConfigMapReference: 'ResolvedPluginSource',
   SecretSelector: 'ResolvedSecrets',
   RemoteJWKS: 'ResolvedKeySet',
   McpSelector: 'ResolvedMcpTargets',

@@ -106,8 +106,8 @@ export const policyMessages = {
   },
   PX1321: {
     title: 'source of a plugin is missing',
-    cause: 'The ConfigMap of a plugin does not exist in the namespace of the policy, or has no such key. Requests fail, unless `failureMode` is FailOpen.',
-    fix: 'Create the ConfigMap in the namespace of the policy, with the key that `source.configMapRef` names.',
+    cause: 'The ConfigMap of a plugin does not exist, or has no such key. Requests fail, unless `failureMode` is FailOpen.',
+    fix: 'Create the ConfigMap, with the key that `source.configMapRef` names. Its namespace is that of the policy, unless `namespace` names another one.',
   },
   PX1322: {
     title: 'source of a plugin has an error',
@@ -190,6 +190,12 @@ export const policyMessages = {
     title: 'pattern of a gRPC target has no effect',
     cause: 'No unary method of the descriptor set is selected, or an entry of `include` or `exclude` matches none. The other tools work.',
     fix: 'Correct the entry that the message names: it matches `package.Service/Method`. Methods with streams cannot be tools.',
+  },
+  PX1353: {
+    title: 'source of a plugin is in another namespace',
+    cause:
+      'The ConfigMap of a plugin is in another namespace than its policy, and no ReferenceGrant there permits it. Requests fail, unless `failureMode` is FailOpen.',
+    fix: 'Create a ReferenceGrant in the namespace of the ConfigMap, from `group: proxy.dev, kind: ProxyPolicy` and the namespace of the policy to `group: "", kind: ConfigMap`. It lets all who can write those policies run the source in data planes, with their config.',
   },
 } as const satisfies MessageTable
 

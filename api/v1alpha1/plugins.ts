@@ -43,13 +43,25 @@ export const pluginDefinitions: Definitions = {
   PluginSource: {
     ...object('Where the source of a plugin is.', {
       configMapRef: ref(
-        'ConfigMapKeyReference',
-        'A key of a ConfigMap in the namespace of the policy, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.',
+        'PluginConfigMapReference',
+        'A key of a ConfigMap, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.',
       ),
       file: string('Path of the module, relative to the config file (`-f`). Not for policies in a cluster.', { minLength: 1, maxLength: 4096 }),
     }),
     'x-kubernetes-validations': [exactlyOneOf('configMapRef', 'file')],
   },
+  PluginConfigMapReference: object(
+    'A key of a ConfigMap. If it is missing, or in another namespace without a ReferenceGrant, the plugin fails.',
+    {
+      name: string('Name of the ConfigMap.', { minLength: 1, maxLength: 253 }),
+      namespace: string(
+        'Namespace of the ConfigMap; default: that of the policy. Another one needs a ReferenceGrant there, from ProxyPolicies (`group: proxy.dev`) of the namespace of the policy to ConfigMaps.',
+        { minLength: 1, maxLength: 63 },
+      ),
+      key: string('Key.', { minLength: 1, maxLength: 253 }),
+    },
+    ['name', 'key'],
+  ),
   PluginFetch: object(
     'Network access of the plugin by `fetch` of `setup`. Without it, every call of `fetch` fails.',
     {

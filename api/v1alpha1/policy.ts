@@ -1,5 +1,5 @@
 import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP } from '../names.ts'
-import { atLeastOneOf, exactlyOneOf, integer, list, map, object, ref, string, type Definitions, type ValidationRule } from '../schema.ts'
+import { atLeastOneOf, exactlyOneOf, integer, keyedList, list, map, object, ref, string, type Definitions, type ValidationRule } from '../schema.ts'
 
 const ROUTES = ['HTTPRoute', 'GRPCRoute']
 const GATEWAY_KINDS = ['Gateway', 'HTTPRoute', 'GRPCRoute', 'ListenerSet']
@@ -131,8 +131,23 @@ export const policyDefinitions: Definitions = {
           'x-kubernetes-list-type': 'atomic',
         },
       ),
+      plugins: keyedList(
+        'name',
+        ref('PluginStatus'),
+        'The source of each plugin that data planes receive. Data planes keep an older version while a new one cannot be loaded.',
+        undefined,
+        16,
+      ),
     },
     ['ancestors'],
+  ),
+  PluginStatus: object(
+    'The source of a plugin.',
+    {
+      name: string('Name of the plugin.', { minLength: 1, maxLength: 63 }),
+      digest: string('Digest of the source: `sha256:` and 64 hexadecimal digits.', { minLength: 71, maxLength: 71 }),
+    },
+    ['name', 'digest'],
   ),
   PolicyAncestorStatus: object(
     'Status of the policy on one Gateway.',

@@ -264,7 +264,7 @@ export interface Plugin {
  */
 export interface PluginSource {
   /**
-   * A key of a ConfigMap in the namespace of the policy, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.
+   * A key of a ConfigMap, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.
    */
   configMapRef?: ResolvedPluginSource
   /**

@@ -334,6 +334,25 @@ export interface ProxyPolicyStatus {
    * @maxItems 16
    */
   ancestors: PolicyAncestorStatus[]
+  /**
+   * The source of each plugin that data planes receive. Data planes keep an older version while a new one cannot be loaded.
+   *
+   * @maxItems 16
+   */
+  plugins?: PluginStatus[]
+}
+/**
+ * The source of a plugin.
+ */
+export interface PluginStatus {
+  /**
+   * Name of the plugin.
+   */
+  name: string
+  /**
+   * Digest of the source: `sha256:` and 64 hexadecimal digits.
+   */
+  digest: string
 }
 /**
  * Status of the policy on one Gateway.
@@ -662,13 +681,30 @@ export interface Plugin {
  */
 export interface PluginSource {
   /**
-   * A key of a ConfigMap in the namespace of the policy, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.
+   * A key of a ConfigMap, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.
    */
-  configMapRef?: ConfigMapKeyReference
+  configMapRef?: PluginConfigMapReference
   /**
    * Path of the module, relative to the config file (`-f`). Not for policies in a cluster.
    */
   file?: string
+}
+/**
+ * A key of a ConfigMap. If it is missing, or in another namespace without a ReferenceGrant, the plugin fails.
+ */
+export interface PluginConfigMapReference {
+  /**
+   * Name of the ConfigMap.
+   */
+  name: string
+  /**
+   * Namespace of the ConfigMap; default: that of the policy. Another one needs a ReferenceGrant there, from ProxyPolicies (`group: proxy.dev`) of the namespace of the policy to ConfigMaps.
+   */
+  namespace?: string
+  /**
+   * Key.
+   */
+  key: string
 }
 /**
  * Network access of the plugin by `fetch` of `setup`. Without it, every call of `fetch` fails.

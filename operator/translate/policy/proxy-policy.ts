@@ -122,6 +122,15 @@ function findDeniedPlugins({ sections }: PolicyState, { key, permitsInProcess }:
   })
 }
 
+/** Digests of the sources that data planes receive. Empty if there is none. */
+function pluginSources({ sections }: PolicyState): { readonly plugins?: readonly { readonly name: string; readonly digest: string }[] } {
+  const plugins = sections.flatMap(({ section, resolved }) => {
+    const { plugins: list = [] }: Traffic = section === 'traffic' ? resolved.body : {}
+    return list.flatMap(({ name, source }) => (source.configMapRef?.digest === undefined ? [] : [{ name, digest: `sha256:${source.configMapRef.digest}` }]))
+  })
+  return plugins.length > 0 ? { plugins } : {}
+}
+
 /** How it fares on the targets that one Gateway reaches. */
 function attachedCondition({ sections, policy, missing, standings }: PolicyState, targets: ReadonlySet<ResolvedTarget>): Condition {
   const { generation } = policy.metadata
@@ -161,7 +170,7 @@ export function policyStatus(state: PolicyState): ObjectStatus {
     kind: 'ProxyPolicy',
     namespace,
     name,
-    status: { ancestors: capAncestors(entries, summary, accepted, MAX_ANCESTORS - foreign, generation) },
+    status: { ancestors: capAncestors(entries, summary, accepted, MAX_ANCESTORS - foreign, generation), ...pluginSources(state) },
   }
 }
 

@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
 import { PluginSyntaxError, stripTypes } from '#api/plugin/syntax.ts'
 import type { ResolvedPluginSource } from '#gen/config/types.ts'
+import type { MessageCode } from '#api/messages/code.ts'
+import { GROUP } from '#api/names.ts'
+import type { PluginConfigMapReference } from '#gen/v1alpha1/types.ts'
 import { keyOf, type ConfigMap } from '../../source/objects.ts'
+import type { Context } from '../common/context.ts'
 
 /** Source of a plugin as a message, and its first syntax error. */
 interface PluginSource {
@@ -9,10 +13,31 @@ interface PluginSource {
   readonly problem: string | undefined
 }
 
+/**
+ * The source that a policy of `from` names, and its problem. A ConfigMap of another namespace needs a ReferenceGrant whatever `backendGrants` says, because its content runs in data
+ * planes; the grant is checked before existence. Source with a syntax error is sent nevertheless: data planes keep the version that they have loaded.
+ */
+export function resolvePluginSource(
+  { grants, snapshot }: Pick<Context, 'grants' | 'snapshot'>,
+  from: string,
+  { name, namespace = from, key }: PluginConfigMapReference,
+): { readonly message: ResolvedPluginSource; readonly problem?: { readonly text: string; readonly code: MessageCode } } {
+  const shown = `ConfigMap ${namespace}/${name}`
+  const refuse = (text: string, code: MessageCode) => ({ message: { invalid: text }, problem: { text, code } })
+  if (!grants.permits({ group: GROUP, kind: 'ProxyPolicy', namespace: from }, { group: '', kind: 'ConfigMap', name }, namespace))
+    return refuse(`${shown} not accessible to kind ProxyPolicy of namespace ${from} (missing ReferenceGrant in namespace ${namespace}?)`, 'PX1353')
+  const map = snapshot.get('ConfigMap', namespace, name)
+  if (map === undefined) return refuse(`${shown} not found`, 'PX1321')
+  const source = readPluginSource(map, key)
+  if (source === undefined) return refuse(`${shown} has no ${key}`, 'PX1321')
+  const { message, problem } = source
+  return problem === undefined ? { message } : { message, problem: { text: problem, code: 'PX1322' } }
+}
+
 const known = new WeakMap<ConfigMap, Map<string, PluginSource>>()
 
 /** Reads a key of a ConfigMap as the source of a plugin, once per object. Undefined if the ConfigMap does not have the key. */
-export function readPluginSource(map: ConfigMap, key: string): PluginSource | undefined {
+function readPluginSource(map: ConfigMap, key: string): PluginSource | undefined {
   const code = Object.hasOwn(map.data ?? {}, key) ? map.data?.[key] : undefined
   if (code === undefined) return undefined
   let sources = known.get(map)

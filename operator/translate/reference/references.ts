@@ -12,14 +12,13 @@ import type {
   ResolvedKeySet,
   ResolvedMcpOpenApi,
   ResolvedMcpToolPins,
-  ResolvedPluginSource,
   ResolvedPriceCatalog,
   ResolvedSecret,
   ResolvedSecretKey,
   ResolvedSecrets,
   Secret as SecretMessage,
 } from '#gen/config/types.ts'
-import type { McpGrpc, McpOpenApi, McpToolPins } from '#gen/v1alpha1/types.ts'
+import type { McpGrpc, McpOpenApi, McpToolPins, PluginConfigMapReference } from '#gen/v1alpha1/types.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget } from '../common/backend-ref.ts'
 import { validate } from '../../source/validate.ts'
@@ -31,7 +30,7 @@ import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthorit
 import { resolveGrpc } from './grpc-source.ts'
 import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.ts'
 import { documentId, findUrlProblem, keySetId, type DocumentReference, type KeySetReference } from './remote-reference.ts'
-import { readPluginSource } from './plugin-source.ts'
+import { resolvePluginSource } from './plugin-source.ts'
 import { hasEntry, neededEntries } from './secret-entries.ts'
 import { COMMAND_REJECTED, leaveOutCommand } from './commands.ts'
 import { badApiKeys, badLines } from './credentials.ts'
@@ -81,7 +80,7 @@ const leaves = new Set([
   'RemoteJWKS',
   'McpSelector',
   'CELExpression',
-  'ConfigMapKeyReference',
+  'PluginConfigMapReference',
   'McpOpenApi',
   'McpGrpc',
   'PriceCatalogReference',
@@ -241,8 +240,11 @@ class Resolver {
         const map = this.#context.snapshot.get('ConfigMap', this.#namespace, key)
         return this.#material(map && readConfigMapAuthority(map), `ConfigMap ${this.#namespace}/${key} not found`, path)
       }
-      case 'ConfigMapKeyReference':
-        return this.#plugin(value as { name: string; key: string }, path)
+      case 'PluginConfigMapReference': {
+        const { message, problem } = resolvePluginSource(this.#context, this.#namespace, value as PluginConfigMapReference)
+        if (problem !== undefined) this.#fail(path, problem.text, problem.code)
+        return { ...message, owner: this.#owner }
+      }
       case 'PriceCatalogReference':
         return this.#priceCatalog(value as { name: string; key: string }, path)
       case 'McpOpenApi':
@@ -296,16 +298,6 @@ class Resolver {
     if (!material?.message) return { invalid: material ? this.#fail(path, material.error, 'PX1304') : this.#fail(path, missing, 'PX1303') }
     this.secrets.push(material.message)
     return { secret: material.message.key }
-  }
-
-  /** Source with an error is sent nevertheless: data planes keep the version that they have loaded. */
-  #plugin({ name, key }: { readonly name: string; readonly key: string }, path: readonly string[]): ResolvedPluginSource {
-    const map = this.#context.snapshot.get('ConfigMap', this.#namespace, name)
-    const missing = map === undefined ? `ConfigMap ${this.#namespace}/${name} not found` : `ConfigMap ${this.#namespace}/${name} has no ${key}`
-    const source = map && readPluginSource(map, key)
-    if (source === undefined) return { invalid: this.#fail(path, missing, 'PX1321'), owner: this.#owner }
-    if (source.problem !== undefined) this.#fail(path, source.problem, 'PX1322')
-    return { ...source.message, owner: this.#owner }
   }
 
   #priceCatalog({ name, key }: { readonly name: string; readonly key: string }, path: readonly string[]): ResolvedPriceCatalog {
