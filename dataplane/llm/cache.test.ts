@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { logFieldsOf } from '../testing/log-fields.ts'
-import { ResponseCache } from './response/cache-store.ts'
+import { allocateRing, SharedRing } from '../runtime/shared-ring.ts'
+import { decodeEntry, encodeEntry, MemoryEntries, SharedEntries, type CachedResponse } from './response/cache-store.ts'
 import { chat, sdkRoutes, startTestBed, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 
 const open: TestBed[] = []
@@ -49,27 +50,57 @@ describe('the LLM response cache', () => {
     expect(exposition(bed)).toMatch(/proxy_llm_cache_saved_cost_total \d/)
   })
 
-  test('replays a recorded stream to clients of each format', async () => {
-    const bed = await start({ provider: { providerF: { model: 'anthropic.claude-sonnet-4-5' } }, policies: { auth: { key: 'k' } } })
-    for (const [path, more] of [
-      ['/v1/chat/completions', {}],
-      ['/v1/messages', { max_tokens: 50 }],
-      ['/v1/responses', { input: 'hello', messages: undefined }],
-    ] as const) {
-      const before = calls(bed)
-      const post = { path, body: { ...chat('hello', { stream: true }), ...more }, headers: acme }
-      const first = await bed.post(post)
-      const second = await bed.post(post)
-      expect(first.text).toContain('data: ')
-      expect(second).toMatchObject({ status: 200, text: first.text, headers: { 'content-type': 'text/event-stream', age: '0' } })
-      expect(calls(bed)).toBe(before + 1)
+  const forms = [
+    ['/v1/chat/completions', {}],
+    ['/v1/messages', { max_tokens: 4096 }],
+    ['/v1/responses', { input: 'hello', messages: undefined }],
+  ] as const
+  const bedrock: TestBedOptions = { provider: { providerF: { model: 'anthropic.claude-sonnet-4-5' } }, policies: { auth: { key: 'k' } } }
+
+  test.each(forms)('replays what it recorded from %s to clients of each format, as a stream and not', async (path, more) => {
+    for (const isStored of [false, true]) {
+      const bed = await start(bedrock)
+      const first = await bed.post({ path, body: { ...chat('hello', { stream: isStored }), ...more, ...tokens(path) }, headers: acme })
+      expect([first.status, calls(bed)]).toEqual([200, 1])
+      nowMs += 2000
+      for (const [other, its] of forms)
+        for (const stream of [false, true]) {
+          const replayed = await bed.post({ path: other, body: { ...chat('hello', { stream }), ...its, ...tokens(other) }, headers: acme })
+          expect(replayed).toMatchObject({ status: 200, headers: { age: '2', 'content-type': stream ? 'text/event-stream' : 'application/json' } })
+          expect(replayed.text).toMatch(/echo: hello|"echo: ".*"hello"/s)
+          if (other === path && stream === isStored) expect(replayed.text).toBe(first.text)
+        }
+      expect(calls(bed)).toBe(1)
     }
+  })
+
+  /** The same limit in each format. */
+  const tokens = (path: string) => ({
+    [path === '/v1/messages' ? 'max_tokens' : path === '/v1/responses' ? 'max_output_tokens' : 'max_completion_tokens']: 4096,
+  })
+
+  test('shares responses of an OpenAI provider between chat completions and messages, not with responses', async () => {
+    const bed = await start()
+    await bed.post({ body: chat('hello', { max_tokens: 9 }), headers: acme })
+    const headers = { ...acme, 'anthropic-version': '2023-06-01' }
+    const replayed = await bed.post({ path: '/v1/messages', body: chat('hello', { max_tokens: 9, stream: true }), headers })
+    expect([replayed.headers['age'], calls(bed)]).toEqual(['0', 1])
+    await bed.post({ path: '/v1/responses', body: { model: 'gpt-4o', input: 'hello' }, headers: acme })
+    expect(calls(bed)).toBe(2)
+  })
+
+  test('keeps streams without usage apart', async () => {
+    const bed = await start()
+    await bed.post({ body: chat('hello', { stream: true }), headers: acme })
+    await bed.post({ body: chat('hello', { stream: true, stream_options: { include_usage: true } }), headers: acme })
+    expect(calls(bed)).toBe(1)
+    await bed.post({ body: chat('hello', { stream: true, stream_options: { include_usage: false } }), headers: acme })
+    expect(calls(bed)).toBe(2)
   })
 
   test.each([
     ['another tenant', { headers: { 'x-tenant': 'other' } }],
     ['another question', { body: chat('other'), headers: acme }],
-    ['a stream', { body: chat('hello there', { stream: true }), headers: acme }],
     ['another anthropic-beta header', { headers: { ...acme, 'anthropic-beta': 'x' } }],
     ['cache-control no-cache', { headers: { ...acme, 'cache-control': 'no-cache' } }],
     ['cache-control no-store', { headers: { ...acme, 'cache-control': 'max-age=1, No-Store' } }],
@@ -188,18 +219,17 @@ describe('the LLM response cache', () => {
   })
 })
 
-describe('the store of the LLM response cache', () => {
-  const entry = (length: number) => ({
-    contentType: 'a/b',
-    contentEncoding: undefined,
-    body: Buffer.alloc(length),
-    storedAtMs: 0,
-    expiresAtMs: 10,
-    cost: undefined,
-  })
+const entry = (length: number): CachedResponse => ({
+  form: { format: 'completions', isStreaming: false },
+  body: Buffer.alloc(length, 'a'),
+  storedAtMs: 0,
+  expiresAtMs: 10,
+  cost: undefined,
+})
 
-  test('drops the least recently used response when its memory is full', () => {
-    const store = new ResponseCache(5000)
+describe('the memory of the LLM response cache', () => {
+  test('drops the least recently used response when it is full', () => {
+    const store = new MemoryEntries(5000)
     store.store('a', entry(1000))
     store.store('b', entry(1000))
     store.find('a', 0)
@@ -210,10 +240,34 @@ describe('the store of the LLM response cache', () => {
     expect(store.find('large', 0)).toBeUndefined()
   })
 
-  test('releases the memory of a response that expired', () => {
-    const store = new ResponseCache()
+  test('is released by a response that expired', () => {
+    const store = new MemoryEntries()
     store.store('a', entry(1000))
     expect(store.find('a', 10)).toBeUndefined()
     expect(store.bytes).toBe(0)
+  })
+
+  test('has what another worker stored, and keeps what is used', () => {
+    const size = 64 * 1024
+    const memory = allocateRing(size)
+    const [one, other] = [new SharedEntries(new SharedRing(memory, size)), new SharedEntries(new SharedRing(memory, size))]
+    one.store('a', entry(1000))
+    expect(other.find('a', 9)).toEqual(entry(1000))
+    expect(other.find('a', 10)).toBeUndefined()
+    for (let nth = 0; nth < 300; nth++) {
+      other.find('a', 0)
+      one.store(`${nth}`, entry(1000))
+    }
+    expect([other.find('a', 0), other.find('0', 0)]).toEqual([entry(1000), undefined])
+  })
+
+  test.each([
+    ['nothing', Buffer.alloc(0)],
+    ['a length beyond the end', Buffer.from([255, 255, 255, 255, 1])],
+    ['no JSON', Buffer.from([1, 0, 0, 0, 0x7b])],
+    ['another format', encodeEntry({ ...entry(1), form: { format: 'other' as 'messages', isStreaming: false } })],
+    ['no times', encodeEntry({ ...entry(1), expiresAtMs: Number.NaN })],
+  ])('reads %s as a miss', (_, bytes) => {
+    expect(decodeEntry(bytes)).toBeUndefined()
   })
 })

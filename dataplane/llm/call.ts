@@ -170,14 +170,15 @@ export class LlmCall {
     const query = cacheQueryOf(this.#exchange, target, prepared)
     if (query === undefined) return void this.#record.missCache('bypass')
     const { cache, state } = this.#context
-    const found = await findCached(cache, query, this.#exchange, state.monotonicMs)
-    if (found !== undefined) {
+    const found = await findCached(cache, query, this.#exchange, state.epochMs)
+    const response = found && (await replay(found, query, prepared, this.#exchange, state.epochMs()))
+    if (response !== undefined) {
       this.#isCached = true
-      this.#record.finishCached(found.cost)
-      return replay(found, state.monotonicMs())
+      this.#record.finishCached(found?.cost)
+      return response
     }
     this.#record.missCache('miss')
-    this.#recording = CacheRecording.start(cache, query, state.monotonicMs)
+    this.#recording = CacheRecording.start(cache, query, state.epochMs)
     return undefined
   }
 

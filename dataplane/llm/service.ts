@@ -3,7 +3,7 @@ import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
 import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import { LlmCall } from './call.ts'
 import { errorFormatOf } from './errors.ts'
-import { ResponseCache } from './response/cache-store.ts'
+import { ResponseCache, SharedEntries } from './response/cache-store.ts'
 import { KeyBudgets } from './request/keys.ts'
 import { compileTargets, type LlmTarget, type ProviderStates } from './choice/target.ts'
 
@@ -17,7 +17,7 @@ export interface LlmFactoryOptions {
 /** Creates the service factory for `ai` backends. The services of one backend share the health state of its providers. */
 export function createLlmFactory({ random = Math.random, onEviction }: LlmFactoryOptions = {}): (config: ServiceConfig) => BackendService {
   let budgets: KeyBudgets | undefined
-  const cache = new ResponseCache()
+  let cache: ResponseCache | undefined
   const states = new Map<string, ProviderStates & { users: number }>()
   return (config) => {
     const { key } = config.backend
@@ -27,6 +27,8 @@ export function createLlmFactory({ random = Math.random, onEviction }: LlmFactor
     const release = (): void => {
       if (--shared.users === 0) states.delete(key)
     }
+    const { responses } = config.state.shared ?? {}
+    cache ??= new ResponseCache(responses && new SharedEntries(responses))
     budgets ??= new KeyBudgets(config.state.monotonicMs, config.state.shared)
     return createLlmService(config, { states: shared, budgets, cache, random, onClose: release })
   }

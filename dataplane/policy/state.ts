@@ -2,6 +2,7 @@ import type { Destinations } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
+import type { SharedRing } from '../runtime/shared-ring.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 import type { Shares } from '../runtime/shares.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -38,6 +39,8 @@ export interface SharedState {
   /** Counters of budgets; the least recently used one is evicted if there are too many. */
   readonly budgetCells: SharedCells
   readonly health: SharedHealthTable
+  /** Responses of LLM providers that are stored; undefined: each worker stores its own. */
+  readonly responses?: SharedRing
   /** Values of plugins, by plugin; see KeyValueStore. Undefined for `call`: the values of the plugin are dropped. */
   keyValue(plugin: string, call: KeyValueCall | undefined): Promise<KeyValueResult>
   /** Name of a section of a config message, the same in all workers. A new version of the message has new names. Undefined for sections without state. */

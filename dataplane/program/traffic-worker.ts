@@ -3,10 +3,11 @@ import { runInThread } from '../console/thread.ts'
 import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
 import { numberConnections } from '../server/accepted.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
+import { SharedRing } from '../runtime/shared-ring.ts'
 import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 import { createLogging } from '../telemetry/log.ts'
 import type { SectionNames } from '../workers/config.ts'
-import type { WorkerData } from '../workers/data.ts'
+import { RESPONSE_BYTES, type WorkerData } from '../workers/data.ts'
 import { WorkerEndpoint } from '../workers/endpoint.ts'
 import type { FromWorker, ToWorker } from '../workers/messages.ts'
 import { BEAT_MS } from '../workers/watch.ts'
@@ -57,6 +58,7 @@ const parts = createParts({
       keyedCells,
       budgetCells,
       health,
+      responses: new SharedRing(memory.responses, RESPONSE_BYTES),
       keyValue: (plugin, call) => endpoint.keyValue(plugin, call),
       nameOf: (section) => names.get(section),
     },

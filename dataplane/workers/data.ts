@@ -2,6 +2,7 @@ import { SharedHeldBytes } from '../http/budget.ts'
 import type { LedgerSettings } from '../ledger/settings.ts'
 import { allocateSessions, type SessionMemory } from './sessions.ts'
 import { allocateCells } from '../runtime/shared-cells.ts'
+import { allocateRing } from '../runtime/shared-ring.ts'
 import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 
 /** Memory that all threads of the data plane share. */
@@ -12,6 +13,8 @@ export interface SharedMemory {
   readonly keyedCells: SharedArrayBuffer
   /** SharedCells: counters of budgets. Separate, so that keys of rate limits cannot displace them. */
   readonly budgetCells: SharedArrayBuffer
+  /** SharedRing of RESPONSE_BYTES: responses of LLM providers that are stored. */
+  readonly responses: SharedArrayBuffer
   /** Counts evictions; see SharedHealthTable. */
   readonly epoch: SharedArrayBuffer
   /** SharedHeldBytes: the main thread, then the workers. */
@@ -26,11 +29,14 @@ export interface SharedMemory {
 const CELLS = 32_768
 /** Keys of rate limits, and of budgets, that are counted at once: 4 MiB if all are in use. */
 const KEYED_CELLS = 65_536
+/** Bytes of stored responses of LLM providers. Only what is written uses memory. */
+export const RESPONSE_BYTES = 32 * 1024 * 1024
 
 export const allocateMemory = (workers: number): SharedMemory => ({
   cells: allocateCells(CELLS),
   keyedCells: allocateCells(KEYED_CELLS),
   budgetCells: allocateCells(KEYED_CELLS),
+  responses: allocateRing(RESPONSE_BYTES),
   sessions: allocateSessions(),
   epoch: SharedHealthTable.allocateEpoch(),
   held: SharedHeldBytes.allocate(workers + 1),

@@ -1,10 +1,13 @@
-import type { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import type { SharedRing } from '../../runtime/shared-ring.ts'
+import type { ReplyForm } from '../replay/index.ts'
 
-/** A stored response, in the format of the client. */
+/** A stored response, in the form that was recorded. */
 export interface CachedResponse {
-  readonly contentType: string
-  readonly contentEncoding: string | undefined
+  readonly form: ReplyForm
+  /** Without content coding. */
   readonly body: Buffer
+  /** Unix time in milliseconds, because threads and replicas share it. */
   readonly storedAtMs: number
   readonly expiresAtMs: number
   /** Cost of the recorded response; undefined without a price. */
@@ -18,13 +21,16 @@ export const MAX_ENTRY_BYTES = 1024 * 1024
 /** Bytes that an entry occupies besides its body. */
 const ENTRY_OVERHEAD_BYTES = 1024
 
-const sizeOf = ({ body }: CachedResponse): number => body.length + ENTRY_OVERHEAD_BYTES
+/** Stored responses by key. Any of them may be missing at any time. */
+export interface EntryStore {
+  find(key: string, nowMs: number): CachedResponse | undefined
+  store(key: string, entry: CachedResponse): void
+}
 
-/** The responses that one worker stores, and the requests whose responses are being recorded (llm.md §18.1). Drops the least recently used entry first. */
-export class ResponseCache {
+/** Responses in the memory of this thread. Drops the least recently used one first. */
+export class MemoryEntries implements EntryStore {
   /** In order of use. */
   readonly #entries = new Map<string, CachedResponse>()
-  readonly #recordings = new Map<string, PromiseWithResolvers<void>>()
   readonly #maxBytes: number
   #bytes = 0
 
@@ -58,6 +64,77 @@ export class ResponseCache {
     this.#add(key, entry)
   }
 
+  #add(key: string, entry: CachedResponse): void {
+    this.#entries.set(key, entry)
+    this.#bytes += sizeOf(entry)
+  }
+
+  #delete(key: string, entry: CachedResponse): void {
+    this.#entries.delete(key)
+    this.#bytes -= sizeOf(entry)
+  }
+}
+
+const sizeOf = ({ body }: CachedResponse): number => body.length + ENTRY_OVERHEAD_BYTES
+
+/** Responses in memory that all workers share. */
+export class SharedEntries implements EntryStore {
+  readonly #ring: SharedRing
+
+  constructor(ring: SharedRing) {
+    this.#ring = ring
+  }
+
+  find(key: string, nowMs: number): CachedResponse | undefined {
+    const digest = digestOf(key)
+    const found = this.#ring.get(digest)
+    const entry = found && decodeEntry(found.value)
+    if (entry === undefined || entry.expiresAtMs <= nowMs) return undefined
+    // What is used stays.
+    if (found?.isOld === true) this.#ring.set(digest, found.value)
+    return entry
+  }
+
+  store(key: string, entry: CachedResponse): void {
+    if (entry.body.length <= MAX_ENTRY_BYTES) this.#ring.set(digestOf(key), encodeEntry(entry))
+  }
+}
+
+const digestOf = (key: string): Buffer => createHash('sha256').update(key).digest()
+
+/** Prints an entry: the length of its head (4 bytes), the head in JSON, the body. */
+export function encodeEntry({ body, ...head }: CachedResponse): Buffer {
+  const text = Buffer.from(JSON.stringify(head))
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(text.length)
+  return Buffer.concat([length, text, body])
+}
+
+const formats: readonly unknown[] = ['completions', 'messages', 'responses'] satisfies ReplyForm['format'][]
+
+/** Reads an entry; undefined if it is none, because others may write the store. */
+export function decodeEntry(bytes: Buffer): CachedResponse | undefined {
+  const end = bytes.length < 4 ? Infinity : 4 + bytes.readUInt32LE(0)
+  if (end > bytes.length) return undefined
+  try {
+    const { form, storedAtMs, expiresAtMs, cost } = JSON.parse(bytes.toString('utf8', 4, end)) as Partial<CachedResponse>
+    const isValid = formats.includes(form?.format) && typeof form?.isStreaming === 'boolean' && Number.isFinite(storedAtMs) && Number.isFinite(expiresAtMs)
+    if (!isValid || form === undefined || storedAtMs === undefined || expiresAtMs === undefined) return undefined
+    return { form, storedAtMs, expiresAtMs, cost: typeof cost === 'number' ? cost : undefined, body: bytes.subarray(end) }
+  } catch {
+    return undefined
+  }
+}
+
+/** The stored responses, and the requests of this worker whose responses are being recorded (llm.md §18.1). */
+export class ResponseCache {
+  readonly entries: EntryStore
+  readonly #recordings = new Map<string, PromiseWithResolvers<void>>()
+
+  constructor(entries: EntryStore = new MemoryEntries()) {
+    this.entries = entries
+  }
+
   /** Resolves when the recording of the key ends; undefined if there is none. */
   recordingOf(key: string): Promise<void> | undefined {
     return this.#recordings.get(key)?.promise
@@ -72,15 +149,5 @@ export class ResponseCache {
       if (this.#recordings.get(key) === recording) this.#recordings.delete(key)
       recording.resolve()
     }
-  }
-
-  #add(key: string, entry: CachedResponse): void {
-    this.#entries.set(key, entry)
-    this.#bytes += sizeOf(entry)
-  }
-
-  #delete(key: string, entry: CachedResponse): void {
-    this.#entries.delete(key)
-    this.#bytes -= sizeOf(entry)
   }
 }

@@ -1,17 +1,21 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { evalString } from '#api/cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { bodyHold } from '../../exchange/held.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { ResponseHead } from '../../http/message.ts'
+import { queryOf, type ResponseHead } from '../../http/message.ts'
 import { ObservedBody } from '../../http/observe.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
 import { isObject, printJson } from '../common/json.ts'
+import { objectOf, without } from '../common/read.ts'
 import type { JsonObject } from '../common/types.ts'
 import type { LlmRecord } from '../accounting/record.ts'
 import type { LlmTarget } from '../choice/target.ts'
+import { convertReply, type ReplyForm } from '../replay/index.ts'
 import type { Prepared } from '../request/chat.ts'
+import { decodeBytes } from '../request/coding.ts'
 import { MAX_ENTRY_BYTES, type CachedResponse, type ResponseCache } from './cache-store.ts'
 
 /** Characters of the longest request whose response is stored, because the key is computed at once. */
@@ -28,13 +32,17 @@ const statefulMembers = /"(?:previous_response_id|conversation|background|contai
 /** Members of tools that the client runs. A tool without one of them runs at the provider, such as a search, and its results change. */
 const clientToolMembers = ['function', 'name', 'functionDeclarations', 'toolSpec', 'cachePoint']
 const clientToolTypes: readonly unknown[] = [undefined, 'function', 'custom']
-/** Request headers that change the response of a provider, or its coding. */
-const relevantHeader = /^(?:accept-encoding|anthropic-|openai-|x-amzn-bedrock|x-bedrock-|x-goog-)/
+/** Request headers that change the response of a provider. */
+const relevantHeader = /^(?:anthropic-|openai-|x-amzn-bedrock|x-bedrock-|x-goog-)/
+/** The formats of clients whose responses are stored. */
+const storedFormats: readonly unknown[] = ['completions', 'messages', 'responses'] satisfies ReplyForm['format'][]
 
 /** One request to an LLM cache. */
 export interface CacheQuery {
   readonly key: string
   readonly ttlMs: number
+  /** The form of the response to the client. */
+  readonly form: ReplyForm
   /** False: `cache-control: no-cache`, the stored response is replaced. */
   readonly isReadable: boolean
 }
@@ -57,22 +65,71 @@ export function cacheQueryOf(exchange: Exchange, target: LlmTarget, prepared: Pr
   if (body === undefined || statefulMembers.test(body) || (toolMembers.test(body) && !(cache.allowsTools && hasClientToolsOnly(cacheBody)))) return undefined
   const tenant = evalString(cache.tenant, new ExchangeView(exchange))
   if (tenant === undefined || tenant === '') return undefined
-  const relevant = [...headers].filter(([name]) => relevantHeader.test(name.toLowerCase())).map(([name, value]) => [name.toLowerCase(), value])
   const { entry, with: conversionWith } = conversion
-  const parts = [tenant, exchange.labels, target.cacheVersion, entry.format, conversionWith.to, prepared.isStreaming, exchange.request.target, relevant, body]
+  const form: ReplyForm = { format: entry.format as ReplyForm['format'], isStreaming: prepared.isStreaming }
+  if (!storedFormats.includes(form.format)) return undefined
+  // Clients of all formats share a response if the provider receives the same request from them.
+  const parts = [
+    tenant,
+    exchange.labels,
+    target.cacheVersion,
+    conversionWith.to,
+    prepared.model,
+    prepared.draft.path === undefined ? exchange.request.target : queryOf(exchange.request.target),
+    relevantHeaders(exchange, target, conversion),
+    body,
+  ]
   return {
     key: createHash('sha256').update(JSON.stringify(parts)).digest('base64'),
     ttlMs: cache.ttlMs,
+    form,
     isReadable: !directives.includes('no-cache'),
   }
 }
 
-/** The request as text: without whitespace, top-level fields in order of their names. The order within fields matters to models. */
-function canonical(body: JsonObject): string | undefined {
+/** The headers that change the response, as the provider receives them. */
+function relevantHeaders({ request: { headers } }: Exchange, { provider }: LlmTarget, { entry, with: { to } }: NonNullable<Prepared['conversion']>) {
+  const sent = new HeaderList()
+  for (const [name, value] of headers) {
+    const known = name.toLowerCase()
+    // Of no meaning in other formats; clients of the Messages API always send it.
+    if (relevantHeader.test(known) && (known !== 'anthropic-version' || to === 'messages')) sent.append(known, value)
+  }
+  provider.finishHeaders?.(sent, entry.format)
+  return [...sent]
+}
+
+/**
+ * The request as text: without whitespace, top-level fields in order of their names, and whether the response is streamed left out. The order within
+ * fields matters to models.
+ */
+function canonical(request: JsonObject): string | undefined {
+  const body = without(request, 'stream', ...(hasOrdinaryOptions(request) ? ['stream_options'] : []))
   const names = Object.keys(body)
   if (names.length > MAX_FIELDS) return undefined
-  const text = printJson(names.toSorted().map((name) => ({ [name]: body[name] })))
+  const text = printJson(names.toSorted().map((name) => ({ [name]: plainTexts(name, body[name]) })))
   return text.length > MAX_REQUEST_LENGTH ? undefined : text
+}
+
+/** In chats, one part of text is the same as the text, and some clients only send parts. */
+function plainTexts(name: string, value: unknown): unknown {
+  if (name === 'system') return plainText(value)
+  if (name !== 'messages' || !Array.isArray(value)) return value
+  return value.map((message: unknown) =>
+    isObject(message) && Array.isArray(message['content']) ? { ...message, content: plainText(message['content']) } : message,
+  )
+}
+
+function plainText(content: unknown): unknown {
+  if (!Array.isArray(content) || content.length !== 1) return content
+  const part: unknown = content[0]
+  return isObject(part) && part['type'] === 'text' && typeof part['text'] === 'string' && Object.keys(part).length === 2 ? part['text'] : content
+}
+
+/** Whether a stream has usage, as all streams have unless the client wants none. */
+function hasOrdinaryOptions({ stream_options: options }: JsonObject): boolean {
+  const { include_usage: includesUsage, ...others } = objectOf(options) ?? {}
+  return options === null || (includesUsage === true && Object.keys(others).length === 0)
 }
 
 /** Whether the client runs all tools of a request in the format of a provider. */
@@ -98,7 +155,7 @@ export async function findCached(
   nowMs: () => number,
 ): Promise<CachedResponse | undefined> {
   if (!isReadable) return undefined
-  const found = cache.find(key, nowMs())
+  const found = cache.entries.find(key, nowMs())
   const recording = found === undefined ? cache.recordingOf(key) : undefined
   if (recording === undefined) return found
   let timer: NodeJS.Timeout | undefined
@@ -110,16 +167,37 @@ export async function findCached(
   await Promise.race([recording, limit])
   clearTimeout(timer)
   if (exchange.abortReason !== undefined) throw exchange.abortReason
-  return cache.find(key, nowMs())
+  return cache.entries.find(key, nowMs())
 }
 
-/** The response to the client, with `age` in seconds. */
-export function replay({ contentType, contentEncoding, body, storedAtMs }: CachedResponse, nowMs: number): ResponseHead {
-  const age = Math.max(0, Math.floor((nowMs - storedAtMs) / 1000))
+/** The response to the client, with `age` in seconds; undefined if what is stored cannot be written in the client's form. */
+export async function replay(
+  found: CachedResponse,
+  { form }: CacheQuery,
+  { conversion }: Prepared,
+  exchange: Exchange,
+  nowMs: number,
+): Promise<ResponseHead | undefined> {
+  const isSame = found.form.format === form.format && found.form.isStreaming === form.isStreaming
+  const context = {
+    memo: conversion?.memo ?? { model: '', isStreaming: form.isStreaming, toolNames: new Map() },
+    header: () => undefined,
+    hex,
+    nowMs: () => nowMs,
+  }
+  const body = isSame ? found.body : await runWhileConnected(convertReply(found.body, found.form, form, context, exchange.jsonLimits), exchange)
+  if (body === undefined) return undefined
+  const age = Math.max(0, Math.floor((nowMs - found.storedAtMs) / 1000))
+  const contentType = form.isStreaming ? 'text/event-stream' : 'application/json'
   const headers = new HeaderList(['content-type', contentType, 'content-length', String(body.length), 'age', String(age)])
-  if (contentEncoding !== undefined) headers.set('content-encoding', contentEncoding)
   return { status: 200, headers, body: new BufferBody(body), upgraded: undefined }
 }
+
+/** `length` random hexadecimal digits. */
+const hex = (length: number): string =>
+  randomBytes(Math.ceil(length / 2))
+    .toString('hex')
+    .slice(0, length)
 
 /** Stores the response of one request when it is complete. */
 export class CacheRecording {
@@ -150,11 +228,10 @@ export class CacheRecording {
   record(response: ResponseHead, record: LlmRecord, exchange: Exchange): void {
     const { body } = response
     if (response.status !== 200 || exchange.isLocalAnswer || body === undefined) return this.stop()
-    if (body instanceof BufferBody) {
-      // A copy, because the bytes may be part of a larger buffer.
-      if (record.isReusable && body.length <= MAX_ENTRY_BYTES) this.#store(response, Buffer.from(body.bytes), record)
-      return this.stop()
-    }
+    // The response to a streaming request may be no stream.
+    const isStream = !(body instanceof BufferBody)
+    if (isStream !== this.#query.form.isStreaming) return this.stop()
+    if (!isStream) return void this.#recordBuffered(response, body, record)
     const hold = bodyHold(exchange)
     let chunks: Buffer[] = []
     let size = 0
@@ -168,21 +245,28 @@ export class CacheRecording {
       },
       onTrailers: () => (isEnded = true),
       onClose: () => {
-        if (isEnded && record.isReusable && size !== Infinity) this.#store(response, Buffer.concat(chunks), record)
+        if (isEnded && record.isReusable && size !== Infinity) this.#store(Buffer.concat(chunks), record)
         this.stop()
       },
     })
   }
 
-  #store({ headers }: ResponseHead, body: Buffer, { cost }: LlmRecord): void {
+  async #recordBuffered({ headers }: ResponseHead, { bytes }: BufferBody, record: LlmRecord): Promise<void> {
+    const coding = headers.get('content-encoding')
+    try {
+      if (!record.isReusable || bytes.length > MAX_ENTRY_BYTES) return
+      // A copy, because the bytes may be part of a larger buffer.
+      const body = coding === undefined ? Buffer.from(bytes) : await decodeBytes(bytes, coding, MAX_ENTRY_BYTES)
+      this.#store(body, record)
+    } catch {
+      // An unknown coding, or a response that is too large without it.
+    } finally {
+      this.stop()
+    }
+  }
+
+  #store(body: Buffer, { cost }: LlmRecord): void {
     const storedAtMs = this.#nowMs()
-    this.#cache.store(this.#query.key, {
-      contentType: headers.get('content-type') ?? 'application/json',
-      contentEncoding: headers.get('content-encoding'),
-      body,
-      storedAtMs,
-      expiresAtMs: storedAtMs + this.#query.ttlMs,
-      cost,
-    })
+    this.#cache.entries.store(this.#query.key, { form: this.#query.form, body, storedAtMs, expiresAtMs: storedAtMs + this.#query.ttlMs, cost })
   }
 }

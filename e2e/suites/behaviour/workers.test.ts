@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { replaceFile } from '../../harness/files.ts'
 import { send } from '../../harness/client.ts'
+import { startMockProvider, type MockProvider } from '../../harness/llm/provider.ts'
 import { startDataplane, type Dataplane } from '../../harness/program/dataplane.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
 import { startEcho, type EchoServer } from '../../harness/upstream/echo.ts'
@@ -19,6 +20,7 @@ let file: string
 let port = 0
 let dataplane: Dataplane
 let echo: EchoServer
+let provider: MockProvider
 
 const route = (path: string, upstream: number, more: object = {}) => ({
   matches: [{ path: { type: 'PathPrefix', value: path } }],
@@ -41,6 +43,14 @@ const fetching = () => ({
   fetch: { hosts: [`127.0.0.1:${echo.port}`] },
   limits: { timeout: '50s' },
 })
+const cached = () => ({
+  backends: [
+    {
+      ai: { provider: { providerA: {}, host: '127.0.0.1', port: provider.port } },
+      policies: { auth: { key: 'k' }, ai: { routes: { '*': 'Completions' }, cache: { tenant: '"all"' } } },
+    },
+  ],
+})
 const configOf = (...more: object[]) =>
   JSON.stringify({
     config: { plugins: { inProcess: true } },
@@ -55,6 +65,7 @@ const configOf = (...more: object[]) =>
               route('/evicting', echo.port, { backends: [{ host: `127.0.0.1:${echo.port}`, policies: { health } }] }),
               route('/plugin', echo.port, { policies: { plugins: [counter] } }),
               route('/fetching', echo.port, { policies: { plugins: [fetching()] } }),
+              route('/cached', echo.port, cached()),
               route('/', echo.port),
               ...more,
             ],
@@ -76,6 +87,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'workers-'))
   file = join(directory, 'config.json')
   echo = await startEcho({ name: 'echo' })
+  provider = await startMockProvider()
   port = await findFreePort()
   await writeFile(file, configOf())
   dataplane = await startDataplane({ config: { file }, nodeArgs: ['--import', SABOTAGE], env: { WORKERS: String(WORKERS), SABOTAGE: directory } })
@@ -83,6 +95,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await dataplane?.stop()
   await echo?.close()
+  await provider?.close()
   await rm(directory, { recursive: true })
 })
 
@@ -113,6 +126,15 @@ describe('a data plane with three workers', () => {
   test('shares the values of plugins', async () => {
     const numbers = (await sendMany('/plugin', 30)).map(({ body }) => Number(body))
     expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 30 }, (_, index) => index + 1))
+  })
+
+  test('shares the stored responses of an LLM provider', async () => {
+    const body = JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content: 'hello' }] })
+    const ask = () => send({ port, path: '/cached', method: 'POST', body, headers: { 'content-type': 'application/json' } })
+    const first = await ask()
+    const others = await Promise.all(Array.from({ length: 30 }, ask))
+    expect(new Set(others.map((response) => response.body))).toEqual(new Set([first.body]))
+    expect([provider.requests.length, await sample(/^proxy_llm_cache_requests_total\{result="hit"/)]).toEqual([1, 30])
   })
 
   test('sends requests of plugins', async () => {
