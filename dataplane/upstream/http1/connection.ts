@@ -164,10 +164,24 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     const incoming = this.#incoming
     if (incoming !== undefined && this.#isLarge && !this.isClosed && incoming.isBorrowing !== false) {
       this.#large ??= largeBuffers.attach()
+      const held = this.#pending
+      // The start of the body is in the buffer until the sink accepts it.
+      if (held !== undefined && held.buffer === this.#large?.buffer) return this.#large.subarray(held.length)
       return this.#large ?? sharedBuffer
     }
     this.#detachLarge(false)
     return sharedBuffer
+  }
+
+  /**
+   * Copies bytes out of the buffer that was read into. The start of a large body is copied into the buffer of its connection: with memory of its
+   * own for each body, the heap of the allocator grows by 20 to 30 MiB until V8 collects it.
+   */
+  #keep(bytes: Buffer): Buffer {
+    if (this.#incoming !== undefined && this.#isLarge) this.#large ??= largeBuffers.attach()
+    if (this.#large === undefined || this.#incoming === undefined || !this.#isLarge) return Buffer.from(bytes)
+    bytes.copy(this.#large)
+    return this.#large.subarray(0, bytes.length)
   }
 
   /** `isHeld`: a pending write still reads the buffer. */
@@ -188,16 +202,11 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     const incoming = this.#incoming
     if (incoming === undefined) {
       this.#readHead(call, this.#pending === undefined ? chunk : Buffer.concat([this.#pending, chunk]))
-      if (memory !== 'owned' && this.#pending?.buffer === chunk.buffer) this.#pending = Buffer.from(this.#pending)
+      if (memory !== 'owned' && this.#pending?.buffer === chunk.buffer) this.#pending = this.#keep(this.#pending)
     } else if (incoming.isFlowing && this.#pending === undefined) {
       // A full buffer: the body is large, whatever its framing.
       if (chunk.length === sharedBuffer.length) this.#isLarge = true
       this.#feed(incoming, chunk, memory)
-      if (incoming.isHeld && incoming.state !== 'paused') {
-        // More may be read before the write completes.
-        incoming.isHeld = false
-        this.#detachLarge(true)
-      }
     } else {
       this.#pending = this.#pending === undefined ? (memory === 'owned' ? chunk : Buffer.from(chunk)) : Buffer.concat([this.#pending, chunk])
       this.#socket.pause()
@@ -308,6 +317,10 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
       if (!(error instanceof MessageError)) throw error
       this.#close(this.#errorOf('protocol', error.message))
     }
+    if (!incoming.isHeld || incoming.state === 'paused') return
+    // More may be read before the write completes.
+    incoming.isHeld = false
+    this.#detachLarge(true)
   }
 
   startBody(): void {
@@ -321,7 +334,7 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
   resumeBody(): void {
     const held = this.#pending
     this.#pending = undefined
-    if (held !== undefined && this.#incoming !== undefined) this.#feed(this.#incoming, held, 'owned')
+    if (held !== undefined && this.#incoming !== undefined) this.#feed(this.#incoming, held, held.buffer === this.#large?.buffer ? 'exclusive' : 'owned')
     if (this.#incoming?.isFlowing !== true) return
     if (this.#ended !== undefined) this.#end(this.#ended.error, this.#ended.isInOrder)
     else this.#socket.resume()
