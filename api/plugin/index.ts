@@ -190,7 +190,7 @@ export interface McpResult {
   readonly tool: string
   /** Blocks of content as the server sent them, such as `{ type: 'text', text }`. */
   content: unknown[]
-  /** Must match the output schema of the tool. */
+  /** If it is changed, it must match the output schema of the tool, unless `isError` is true. */
   structuredContent?: unknown
   /** Whether the tool failed. */
   isError?: boolean
@@ -217,9 +217,12 @@ export interface LlmHooks {
 
 /** Hooks for tools of MCP servers. Values are copies, at most 4 MiB of JSON. */
 export interface McpHooks {
-  /** Called for each list of tools, after authorization. Tools can be changed, moved and removed, not added. */
+  /**
+   * Called for each list of tools, after authorization: once for all targets, or for each page of a single one. Tools can be changed, moved and removed, not added or renamed; their
+   * `outputSchema` can only be removed. A tool that is removed can still be called.
+   */
   list?(tools: McpTool[], caller: PluginCaller): HookResult<McpTool[]>
-  /** Called for each call of a tool, after authorization and before guards. A Response rejects the call: its body is the text of the result that the client receives. */
+  /** Called for each call of a tool, after authorization and before guards. `arguments` can be changed to another object. A Response rejects the call: its body is the text of the result that the client receives. */
   call?(call: McpCall, caller: PluginCaller): HookResult<McpCall | Response>
   /** Called for each result of a tool, after guards. A Response replaces it by its body as the text of a failed call. */
   result?(result: McpResult, caller: PluginCaller): HookResult<McpResult | Response>

@@ -24,10 +24,10 @@ export type HookOutcome<T> = { readonly value: T } | { readonly response: Respon
 export interface RequestHooks {
   has(hook: BackendHook): boolean
   /**
-   * Runs a hook. `read` checks what it returned, which is any JSON, and throws an Error if it cannot be used. Resolves to undefined if the hook failed and the plugin is FailOpen.
+   * Runs a hook. `read` checks what it returned, which is any JSON, and throws (or rejects with) an Error if it cannot be used. Resolves to undefined if the hook failed and the plugin is FailOpen.
    * Rejects with a ProxyError, PLUGIN or PLUGIN_TIMEOUT, if it failed and is FailClosed.
    */
-  run<T>(hook: BackendHook, input: unknown, read: (output: unknown) => T): Promise<HookOutcome<T> | undefined>
+  run<T>(hook: BackendHook, input: unknown, read: (output: unknown) => T | Promise<T>): Promise<HookOutcome<T> | undefined>
 }
 
 /** The hooks of all plugins of a request, in the order of the plugins. */

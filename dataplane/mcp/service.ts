@@ -8,6 +8,7 @@ import { setProtocol } from '../telemetry/outcome.ts'
 import type { CallPlan } from '../forward/call-plan.ts'
 import { failureResponse, relay, toResponse } from './answer/answer.ts'
 import { resumeForWorker } from './answer/resumed.ts'
+import { McpHooks } from './hooks/index.ts'
 import { judgeItems } from './target/authorize.ts'
 import { dispatch } from './method/dispatch.ts'
 import { dispatchModern } from './method/modern.ts'
@@ -108,6 +109,18 @@ export function createMcpFactory(options: McpOptions): (config: ServiceConfig) =
   }
 }
 
+const hookedConfigs = new WeakMap<McpConfig, McpConfig>()
+
+/** The config for requests with hooks of plugins: no message passes unread. */
+function hookedOf(config: McpConfig): McpConfig {
+  if (config.hasRules) return config
+  const known = hookedConfigs.get(config)
+  if (known !== undefined) return known
+  const hooked = { ...config, hasRules: true }
+  hookedConfigs.set(config, hooked)
+  return hooked
+}
+
 const statelessConfigs = new WeakMap<McpConfig, McpConfig>()
 
 /** The config for clients without sessions. */
@@ -167,7 +180,8 @@ class McpService implements BackendService {
     if (answer !== undefined) return answer
     const seen: { message: RpcMessage | undefined } = { message: undefined }
     try {
-      const config = viewFor(base, exchange)
+      const view = viewFor(base, exchange)
+      const config = McpHooks.of(exchange) === undefined ? view : hookedOf(view)
       if (config.targets.length === 0 && !config.isFailOpen) throw McpFailure.text(503, 'no backends configured')
       return await this.#answer(exchange, plan, config, seen)
     } catch (error) {
@@ -308,6 +322,7 @@ class McpService implements BackendService {
       maxBufferBytes: plan.maxBufferBytes,
       answerHeaders: new HeaderList(),
       judge: judgeItems(exchange, config.rules),
+      hooks: McpHooks.of(exchange),
       prepare: undefined,
       revisions: this.#shared.revisions,
       memory: this.#shared.memory,

@@ -2,7 +2,8 @@ import { chargeMcpLimits } from '../../exchange/mcp-limits.ts'
 import type { Item, ItemKind } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
-import { checkInput, outputCheck } from './guarded.ts'
+import { checkInput } from './guarded.ts'
+import { hookCall, resultCheck } from './hooked.ts'
 import { findOwner, findPortable, isInView } from './lists.ts'
 import { isPinAllowed } from './pinned.ts'
 import { recordAdmitted, recordItem } from '../record/log.ts'
@@ -25,17 +26,20 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   const target = admit(run, kind, found, name, given)
   const charged = chargeMcpLimits(run.exchange, kind)
   if (charged !== undefined) await charged
-  const checked = kind === 'tool' && target.guards !== undefined ? await checkInput(run, target, request, given) : { arguments: given }
+  const serverName = found?.name ?? name
+  const hooked = kind === 'tool' && run.hooks !== undefined ? await hookCall(run, target, request, { tool: serverName, args: given }) : { arguments: given }
+  if ('reply' in hooked) return hooked.reply
+  const checked = kind === 'tool' && target.guards !== undefined ? await checkInput(run, target, request, hooked.arguments) : hooked
   if ('reply' in checked) return checked.reply
   const args = checked.arguments
-  const serverName = found?.name ?? name
   // Logs have the arguments that the server receives.
   if (args !== given) recordItem(run, { kind, target: target.name, name: serverName, arguments: args })
   const change: ChangeAnswer | undefined = run.config.naming.prefixesUris
     ? (message) => prefixResult(target, message, kind === 'tool' ? 'content' : 'messages')
     : undefined
-  const params = { name: serverName, ...(args === undefined ? {} : { arguments: args }) }
-  const check = kind === 'tool' ? outputCheck(run, target, serverName) : undefined
+  // A hook may have removed the arguments.
+  const params = { name: serverName, ...(args === undefined && given === undefined ? {} : { arguments: args }) }
+  const check = kind === 'tool' ? resultCheck(run, target, serverName) : undefined
   return callOne(run, target, request, rewritten(run, request, text, params), { name: serverName, change, check })
 }
 

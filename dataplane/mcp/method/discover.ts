@@ -3,7 +3,7 @@ import { noTargets } from '../message/failure.ts'
 import type { JsonObject } from '../message/json.ts'
 import { Freshness, withoutTaskExtension } from '../message/modern.ts'
 import type { Bridge } from '../run/bridge.ts'
-import { toFailure, type Run } from '../run/run.ts'
+import { checksResults, toFailure, type Run } from '../run/run.ts'
 import type { Target } from '../target/target.ts'
 import { mergeInstructions, optionalCapabilities } from './initialize.ts'
 
@@ -29,7 +29,7 @@ export async function discover(run: Run, bridge: Bridge): Promise<JsonObject> {
   const targets = config.targets.filter((target) => results.has(target))
   const [sole] = targets
   if (sole === undefined) throw failures[0] ?? noTargets()
-  const all = targets.map((target) => offered(target, results.get(target) ?? {}))
+  const all = targets.map((target) => offered(run, target, results.get(target) ?? {}))
   const freshness = new Freshness()
   for (const result of all) freshness.add(result)
   const fresh = freshness.members(config.targets.length)
@@ -47,8 +47,8 @@ export async function discover(run: Run, bridge: Bridge): Promise<JsonObject> {
 }
 
 /** The result without tasks, if clients may not use those of the target. */
-const offered = (target: Target, result: JsonObject): JsonObject =>
-  target.guards?.checkOutput === undefined ? result : { ...result, capabilities: withoutTaskExtension(capabilitiesOf(result)) }
+const offered = (run: Run, target: Target, result: JsonObject): JsonObject =>
+  checksResults(run, target) ? { ...result, capabilities: withoutTaskExtension(capabilitiesOf(result)) } : result
 
 function describeOne(result: JsonObject): JsonObject {
   const announced = capabilitiesOf(result)

@@ -23,9 +23,14 @@ export async function checkInput(
   const checked = await guards.checkInput(args, run.exchange)
   if ('arguments' in checked) return checked
   run.onRejection?.()
-  run.onAnswer?.({ jsonrpc: '2.0', id: request.id, result: checked.result })
-  const text = resultText(request.id, checked.result)
-  return { reply: run.config.isMultiplexing ? streamOf([text]) : { kind: 'message', body: new BufferBody(text) } }
+  return { reply: replyWith(run, request, checked.result) }
+}
+
+/** The reply to a call that is not sent. */
+export function replyWith(run: Run, { id }: RpcRequest, result: JsonObject): Reply {
+  run.onAnswer?.({ jsonrpc: '2.0', id, result })
+  const text = resultText(id, result)
+  return run.config.isMultiplexing ? streamOf([text]) : { kind: 'message', body: new BufferBody(text) }
 }
 
 /** Checks the result of a call of the tool `name` with the guards of its target; undefined if there are none. */

@@ -3,7 +3,7 @@ import { isObject } from '../message/json.ts'
 import { callAll, isSessionOver } from '../run/gather.ts'
 import { Flow, PASSED_CHARS, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from '../run/reverse.ts'
-import { discard, linkTo, RefusedError, stateOf, toFailure, type Run } from '../run/run.ts'
+import { checksResults, discard, linkTo, RefusedError, stateOf, toFailure, type Run } from '../run/run.ts'
 import { isResponse, parseUpstreamMessage, toText, type RpcMessage } from '../message/rpc.ts'
 import type { ChangeAnswer } from '../run/single.ts'
 import type { LargePart, SseEvent } from '../sse/parser.ts'
@@ -158,7 +158,7 @@ const hasNoStream = (error: Error): boolean =>
 
 /** Handles the responses on the stream of a single target: those of requests whose own stream ended. */
 interface ResponseRule {
-  /** Responses that may not pass unchecked are dropped: results of tools with guards, lists of tools with pins. */
+  /** Responses that may not pass unchecked are dropped: results of tools with guards or hooks, lists of tools with pins or hooks. */
   readonly isDropped: (message: RpcMessage) => boolean
   readonly change: ChangeAnswer | undefined
 }
@@ -167,11 +167,12 @@ interface ResponseRule {
 function responseRule(run: Run, target: Target): ResponseRule | undefined {
   const { pins, isMultiplexing } = run.config
   if (isMultiplexing) return undefined
-  const isGuarded = target.guards?.checkOutput !== undefined
+  const isGuarded = checksResults(run, target)
+  const checksLists = pins !== undefined || run.hooks?.changesLists === true
   const change = changeOfLists(run, target)
-  if (!isGuarded && pins === undefined && change === undefined) return undefined
+  if (!isGuarded && !checksLists && change === undefined) return undefined
   return {
-    isDropped: ({ result }) => isGuarded || (pins !== undefined && isObject(result) && result['tools'] !== undefined),
+    isDropped: ({ result }) => isGuarded || (checksLists && isObject(result) && result['tools'] !== undefined),
     change,
   }
 }

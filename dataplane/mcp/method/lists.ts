@@ -1,5 +1,6 @@
 import { runWhileConnected } from '../../runtime/connected.ts'
 import type { Item, ItemKind } from '../target/authorize.ts'
+import type { ListedTool } from '../hooks/index.ts'
 import { McpFailure, noTargets, UpstreamRpcError } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { prefixName, prefixUri, splitName, withUiResource, type Addressed } from '../message/names.ts'
@@ -7,7 +8,7 @@ import { gather, type Gathered } from '../run/gather.ts'
 import { Flow, type Reply } from '../message/reply.ts'
 import { badAnswer, post, readAnswer, type Run } from '../run/run.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
-import { callOne, type ChangeAnswer } from '../run/single.ts'
+import { callOne, type CallOptions, type ChangeAnswer } from '../run/single.ts'
 import type { Target } from '../target/target.ts'
 
 /** Describes a list method. */
@@ -42,11 +43,7 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
   const { config } = run
   const [sole] = config.targets
   if (!config.isMultiplexing && sole !== undefined) {
-    const change = listChange(run, sole, shape)
-    const { pins } = config
-    const check =
-      pins === undefined || shape.kind !== 'tool' || sole.openapi !== undefined ? undefined : (message: RpcMessage) => reviewed(run, sole, shape, message)
-    return callOne(run, sole, request, text, { change, check })
+    return callOne(run, sole, request, text, listOptions(run, sole, shape))
   }
   if (request.params?.['cursor'] !== undefined) throw McpFailure.rpc(INVALID_PARAMS, 'params.cursor is not one that this server gave: its lists have one page')
   if (sole === undefined) throw noTargets()
@@ -56,9 +53,17 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
     // Serialize when a target responds: after the slowest response, only its own items remain.
     read: async (target, first, out, flow) => {
       const items = showItems(run, target, shape, await drain(run, target, request, shape, first, out, flow))
-      return isLookedUp(run, shape) ? { items, text: '' } : { items: [], text: itemsText(items) }
+      return isLookedUp(run, shape) || isHooked(run, shape) ? { items, text: '' } : { items: [], text: itemsText(items) }
     },
-    merge: (gathered: readonly Gathered<Shown>[]) => {
+    merge: async (gathered: readonly Gathered<Shown>[]) => {
+      if (isHooked(run, shape))
+        return `{"${shape.member}":[${itemsText(
+          await hookedTools(
+            run,
+            shape,
+            gathered.map(({ target, value }) => ({ target, items: value.items })),
+          ),
+        )}]}`
       const texts = isLookedUp(run, shape)
         ? [
             itemsText(
@@ -73,6 +78,41 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
       return `{"${shape.member}":[${texts.filter((one) => one !== '').join(',')}]}`
     },
   })
+}
+
+/** How a list of a single target becomes what the client may see. */
+function listOptions(run: Run, target: Target, shape: ListShape): CallOptions {
+  const change = listChange(run, target, shape)
+  const isReviewed = run.config.pins !== undefined && shape.kind === 'tool' && target.openapi === undefined
+  const reviewOf = (message: RpcMessage): Promise<RpcMessage> => (isReviewed ? reviewed(run, target, shape, message) : Promise.resolve(message))
+  if (!isHooked(run, shape)) return { change, check: isReviewed ? reviewOf : undefined }
+  // Hooks see the list as the client does.
+  const check = async (message: RpcMessage): Promise<RpcMessage> => {
+    const passed = await reviewOf(message)
+    if (passed.error !== undefined) return passed
+    const items = showItems(run, target, shape, itemsOf(target, shape, passed))
+    const tools = await hookedTools(run, shape, [{ target, items }])
+    return { ...passed, result: { ...(passed.result as JsonObject), [shape.member]: tools } }
+  }
+  return { check }
+}
+
+const isHooked = ({ hooks }: Run, { kind }: ListShape): boolean => kind === 'tool' && hooks?.changesLists === true
+
+/** Tools as the client sees them, after the hooks of plugins. Tools of several targets with one name are left out if names are looked up. */
+async function hookedTools(run: Run, shape: ListShape, lists: readonly TargetItems[]): Promise<JsonObject[]> {
+  const listed = lists.flatMap(({ target, items }) => items.map((tool): ListedTool => ({ server: target.name, tool })))
+  const unique = isLookedUp(run, shape)
+    ? new Set(
+        withoutDuplicates(
+          run,
+          shape,
+          listed.map(({ tool }) => tool),
+        ),
+      )
+    : undefined
+  const shown = unique === undefined ? listed : listed.filter(({ tool }) => unique.has(tool))
+  return ((await run.hooks?.list(shown)) ?? shown).map(({ tool }) => tool)
 }
 
 /** Changes a list of a target to what the client may see; undefined if the client sees it as it is. Throws a McpFailure if the list is malformed. */
@@ -304,8 +344,11 @@ export async function readTools(run: Run, name?: string): Promise<JsonObject[]> 
   const prefix = name !== undefined && config.naming.prefixesNames && config.portable === undefined ? splitName(name)?.target : undefined
   const owner = prefix === undefined ? undefined : config.targetOf.get(prefix)
   const lists = await readLists(run, 'tool', owner && [owner])
-  const tools = lists.flatMap(({ target, items }) => showItems(run, target, shape, items))
-  return isLookedUp(run, shape) ? withoutDuplicates(run, shape, tools) : tools
+  return hookedTools(
+    run,
+    shape,
+    lists.map(({ target, items }) => ({ target, items: showItems(run, target, shape, items) })),
+  )
 }
 
 /** The definition of a tool as its server has it; undefined if the list of the server does not have it, or pins do not allow it. */

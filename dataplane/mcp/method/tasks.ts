@@ -4,7 +4,7 @@ import { prefixTask, splitTask } from '../message/names.ts'
 import type { Reply } from '../message/reply.ts'
 import { INVALID_PARAMS, METHOD_NOT_FOUND, type RpcRequest } from '../message/rpc.ts'
 import type { Bridge } from '../run/bridge.ts'
-import { toFailure, type Run } from '../run/run.ts'
+import { checksResults, toFailure, type Run } from '../run/run.ts'
 import { callOne } from '../run/single.ts'
 import type { Target } from '../target/target.ts'
 import { admit, rejectVariants, rewritten } from './calls.ts'
@@ -36,7 +36,7 @@ const notFound = ({ method }: RpcRequest): McpFailure => McpFailure.rpc(METHOD_N
 
 /** Whether clients may use tasks of the target. A task's result does not name its tool, so that it could not be checked. */
 export async function hasTasks(run: Run, target: Target, bridge: Bridge): Promise<boolean> {
-  if (target.guards?.checkOutput !== undefined) return false
+  if (checksResults(run, target)) return false
   try {
     return await bridge.isModern(run, target)
   } catch (error) {

@@ -33,7 +33,7 @@ import { streamableLink } from '../upstream/streamable.ts'
 import { hasRounds } from '../upstream/rounds.ts'
 import { LISTEN_ID, listenText, notificationsOf } from '../upstream/upgraded.ts'
 import type { Inputs } from './inputs.ts'
-import { badAnswer, discard, plainLink, readAnswer, RefusedError, stateOf, type Run } from './run.ts'
+import { badAnswer, checksResults, discard, plainLink, readAnswer, RefusedError, stateOf, type Run } from './run.ts'
 
 /** Limit of the start of a session, in milliseconds. It is not bound to the request that needs it first, because others wait for it too. */
 const START_MS = 30_000
@@ -190,13 +190,13 @@ export class Bridge {
     return this.#inputs.resume(run, target, label, input)
   }
 
-  async #sendModern({ memory }: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
+  async #sendModern(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
     const name = label.name ?? (this.#isUnchanged ? decodeValue(context.exchange.request.headers.get('mcp-name') ?? '') : undefined)
     // A client whose messages pass unchanged has the server's schemas, and adds headers of arguments itself.
-    const link = modernLink(target, MODERN_STATE, memory, { addsParams: !this.#isUnchanged })
+    const link = modernLink(target, MODERN_STATE, run.memory, { addsParams: !this.#isUnchanged })
     const sent = toModernText(text, this.#client)
-    // A guard could not check the result of a task.
-    const admitted = target.guards?.checkOutput === undefined ? sent : withoutTasksIn(sent)
+    // The result of a task could not be checked.
+    const admitted = checksResults(run, target) ? withoutTasksIn(sent) : sent
     const answer = await link.post(context, admitted, { ...label, name: name || undefined })
     if (answer.kind !== 'refused' || !REJECTIONS.has(answer.response.status)) return answer
     const response = await keepable(answer.response)

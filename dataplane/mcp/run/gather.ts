@@ -19,8 +19,8 @@ export interface Gathering<T> {
   read(target: Target, first: RpcMessage, onOther: (message: RpcMessage) => void, flow: Flow): Promise<T>
   /** Whether an error of the target counts as an empty contribution. Default: false. */
   isOptional?(target: Target): boolean
-  /** The result as JSON. Contributions are in the order of the targets. */
-  merge(gathered: readonly Gathered<T>[]): string
+  /** The result as JSON. Contributions are in the order of the targets. Rejects with the error for the client. */
+  merge(gathered: readonly Gathered<T>[]): string | Promise<string>
 }
 
 /** A target and its response, not read yet. */
@@ -125,7 +125,7 @@ async function mergeInto<T>(
   try {
     const gathered = (await Promise.all(answered.map(read))).filter((one) => one !== undefined)
     if (gathered.length === 0 && failures[0] !== undefined) throw failures[0]
-    out.send(answerText(request.id, gathering.merge(gathered)))
+    out.send(answerText(request.id, await gathering.merge(gathered)))
   } catch (error) {
     out.send(reportFailure(run, request, failures[0] ?? error))
   } finally {
@@ -140,6 +140,7 @@ export function reportFailure(run: Run, request: RpcRequest, error: unknown): st
   run.onAnswer?.(JSON.parse(text) as RpcMessage)
   if (error instanceof McpFailure && error.rpc !== undefined) run.onFailure?.(error.rpc.code, error.detail)
   if (error instanceof RefusedError) run.onFailure?.(INTERNAL_ERROR, error.message)
+  if (error instanceof ProxyError) run.onFailure?.(INTERNAL_ERROR, error.row.text)
   return text
 }
 

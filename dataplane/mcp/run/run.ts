@@ -8,6 +8,7 @@ import type { Item, ItemJudge } from '../target/authorize.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
+import type { McpHooks } from '../hooks/index.ts'
 import type { Flow } from '../message/reply.ts'
 import { idKey, INTERNAL_ERROR, parseUpstreamMessage, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Revisions } from '../session/revisions.ts'
@@ -29,6 +30,8 @@ export interface Run extends CallContext {
   readonly config: McpConfig
   readonly session: Session
   readonly judge: ItemJudge
+  /** Hooks of plugins; undefined if the request has none. */
+  readonly hooks?: McpHooks | undefined
   /** Stateless mode: starts the target's session for this message. */
   readonly prepare: ((run: Run, target: Target) => Promise<void>) | undefined
   /** Clients without sessions: the link to a target, which starts the target's session if it needs one. */
@@ -66,6 +69,9 @@ export class RefusedError extends Error {
     this.response = response
   }
 }
+
+/** Whether the results of the target's tools are checked or changed: they pass as a whole, and a task's result, which does not name its tool, does not. */
+export const checksResults = ({ hooks }: Pick<Run, 'hooks'>, { guards }: Target): boolean => guards?.checkOutput !== undefined || hooks?.changesResults === true
 
 const UNKNOWN_CLIENT: SessionClient = { capabilities: {}, info: undefined }
 

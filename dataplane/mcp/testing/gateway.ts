@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { Backend, BackendFull, MCPBackend, Policy } from '#gen/config/types.ts'
 import { createConfigStore, type ConfigMessage } from '../../config/store.ts'
 import { Gateway } from '../../gateway/gateway.ts'
+import { endPlugins } from '../../policy/plugins/host.ts'
 import { startHttp1Server, type TestServer } from '../../server/http1/testing.ts'
 import { createRegistry, type Registry } from '../../telemetry/metrics/registry.ts'
 import { createPool } from '../../upstream/pools.ts'
@@ -38,6 +39,8 @@ export interface GatewayOptions extends GatewayConfig {
   readonly limits?: SessionLimits
   readonly waitingLimits?: WaitingLimits
   readonly monotonicMs?: () => number
+  /** Receives the lines that policies log. */
+  readonly onLog?: (message: string, fields?: object) => void
   /** Draws endpoints: returns [0, 1). Default: Math.random. */
   readonly random?: () => number
 }
@@ -47,12 +50,13 @@ export const testKey = Buffer.alloc(32, 7)
 export async function startGateway(options: GatewayOptions): Promise<McpGateway> {
   const store = createConfigStore()
   const registry = createRegistry()
-  const { keys = [testKey], limits, waitingLimits, monotonicMs, random } = options
+  const { keys = [testKey], limits, waitingLimits, monotonicMs, random, onLog } = options
   const gateway = new Gateway({
     createPool,
     registry,
     ...(monotonicMs && { clocks: { monotonicMs } }),
     ...(random && { random }),
+    ...(onLog && { log: { error: onLog, warn: onLog, info: onLog, debug: onLog, trace: onLog, isEnabled: () => true } }),
     factories: { mcp: createMcpFactory({ keys, version: '1.2.3', ...(limits && { limits }), ...(waitingLimits && { waitingLimits }) }) },
   })
   store.subscribe((snapshot) => gateway.update(snapshot))
@@ -72,6 +76,7 @@ export async function startGateway(options: GatewayOptions): Promise<McpGateway>
     async close() {
       await server.close()
       gateway.close()
+      endPlugins(registry)
     },
   }
 }

@@ -39,7 +39,7 @@ class HookSession implements RequestHooks {
     return this.#hooks.has(hook)
   }
 
-  async run<T>(hook: BackendHook, input: unknown, read: (output: unknown) => T): Promise<HookOutcome<T> | undefined> {
+  async run<T>(hook: BackendHook, input: unknown, read: (output: unknown) => T | Promise<T>): Promise<HookOutcome<T> | undefined> {
     try {
       const step = await this.#call(hook, input)
       if (step.type === 'answer') {
@@ -70,10 +70,10 @@ class HookSession implements RequestHooks {
     return runner.run({ type: 'hook', id: runner.nextId(), hook, input, caller: this.#caller, state: this.#state })
   }
 
-  async #read<T>(output: string, read: (output: unknown) => T): Promise<T> {
+  async #read<T>(output: string, read: (output: unknown) => T | Promise<T>): Promise<T> {
     const parsing = parseJsonInSteps(output, { numbers: doubles })
     try {
-      return read(isShortJson(output) ? runSync(parsing) : await runWhileConnected(parsing, this.#exchange))
+      return await read(isShortJson(output) ? runSync(parsing) : await runWhileConnected(parsing, this.#exchange))
     } catch (error) {
       if (this.#exchange.abortReason !== undefined) throw error
       throw new PluginError('failed', `it returned a value that cannot be used: ${error instanceof Error ? error.message : String(error)}`)
