@@ -1,6 +1,7 @@
 import type { EvaluateResult } from '#api/management/expressions.ts'
 import { formatNumber } from '../../ui/format.ts'
 import { Badge, Panel } from '../../ui/panel.tsx'
+import { ValueText } from '../../ui/value.tsx'
 
 /** The value of an expression, or why there is none. */
 export function Result({ result }: { readonly result: EvaluateResult }) {
@@ -23,7 +24,7 @@ export function Result({ result }: { readonly result: EvaluateResult }) {
               <Badge tone="accent">{type ?? 'value'}</Badge>
               {isTruncated && <Badge tone="warn">cut at 64 KiB</Badge>}
             </div>
-            <pre class="text value">{value}</pre>
+            <ValueText class="text value">{value}</ValueText>
           </>
         )}
         {reads.length > 0 && (

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { formatMs } from '../../ui/format.ts'
 import { Badge, Panel } from '../../ui/panel.tsx'
 import { ErrorBox } from '../../ui/states.tsx'
+import { ValueText } from '../../ui/value.tsx'
 import { readArguments, type Values } from './arguments.ts'
 import type { McpClient, Reply } from './client.ts'
 import { SchemaForm } from './form.tsx'
@@ -62,7 +63,9 @@ function ReplyView({ reply: { message, result } }: { readonly reply: Reply }) {
         <Badge tone={isFailure ? 'bad' : 'good'}>{isFailure ? 'error' : 'result'}</Badge>
         <span class="muted">{formatMs(response?.durationMs)}</span>
       </div>
-      <pre class="text value">{message === undefined ? (error ?? response?.body) : JSON.stringify(message.error ?? message.result, undefined, 2)}</pre>
+      <ValueText class="text value">
+        {message === undefined ? (error ?? response?.body) : JSON.stringify(message.error ?? message.result, undefined, 2)}
+      </ValueText>
       {steps.length > 0 && (
         <>
           <h3>Decisions of the gateway</h3>

@@ -6,7 +6,7 @@ export function Hidden({ title, items }: { readonly title: string; readonly item
   if (items.length === 0) return null
   return (
     <Panel title={title} aside={`${items.length}`}>
-      <div class="scroll hidden-items" tabIndex={0} role="region" aria-label={title}>
+      <div class="scroll hidden-items" tabIndex={0} role="region" aria-label={`${title}: list`}>
         <table>
           <thead>
             <tr>

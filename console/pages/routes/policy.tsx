@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { EffectivePolicy } from '#api/management/routes.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { Empty } from '../../ui/states.tsx'
+import { ValueText } from '../../ui/value.tsx'
 import { toLines } from './lines.ts'
 
 type Field = EffectivePolicy['postRouting'][string]
@@ -51,7 +52,7 @@ export function PolicyPanel({ policies }: { readonly policies: readonly Effectiv
                     {level !== '' && <span class="muted"> {level}</span>}
                   </th>
                   <td class="wrap">
-                    <Value value={field.value} />
+                    <ValueText>{toLines(field.value)}</ValueText>
                   </td>
                   <td>
                     <Sources sources={field.sources} />
@@ -68,10 +69,6 @@ export function PolicyPanel({ policies }: { readonly policies: readonly Effectiv
 }
 
 const toFields = (fields: Readonly<Record<string, Field>>, level: string) => Object.entries(fields).map(([name, field]) => ({ name, level, field }))
-
-function Value({ value }: { readonly value: unknown }) {
-  return <pre class="value">{toLines(value)}</pre>
-}
 
 function Sources({ sources }: { readonly sources: readonly Source[] }) {
   return (
