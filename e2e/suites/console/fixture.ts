@@ -73,7 +73,7 @@ kind: ProxyBackend
 metadata: { name: llm }
 spec:
   ai: { provider: { openai: {}, host: 127.0.0.1, port: ${providerPort} } }
-  policies: { ai: { promptGuard: { request: [{ regex: { builtins: [Ssn] } }, { regex: { matches: [forbidden], action: Reject } }] } } }
+  policies: { ai: { routes: { /chat/completions: Completions, /messages: Messages, /responses: Responses }, promptGuard: { request: [{ regex: { builtins: [Ssn] } }, { regex: { matches: [forbidden], action: Reject } }] } } }
 ---
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyPolicy
@@ -82,18 +82,31 @@ spec:
   targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: gw }]
   traffic:
     timeouts: { request: 30s }
+    transformation: { response: { set: [{ name: x-expression, value: ${yaml(`${yaml(HOSTILE)} + request.path`)} }] } }
     budgets:
       - { name: beta, key: 'request.headers["x-beta"]', onMissingKey: Ignore, limits: [{ requests: 1000000, window: Day }] }
       - { name: all, onExceeded: Audit, limits: [{ requests: 1, window: Month }] }
     authorization: { action: Deny, policy: { matchExpressions: [${yaml(`request.headers["x-evil"] == ${yaml(HOSTILE)} && request.path == "/denied"`)}] } }
+---
+apiVersion: v1
+kind: Secret
+metadata: { name: clients }
+stringData: { ${yaml(HOSTILE)}: top-secret }
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyPolicy
+metadata: { name: keys }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: llm }]
+  traffic: { apiKeyAuthentication: { mode: Optional, secretRef: { name: clients } } }
 `
 
 export interface Fixture {
   readonly gateway: Gateway
   /** `http://127.0.0.1:<port>/` of the management port. */
   readonly base: string
-  /** Applies the manifests of the fixture again. */
-  restore(): Promise<void>
+  /** Applies the manifests of the fixture again, and others. */
+  restore(...more: readonly string[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -113,7 +126,7 @@ export async function startFixture(): Promise<Fixture> {
   return {
     gateway,
     base: `http://127.0.0.1:${gateway.dataplane.ports.admin}/`,
-    restore: () => gateway.apply(initial),
+    restore: (...more) => gateway.apply([...initial, ...more]),
     stop: async () => {
       clearInterval(timer)
       await gateway.stop()

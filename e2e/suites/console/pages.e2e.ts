@@ -142,11 +142,11 @@ describe('the console', () => {
     expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
   })
 
-  test('shows LLM requests by model, route and provider, with the name of the model as text', async () => {
+  test('shows LLM requests by model, route and provider, with the names of model and API key as text', async () => {
     const { page, problems } = await open('#/llm')
     const row = page.locator('table.llm tbody tr', { hasText: HOSTILE }).first()
     await row.waitFor()
-    expect((await row.locator('td').allTextContents()).slice(0, 4)).toEqual([HOSTILE, 'openai', '–', 'default/llm'])
+    expect((await row.locator('td').allTextContents()).slice(0, 4)).toEqual([HOSTILE, 'openai', HOSTILE, 'default/llm'])
     await page.locator('table.providers .badge', { hasText: 'takes traffic' }).waitFor()
     await page.locator('table.budgets tbody tr', { hasText: HOSTILE }).waitFor()
     await page.locator('table.budgets tbody tr', { hasText: 'used up' }).waitFor()
