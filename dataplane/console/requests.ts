@@ -11,7 +11,9 @@ import { streamValues } from './stream.ts'
 import type { CallThreads } from './thread.ts'
 
 const INTERVAL_MS = 500
-/** Requests of a batch. */
+/** Requests of a batch of the stream: more cannot be read, and cost the gateway and the page. */
+const STREAM_LIMIT = 30
+/** Default number of requests of a response. */
 const LIMIT = 100
 const MAX_STREAMS = 8
 
@@ -68,7 +70,7 @@ export function registerRequests(app: ConsoleApp, { threads }: ConsoleContext): 
       c,
       'requests',
       INTERVAL_MS,
-      () => readAll(threads, tail, filter, LIMIT),
+      () => readAll(threads, tail, filter, STREAM_LIMIT),
       () => streams--,
     )
   })

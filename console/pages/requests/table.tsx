@@ -1,3 +1,5 @@
+import type { VNode } from 'preact'
+import { useMemo } from 'preact/hooks'
 import type { RequestRecord } from '#api/management/requests.ts'
 import { shellWord } from '../../api/draft.ts'
 import { overview } from '../../api/live.ts'
@@ -7,7 +9,7 @@ import { shownColumns } from './column-menu.tsx'
 import type { Column } from './columns.ts'
 
 /** Rows that are drawn; the page keeps more for the time after a filter is cleared. */
-const MAX_ROWS = 150
+const MAX_ROWS = 100
 
 interface TailTableProps {
   readonly records: readonly RequestRecord[]
@@ -17,8 +19,18 @@ interface TailTableProps {
 }
 
 export function TailTable({ records, selected, isFiltered, onSelect }: TailTableProps) {
-  if (records.length === 0) return <NoRequest isFiltered={isFiltered} />
   const columns = shownColumns()
+  const ids = columns.map(({ id }) => id).join()
+  // A row that did not change keeps its node, which Preact then skips: under load, batches of new rows arrive twice a second.
+  const nodes = useMemo(() => new WeakMap<RequestRecord, VNode>(), [ids, selected?.id])
+  if (records.length === 0) return <NoRequest isFiltered={isFiltered} />
+  const rowOf = (record: RequestRecord): VNode => {
+    const known = nodes.get(record)
+    if (known !== undefined) return known
+    const row = <Row key={record.id} record={record} columns={columns} isSelected={selected?.id === record.id} onSelect={onSelect} />
+    nodes.set(record, row)
+    return row
+  }
   return (
     <div class="panel">
       <div class="scroll tail" tabIndex={0} role="region" aria-label="Live requests">
@@ -32,18 +44,27 @@ export function TailTable({ records, selected, isFiltered, onSelect }: TailTable
               ))}
             </tr>
           </thead>
-          <tbody>
-            {records.slice(0, MAX_ROWS).map((record) => (
-              <tr key={record.id} class={`is-link ${selected?.id === record.id ? 'is-selected' : ''}`} onClick={() => onSelect(record)}>
-                {columns.map((column, index) => (
-                  <Cell key={column.id} column={column} record={record} isFirst={index === 0} />
-                ))}
-              </tr>
-            ))}
-          </tbody>
+          <tbody>{records.slice(0, MAX_ROWS).map(rowOf)}</tbody>
         </table>
       </div>
     </div>
+  )
+}
+
+interface RowProps {
+  readonly record: RequestRecord
+  readonly columns: readonly Column[]
+  readonly isSelected: boolean
+  readonly onSelect: (record: RequestRecord) => void
+}
+
+function Row({ record, columns, isSelected, onSelect }: RowProps) {
+  return (
+    <tr class={`is-link ${isSelected ? 'is-selected' : ''}`} onClick={() => onSelect(record)}>
+      {columns.map((column, index) => (
+        <Cell key={column.id} column={column} record={record} isFirst={index === 0} />
+      ))}
+    </tr>
   )
 }
 

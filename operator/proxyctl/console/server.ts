@@ -28,7 +28,7 @@ import { TargetError, type Target, type Targets } from './targets.ts'
 
 const STATS_MS = 2000
 const TAIL_MS = 1000
-const TAIL_LIMIT = 200
+const TAIL_LIMIT = 60
 const MAX_BODY = 4 * 1024 * 1024
 /** Responses that are passed on keep these headers. */
 const passedHeaders = ['content-type', 'content-encoding', 'cache-control', 'vary', 'allow'] as const
