@@ -4,11 +4,14 @@ import { navigate } from '../ui/router.ts'
 /** How long `g` waits for the letter of a page, milliseconds. */
 const CHORD_MS = 1200
 
-/** Installs the shortcuts of the console: `/` search, `g` and a letter go to a page, `?` help. */
+/** How long `/` waits for the search of the page that it opens, milliseconds. */
+const SEARCH_MS = 3000
+
+/** Installs the shortcuts of the console: `/` search (of the routes, if the page has none), `g` and a letter go to a page, `?` help. */
 export function installShortcuts({ onHelp }: { readonly onHelp: () => void }): void {
   let isChord = false
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isEditing(event.target)) return
+    if (event.ctrlKey || event.metaKey || event.altKey || isEditing(event.composedPath()[0])) return
     if (isChord) {
       isChord = false
       const page = pages.find(({ key }) => key === event.key)
@@ -19,11 +22,12 @@ export function installShortcuts({ onHelp }: { readonly onHelp: () => void }): v
       isChord = true
       setTimeout(() => (isChord = false), CHORD_MS)
     } else if (event.key === '/') {
-      const search = document.querySelector<HTMLInputElement>('input[data-search]')
-      if (search === null) return
       event.preventDefault()
-      search.focus()
-      search.select()
+      if (focusSearch()) return
+      navigate(['routes'])
+      const observer = new MutationObserver(() => focusSearch() && observer.disconnect())
+      observer.observe(document.body, { childList: true, subtree: true })
+      setTimeout(() => observer.disconnect(), SEARCH_MS)
     } else if (event.key === '?') {
       event.preventDefault()
       onHelp()
@@ -31,6 +35,15 @@ export function installShortcuts({ onHelp }: { readonly onHelp: () => void }): v
   })
 }
 
-function isEditing(target: EventTarget | null): boolean {
+/** Returns whether the page has a search. */
+function focusSearch(): boolean {
+  const search = document.querySelector<HTMLInputElement>('input[data-search]')
+  search?.focus()
+  search?.select()
+  return search !== null
+}
+
+/** `target` is the innermost element of the event: an editor is in a shadow root. */
+function isEditing(target: EventTarget | undefined): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 }

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { isConnected, overview, useLive } from '../api/live.ts'
 import { ErrorBox, Loading } from '../ui/states.tsx'
 import { formatAge } from '../ui/format.ts'
@@ -39,13 +39,18 @@ function skipToMain(event: Event): void {
 }
 
 function Navigation({ current }: { readonly current: Page | undefined }) {
+  const list = useRef<HTMLElement>(null)
+  useEffect(() => {
+    // On a phone the list is wider than the screen.
+    list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [current])
   return (
     <header class="side">
       <a class="brand" href="#/overview">
         <Icon path="M3 10h3m8-5h3M14 10h3m-3 5h3M6 10c4 0 4-5 8-5M6 10h8m-8 0c4 0 4 5 8 5" />
         <span>Proxy Service</span>
       </a>
-      <nav aria-label="Pages">
+      <nav aria-label="Pages" ref={list}>
         {pages.map(({ name, title, icon, key }) => (
           <a key={name} href={linkTo([name])} aria-current={current?.name === name ? 'page' : undefined}>
             <Icon path={icon} />
@@ -97,7 +102,7 @@ function PageView({ page }: { readonly page: Page }) {
 
 function Help() {
   const close = (): void => void (isHelpOpen.value = false)
-  const shortcuts = [['/', 'search on this page'], ...pages.map(({ key, title }) => [`g ${key}`, title]), ['?', 'this list'], ['Esc', 'close']]
+  const shortcuts = [['/', 'search this page, or the routes'], ...pages.map(({ key, title }) => [`g ${key}`, title]), ['?', 'this list'], ['Esc', 'close']]
   return (
     <dialog class="help" ref={(dialog) => void (dialog !== null && !dialog.open && dialog.showModal())} onClose={close} aria-labelledby="help-title">
       <h2 id="help-title">Keyboard</h2>

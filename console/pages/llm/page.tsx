@@ -34,19 +34,27 @@ function NumbersView() {
         </a>
       </PageHead>
       {error !== undefined && <ErrorBox title="The numbers cannot be read" message={error.message} />}
-      {value === undefined ? error === undefined && <Loading /> : <Usage rows={value.rows} />}
+      {value === undefined ? error === undefined && <Loading /> : <Usage rows={value.rows} hasBackends={backends.length > 0} />}
       <Budgets />
       {backends.length > 0 && <Providers backends={backends} />}
     </>
   )
 }
 
-function Usage({ rows }: Pick<LlmUsage, 'rows'>) {
+function Usage({ rows, hasBackends }: Pick<LlmUsage, 'rows'> & { readonly hasBackends: boolean }) {
+  if (rows.length === 0 && !hasBackends)
+    return (
+      <Panel title="Models">
+        <Empty title="No backend has an LLM provider">
+          <code>make run DIR=e2e/examples/llm-providers</code>
+        </Empty>
+      </Panel>
+    )
   if (rows.length === 0)
     return (
       <Panel title="Models">
         <Empty title="No LLM request finished since this page was opened">
-          <span>Numbers are recorded from the first time that this page is open.</span>
+          <span>Recording starts when the page is opened for the first time. Send a request in the playground.</span>
         </Empty>
       </Panel>
     )
@@ -62,7 +70,7 @@ function Usage({ rows }: Pick<LlmUsage, 'rows'>) {
                 {['Model', 'Provider', 'API key', 'Route'].map((title) => (
                   <th key={title}>{title}</th>
                 ))}
-                {['Requests', 'Tokens in', 'cached', 'Tokens out', 'Cost', 'First token', 'Tokens/s'].map((title) => (
+                {['Requests', 'Tokens in', 'Cached', 'Tokens out', 'Cost, USD', 'First token', 'Tokens/s'].map((title) => (
                   <th key={title} class="num">
                     {title}
                   </th>
@@ -107,7 +115,7 @@ function Totals({ rows }: Pick<LlmUsage, 'rows'>) {
     ['Requests', formatNumber(sum(({ requests }) => requests))],
     ['Tokens in', formatNumber(sum(({ inputTokens }) => inputTokens))],
     ['Tokens out', formatNumber(sum(({ outputTokens }) => outputTokens))],
-    ['Cost', formatCost(sum(({ cost }) => cost))],
+    ['Cost, USD', formatCost(sum(({ cost }) => cost))],
     ['Errors', formatNumber(sum((row) => classesOf(row).reduce((total, [, count]) => total + count, 0)))],
   ]
   return (

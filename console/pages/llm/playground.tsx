@@ -292,7 +292,7 @@ function Prompt({ form: current, onChange, onSubmit, onStop }: FormProps & { rea
           <input class="mono" value={current.image} spellcheck={false} onInput={({ currentTarget }) => onChange({ image: currentTarget.value })} />
         </label>
         <button type="button" class="quiet" disabled={isBusy} onClick={() => (threads.value = [noThread, noThread])}>
-          Start anew
+          New conversation
         </button>
         {isBusy ? (
           <button type="button" onClick={onStop}>
@@ -310,7 +310,8 @@ function Prompt({ form: current, onChange, onSubmit, onStop }: FormProps & { rea
 
 function Conversation({ model, thread: { turns, answer } }: { readonly model: string; readonly thread: Thread }) {
   const isDone = turns.at(-1)?.role === 'assistant'
-  const shown = answer === undefined || isDone ? turns : [...turns, { role: 'assistant', text: answer.reply.text, image: '' } as const]
+  const isRejected = answer?.status !== undefined && answer.status >= 400
+  const shown = answer === undefined || isDone || isRejected ? turns : [...turns, { role: 'assistant', text: answer.reply.text, image: '' } as const]
   return (
     <Panel title={model} aside={answer && <Facts answer={answer} />}>
       <div class="body stack">
@@ -329,7 +330,8 @@ function Conversation({ model, thread: { turns, answer } }: { readonly model: st
             {tool.name}({tool.arguments})
           </p>
         ))}
-        {answer !== undefined && (answer.failure !== '' || answer.reply.error !== undefined) && (
+        {isRejected && <ErrorBox title={`Status ${answer.status}`} message={answer.reply.error ?? answer.reply.text} />}
+        {answer !== undefined && !isRejected && (answer.failure !== '' || answer.reply.error !== undefined) && (
           <ErrorBox title="The response is not complete" message={answer.failure === '' ? (answer.reply.error ?? '') : answer.failure} />
         )}
         {answer?.result?.trace && (

@@ -101,7 +101,7 @@ function Node({ node, severity, endpoint }: NodeProps) {
       <rect width={NODE_WIDTH} height={NODE_HEIGHT} rx="8" />
       <rect class="mark" width="4" height={NODE_HEIGHT - 16} x="0" y="8" rx="2" />
       <text class="title" x="14" y="19">
-        {shorten(node.title, 21)}
+        {shorten(node.title, 20)}
       </text>
       <text class="sub" x="14" y="34">
         {shorten(node.subtitle, 21)}

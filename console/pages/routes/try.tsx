@@ -83,7 +83,7 @@ function Form() {
         <p class="note">
           {note}{' '}
           <button type="button" class="quiet" onClick={() => (draft.value = emptyDraft)}>
-            Start anew
+            New request
           </button>
         </p>
       )}
