@@ -80,6 +80,10 @@ export const fileDefinitions: Definitions = {
         maximum: 1,
         description: 'Share of the requests that are recorded of those that are neither LLM nor MCP. Reports extrapolate. Default: 0.',
       },
+      bodies: object(
+        'Stores the bodies of LLM chat requests and their responses, as prompt guards and plugins let them through: requests as sent to the provider, streams as one response. Not set: no bodies are stored.',
+        { maxBytes: integer('Bytes of the longest body; longer ones are cut. Default: 16384.', { minimum: 1, maximum: 262144 }) },
+      ),
       user: string(
         'CEL expression of the user of a request; null and errors: none. Bodies are not available. Default: `coalesce(jwt.sub, basicAuth.username)`.',
         { minLength: 1, maxLength: 16384 },

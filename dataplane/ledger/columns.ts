@@ -26,7 +26,12 @@ export const columns = [
   'first_token_ms',
   'trace_id',
   'weight',
+  'request_body',
+  'response_body',
 ] as const
+
+/** Columns that tables of earlier versions lack. */
+export const addedColumns: readonly Column[] = ['request_body', 'response_body']
 
 /** Name of a column. */
 export type Column = (typeof columns)[number]

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { Secret } from '#api/cel/index.ts'
+import { captureLimits, capturedBodies } from '../exchange/captured-bodies.ts'
 import { apiKeyNames } from '../exchange/key-names.ts'
 import { variables } from '../exchange/variables.ts'
 import type { Exchange } from '../exchange/exchange.ts'
@@ -15,7 +16,7 @@ import { testExchange } from '../testing/exchange.ts'
 import type { LedgerBatch } from './batch.ts'
 import { columns, type Column, type Dimension } from './columns.ts'
 import { ledgerMetrics } from './metrics.ts'
-import { MAX_PENDING_ROWS, PendingRows, startRecorder } from './recorder.ts'
+import { MAX_PENDING_BODIES, MAX_PENDING_ROWS, PendingRows, startRecorder } from './recorder.ts'
 import { readLedgerSettings, type LedgerSettings } from './settings.ts'
 import { readSpend } from './spend.ts'
 import { LedgerStore } from './sqlite-store.ts'
@@ -128,6 +129,53 @@ describe('the ledger', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600)
   })
 
+  test('stores bodies only if it is told to, and releases their memory', async () => {
+    for (const bodyBytes of [undefined, 100]) {
+      const { ledger, registry } = await openLedger(settingsOf({ bodyBytes }))
+      const { finish, recorder, batches } = record(ledger.settings, { pending: ledger.pending, registry })
+      expect(captureLimits.get(registry)).toBe(bodyBytes)
+      const exchange = finished('llm')
+      if (bodyBytes !== undefined) capturedBodies.set(exchange, { request: "'; DROP TABLE requests; --\0", response: '{"a":1}' })
+      finish(exchange)
+      recorder.close()
+      expect(captureLimits.has(registry)).toBe(false)
+      for (const batch of batches) ledger.write(batch)
+      await ledger.close()
+      expect([ledger.pending.count, ledger.pending.bodies]).toEqual([0, 0])
+    }
+    expect(new DatabaseSync(path).prepare('SELECT request_body, response_body FROM requests ORDER BY rowid').all()).toEqual([
+      expect.objectContaining({ request_body: null, response_body: null }),
+      expect.objectContaining({ request_body: "'; DROP TABLE requests; --\0", response_body: '{"a":1}' }),
+    ])
+  })
+
+  test('stores requests without bodies while too many bodies wait, and counts them', () => {
+    const pending = new PendingRows()
+    const { finish, recorder, batches, registry } = record(settingsOf({ bodyBytes: 1 }), { pending })
+    pending.add({ rows: 0, bodies: MAX_PENDING_BODIES - 10 })
+    for (const response of ['12345', '1234567', '12345']) {
+      const exchange = finished('llm')
+      capturedBodies.set(exchange, { response })
+      finish(exchange)
+    }
+    recorder.close()
+    const rows = batches.flatMap(({ json }) => JSON.parse(json) as unknown[][])
+    expect(rows.map((row) => row.at(-1))).toEqual(['12345', null, '12345'])
+    expect(ledgerMetrics(registry).bodiesDropped.value).toBe(1)
+    expect(pending.bodies).toBe(MAX_PENDING_BODIES)
+  })
+
+  test('adds the columns of bodies to the file of an earlier version', async () => {
+    const old = new DatabaseSync(path)
+    const names = columns.filter((name) => !name.endsWith('_body'))
+    old.exec(
+      `CREATE TABLE requests (${names.map((name) => `"${name}" ${['time', 'status', 'duration_ms'].includes(name) ? 'INTEGER' : 'TEXT'}`).join(', ')}) STRICT; PRAGMA user_version = 1`,
+    )
+    old.close()
+    for (let start = 0; start < 2; start++) await (await openLedger()).ledger.close()
+    expect(new DatabaseSync(path).prepare('SELECT request_body, response_body FROM requests').all()).toEqual([])
+  })
+
   test('records LLM and MCP requests always, and others as often as httpSampling says', async () => {
     const numbers = [0.1, 0.3, 0.9, 0.2]
     const { finish, recorder, batches } = record(settingsOf({ httpSampling: 0.25 }), { random: () => numbers.shift() ?? 1 })
@@ -154,12 +202,12 @@ describe('the ledger', () => {
   test('drops and counts requests while too many wait for the store', () => {
     const pending = new PendingRows()
     const { finish, recorder, batches, registry } = record(settingsOf(), { pending })
-    pending.add(MAX_PENDING_ROWS - 2)
+    pending.add({ rows: MAX_PENDING_ROWS - 2, bodies: 0 })
     for (let i = 0; i < 5; i++) finish(finished('llm'))
     recorder.flush()
     expect(batches.map(({ rows }) => rows)).toEqual([2])
     expect(metricOf(registry, 'full')).toBe(3)
-    pending.remove(MAX_PENDING_ROWS)
+    pending.remove({ rows: MAX_PENDING_ROWS, bodies: 0 })
     finish(finished('llm'))
     recorder.close()
     expect(batches.map(({ rows }) => rows)).toEqual([2, 1])
@@ -227,7 +275,7 @@ describe('the file of a ledger', () => {
 
   test('stores all rows of a batch or none', () => {
     const store = new LedgerStore(path)
-    expect(() => store.add({ rows: [row(1), [...row(2).slice(0, -1), null]] })).toThrow(/NOT NULL/)
+    expect(() => store.add({ rows: [row(1), row(2).with(columns.indexOf('weight'), null)] })).toThrow(/NOT NULL/)
     store.add({ rows: [row(3)] })
     store.close()
     expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 10 }).rows).toMatchObject([{ requests: 1 }])

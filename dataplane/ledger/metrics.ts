@@ -7,4 +7,7 @@ export const ledgerMetrics = defineMetrics((registry) => ({
   waiting: registry.gauge(`${METRIC_PREFIX}ledger_rows_waiting`, 'Requests that wait for the ledger to store them.').series(),
   /** `full`: too many were waiting; `failed`: the store did not accept them. */
   dropped: registry.counter(`${METRIC_PREFIX}ledger_rows_dropped_total`, 'Requests that are missing in the ledger.', ['reason']),
+  bodiesDropped: registry
+    .counter(`${METRIC_PREFIX}ledger_bodies_dropped_total`, 'Requests that the ledger has without their bodies, because too many waited.')
+    .series(),
 }))

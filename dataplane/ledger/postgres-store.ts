@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
-import { columns, type Column } from './columns.ts'
+import { addedColumns, columns, type Column } from './columns.ts'
 import { spendGroups, spendStatement, type Dialect } from './sql.ts'
 import { StoreUnreachableError, type PostgresSettings, type SpendGroups, type SpendQuery, type Store, type StoredBatch } from './store.ts'
 
@@ -144,6 +144,16 @@ async function prepareTables(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ version: number }>('SELECT version FROM proxy_ledger')
   const version = rows[0]?.version ?? 0
   if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
+  await addColumns(client)
+}
+
+/** Programs of the earlier version still work with the table: they do not name the columns. Only the owner of a table may change it, so nothing is tried needlessly. */
+async function addColumns(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    "SELECT attname AS name FROM pg_attribute WHERE attrelid = to_regclass('proxy_requests') AND NOT attisdropped",
+  )
+  const there = new Set(rows.map(({ name }) => name))
+  for (const name of addedColumns) if (!there.has(name)) await client.query(`ALTER TABLE proxy_requests ADD COLUMN IF NOT EXISTS "${name}" ${typeOf(name)}`)
 }
 
 const period = (format: string): string => `to_char(to_timestamp("time" / 1000) AT TIME ZONE 'UTC', '${format}')`

@@ -1,5 +1,6 @@
 import { evalHost, type Program } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange/exchange.ts'
+import { capturedBodies } from '../exchange/captured-bodies.ts'
 import { apiKeyNames } from '../exchange/key-names.ts'
 import { variables } from '../exchange/variables.ts'
 import { compileExpression } from '../expression/program.ts'
@@ -37,6 +38,7 @@ function describeRequest(exchange: Exchange, protocol: string, { user, team, wei
   const view = new ExchangeView(exchange)
   const reason = reasonOf(exchange)
   const firstToken = fields['proxy.ai.time_to_first_token']
+  const bodies = capturedBodies.get(exchange)
   const { metadata } = variables.apiKey.get(exchange) ?? {}
   return [
     Math.round(toEpochMs(exchange.startedAtMs)),
@@ -65,6 +67,8 @@ function describeRequest(exchange: Exchange, protocol: string, { user, team, wei
     firstToken === undefined ? null : Math.round(Number(firstToken) * 1000),
     textOf(fields['trace.id']),
     weight,
+    bodies?.request ?? null,
+    bodies?.response ?? null,
   ]
 }
 

@@ -1,9 +1,10 @@
+import { captureLimits } from '../exchange/captured-bodies.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { observe, unobserve } from '../telemetry/observers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { LedgerBatch } from './batch.ts'
-import type { LedgerRow } from './columns.ts'
+import { columns, type LedgerRow } from './columns.ts'
 import { ledgerMetrics } from './metrics.ts'
 import { createDescribe } from './record.ts'
 import type { LedgerSettings } from './settings.ts'
@@ -15,12 +16,17 @@ const BATCH_MS = 500
 /** Rows of all threads that are not in the store yet: about 10 MiB. Further ones are dropped and counted. */
 export const MAX_PENDING_ROWS = 20_000
 
-/** Counts the rows that threads have sent and that are not in the store yet, in memory that all threads share. */
+/** Characters of bodies of all threads that are not in the store yet. Further rows are stored without bodies. */
+export const MAX_PENDING_BODIES = 16 * 1024 * 1024
+/** Characters of bodies after which a thread sends its rows. */
+const BATCH_BODIES = 256 * 1024
+
+/** Counts the rows, and the characters of their bodies, that threads have sent and that are not in the store yet, in memory that all threads share. */
 export class PendingRows {
   readonly memory: SharedArrayBuffer
   readonly #count: Int32Array
 
-  constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
+  constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)) {
     this.memory = memory
     this.#count = new Int32Array(memory)
   }
@@ -29,12 +35,19 @@ export class PendingRows {
     return Atomics.load(this.#count, 0)
   }
 
-  add(rows: number): void {
-    Atomics.add(this.#count, 0, rows)
+  /** Characters. */
+  get bodies(): number {
+    return Atomics.load(this.#count, 1)
   }
 
-  remove(rows: number): void {
+  add({ rows, bodies }: Omit<LedgerBatch, 'json'>): void {
+    Atomics.add(this.#count, 0, rows)
+    Atomics.add(this.#count, 1, bodies)
+  }
+
+  remove({ rows, bodies }: Omit<LedgerBatch, 'json'>): void {
     Atomics.sub(this.#count, 0, rows)
+    Atomics.sub(this.#count, 1, bodies)
   }
 }
 
@@ -57,20 +70,27 @@ class LedgerRecorder {
   readonly #options: RecorderOptions
   readonly #observer: (exchange: Exchange) => void
   readonly #dropped: { value: number }
+  readonly #droppedBodies: { value: number }
   readonly #pending: PendingRows
   #rows: LedgerRow[] = []
+  /** Characters of the bodies in the rows. */
+  #bodies = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: RecorderOptions) {
     this.#options = options
     this.#pending = new PendingRows(options.pending)
-    const describe = createDescribe(options.settings, options.random)
-    this.#dropped = ledgerMetrics(options.telemetry.metrics.registry).dropped.series('full')
+    const { settings, telemetry } = options
+    const describe = createDescribe(settings, options.random)
+    const { dropped, bodiesDropped } = ledgerMetrics(telemetry.metrics.registry)
+    this.#dropped = dropped.series('full')
+    this.#droppedBodies = bodiesDropped
+    if (settings.bodyBytes !== undefined) captureLimits.set(telemetry.metrics.registry, settings.bodyBytes)
     this.#observer = (exchange) => {
       const row = describe(exchange)
       if (row !== undefined) this.#add(row)
     }
-    observe(options.telemetry, this.#observer)
+    observe(telemetry, this.#observer)
   }
 
   #add(row: LedgerRow): void {
@@ -78,9 +98,13 @@ class LedgerRecorder {
       this.#dropped.value++
       return
     }
-    this.#rows.push(row)
+    const length = bodiesOf(row)
+    const isFull = length > 0 && this.#pending.bodies + this.#bodies + length > MAX_PENDING_BODIES
+    if (isFull) this.#droppedBodies.value++
+    else this.#bodies += length
+    this.#rows.push(isFull ? withoutBodies(row) : row)
     // Never in the turn of the request.
-    if (this.#rows.length === BATCH_ROWS) setImmediate(() => this.flush()).unref()
+    if (this.#rows.length === BATCH_ROWS || (length > 0 && this.#bodies >= BATCH_BODIES)) setImmediate(() => this.flush()).unref()
     else this.#timer ??= setTimeout(() => this.flush(), BATCH_MS).unref()
   }
 
@@ -91,13 +115,24 @@ class LedgerRecorder {
     const rows = this.#rows
     if (rows.length === 0) return
     this.#rows = []
-    this.#pending.add(rows.length)
-    this.#options.send({ json: JSON.stringify(rows), rows: rows.length })
+    const size = { rows: rows.length, bodies: this.#bodies }
+    this.#bodies = 0
+    this.#pending.add(size)
+    this.#options.send({ json: JSON.stringify(rows), ...size })
   }
 
   /** Ends the recording and sends the rows that wait. */
   close(): void {
-    unobserve(this.#options.telemetry, this.#observer)
+    const { telemetry } = this.#options
+    unobserve(telemetry, this.#observer)
+    captureLimits.delete(telemetry.metrics.registry)
     this.flush()
   }
 }
+
+const REQUEST_BODY = columns.indexOf('request_body')
+const RESPONSE_BODY = columns.indexOf('response_body')
+
+const lengthOf = (value: LedgerRow[number] | undefined): number => (typeof value === 'string' ? value.length : 0)
+const bodiesOf = (row: LedgerRow): number => lengthOf(row[REQUEST_BODY]) + lengthOf(row[RESPONSE_BODY])
+const withoutBodies = (row: LedgerRow): LedgerRow => row.map((value, index) => (index === REQUEST_BODY || index === RESPONSE_BODY ? null : value))

@@ -14,7 +14,12 @@ export interface LedgerSettings {
   readonly user: string
   /** CEL expression of the team. */
   readonly team: string
+  /** Bytes of the longest body that is stored; longer ones are cut. Undefined: no bodies are stored. */
+  readonly bodyBytes: number | undefined
 }
+
+const DEFAULT_BODY_BYTES = 16 * 1024
+const MAX_BODY_BYTES = 256 * 1024
 
 const DEFAULT_RETENTION_MS = 90 * 86_400_000
 const MIN_RETENTION_MS = 60_000
@@ -27,15 +32,18 @@ const DEFAULT_TEAM = 'coalesce(apiKey.metadata.team, jwt.team)'
  * @param owner default of `postgres.owner`: `<namespace>/<gateway>`
  */
 export function readLedgerSettings(section: LedgerConfig, owner: string): LedgerSettings | string {
-  const { retention, httpSampling = 0, user = DEFAULT_USER, team = DEFAULT_TEAM } = section
+  const { retention, bodies, httpSampling = 0, user = DEFAULT_USER, team = DEFAULT_TEAM } = section
   const store = readStore(section, owner)
   if (typeof store === 'string') return store
   const retentionMs = retention === undefined ? DEFAULT_RETENTION_MS : parseDuration(retention)
   if (retentionMs === undefined || retentionMs < MIN_RETENTION_MS)
     return `config.ledger.retention is ${JSON.stringify(retention)}: give a duration of at least 1m, such as 720h`
   if (!(httpSampling >= 0 && httpSampling <= 1)) return `config.ledger.httpSampling is ${httpSampling}: give a number from 0 to 1`
+  const bodyBytes = bodies && (bodies.maxBytes ?? DEFAULT_BODY_BYTES)
+  if (bodyBytes !== undefined && !(bodyBytes >= 1 && bodyBytes <= MAX_BODY_BYTES))
+    return `config.ledger.bodies.maxBytes is ${bodyBytes}: give a number from 1 to ${MAX_BODY_BYTES}`
   const problem = checkExpression('user', user) ?? checkExpression('team', team)
-  return problem ?? { store, retentionMs, httpSampling, user, team }
+  return problem ?? { store, retentionMs, httpSampling, user, team, bodyBytes }
 }
 
 function checkExpression(field: string, source: string): string | undefined {

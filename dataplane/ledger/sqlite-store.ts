@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { columns, type Column } from './columns.ts'
+import { addedColumns, columns, type Column } from './columns.ts'
 import type { Store, StoredBatch } from './store.ts'
 
 /** Version of the table, in the file as `user_version`. */
@@ -50,12 +50,23 @@ export class LedgerStore implements Store {
     if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
     // Only a new file accepts auto_vacuum. Readers and the writer do not block each other with WAL.
     database.exec('PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
-    if (version === VERSION) return
+    if (version === VERSION) return this.#addColumns()
     database.exec(`BEGIN IMMEDIATE;
       CREATE TABLE IF NOT EXISTS requests (${definitions.join(', ')}) STRICT;
       CREATE INDEX IF NOT EXISTS requests_time ON requests (time);
       PRAGMA user_version = ${VERSION};
       COMMIT`)
+  }
+
+  /** A program of the earlier version still works with the file: it does not name the columns. */
+  #addColumns(): void {
+    const there = new Set(
+      this.#database
+        .prepare("SELECT name FROM pragma_table_info('requests')")
+        .all()
+        .map(({ name }) => name),
+    )
+    for (const name of addedColumns) if (!there.has(name)) this.#database.exec(`ALTER TABLE requests ADD COLUMN "${name}" ${types[name] ?? 'TEXT'}`)
   }
 
   /** Adds rows in one transaction: all of them, or none. */

@@ -22,7 +22,7 @@ export type FromStore =
   /** The database cannot be reached; rows wait. */
   | { readonly type: 'waiting'; readonly error: string }
   /** A batch is stored, or has failed. */
-  | { readonly type: 'done'; readonly rows: number; readonly error?: string }
+  | { readonly type: 'done'; readonly rows: number; readonly bodies: number; readonly error?: string }
 
 const PRUNE_MS = 60_000
 const MIN_RETRY_MS = 250
@@ -76,14 +76,14 @@ class StoreThread {
   }
 
   async #write(batch: LedgerBatch): Promise<void> {
-    const { rows } = batch
+    const { rows, bodies } = batch
     const number = this.#batches++
     for (let retryMs = MIN_RETRY_MS; ; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
       try {
         await this.#store.add({ number, rows: decodeBatch(batch) })
-        return send({ type: 'done', rows })
+        return send({ type: 'done', rows, bodies })
       } catch (error) {
-        if (!(error instanceof StoreUnreachableError)) return send({ type: 'done', rows, error: messageOf(error) })
+        if (!(error instanceof StoreUnreachableError)) return send({ type: 'done', rows, bodies, error: messageOf(error) })
         send({ type: 'waiting', error: messageOf(error) })
         await wait(retryMs)
       }

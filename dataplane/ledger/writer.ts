@@ -45,7 +45,7 @@ export class RequestLedger {
   #worker: Worker | undefined
   #startedAtMs = 0
   /** Rows that the thread has not confirmed. */
-  #sent = 0
+  #sent = { rows: 0, bodies: 0 }
   #isFailing = false
   #isWaiting = false
   #isClosing = false
@@ -68,11 +68,12 @@ export class RequestLedger {
   }
 
   /** Stores rows that a thread has sent. */
-  write({ json, rows }: LedgerBatch): void {
+  write({ json, rows, bodies }: LedgerBatch): void {
     if (this.#worker === undefined && !this.#isClosing && performance.now() - this.#startedAtMs >= RESTART_MS) this.#start().catch(() => undefined)
-    if (this.#worker === undefined) return this.#fail(rows, 'the thread of the ledger has ended')
-    this.#sent += rows
-    this.#post(this.#worker, { type: 'batch', json, rows })
+    if (this.#worker === undefined) return this.#fail({ rows, bodies }, 'the thread of the ledger has ended')
+    this.#sent.rows += rows
+    this.#sent.bodies += bodies
+    this.#post(this.#worker, { type: 'batch', json, rows, bodies })
   }
 
   /** Reads a report. Rejects with the cause if the store cannot be read, and with a ProxyError if too many reports wait. */
@@ -115,8 +116,8 @@ export class RequestLedger {
         reject(error)
         if (this.#worker !== worker) return
         this.#worker = undefined
-        if (this.#sent > 0) this.#fail(this.#sent, error.message)
-        this.#sent = 0
+        if (this.#sent.rows > 0) this.#fail(this.#sent, error.message)
+        this.#sent = { rows: 0, bodies: 0 }
       }
       worker.on('error', (error) => end(error instanceof Error ? error : new Error(String(error))))
       worker.on('exit', () => end(new Error('the thread of the ledger has ended')))
@@ -128,10 +129,11 @@ export class RequestLedger {
     worker.postMessage(message)
   }
 
-  #onDone({ rows, error }: Extract<FromStore, { type: 'done' }>): void {
-    this.#sent -= rows
-    if (error !== undefined) return this.#fail(rows, error)
-    this.pending.remove(rows)
+  #onDone({ rows, bodies, error }: Extract<FromStore, { type: 'done' }>): void {
+    this.#sent.rows -= rows
+    this.#sent.bodies -= bodies
+    if (error !== undefined) return this.#fail({ rows, bodies }, error)
+    this.pending.remove({ rows, bodies })
     this.#stored.value += rows
     if (this.#isFailing || this.#isWaiting) this.#log.info('the ledger stores requests again', { path: this.#path })
     this.#isFailing = false
@@ -143,9 +145,9 @@ export class RequestLedger {
     this.#isWaiting = true
   }
 
-  #fail(rows: number, error: string): void {
-    this.pending.remove(rows)
-    this.#failed.value += rows
+  #fail(size: Omit<LedgerBatch, 'json'>, error: string): void {
+    this.pending.remove(size)
+    this.#failed.value += size.rows
     if (!this.#isFailing) this.#log.error('requests are missing in the ledger', { code: 'PX4022', path: this.#path, error })
     this.#isFailing = true
   }

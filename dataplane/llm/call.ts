@@ -11,6 +11,7 @@ import { setProtocol } from '../telemetry/outcome.ts'
 import type { CallPlan } from '../forward/call-plan.ts'
 import { UpstreamError } from '../upstream/types.ts'
 import type { AttemptContext } from './response/attempt-context.ts'
+import { BodyCapture } from './response/capture.ts'
 import { CacheRecording, cacheQueryOf, findCached, replay } from './response/cache.ts'
 import type { ResponseCache } from './response/cache-store.ts'
 import { finishResponse, isStream, openStream, readReply, type Opened, type Reply } from './response/finish.ts'
@@ -59,6 +60,9 @@ export class LlmCall {
   readonly #source: RequestSource
   readonly #record: LlmRecord
   readonly #hooks: LlmHooks | undefined
+  /** Set if the ledger stores bodies. */
+  readonly #capture: BodyCapture | undefined
+  #prepared: Prepared | undefined
   #keys: KeyPolicy = denyAll
   readonly #active: Active = { call: undefined }
   #failed: LlmTarget | undefined
@@ -76,6 +80,7 @@ export class LlmCall {
     this.#source = new RequestSource(exchange, context.limitBytes)
     this.#record = new LlmRecord(exchange, context.state.registry)
     this.#hooks = LlmHooks.of(exchange)
+    this.#capture = BodyCapture.of(exchange, context.state.registry)
   }
 
   async run(): Promise<ResponseHead> {
@@ -97,6 +102,7 @@ export class LlmCall {
       }
       const finished = this.#isCached ? response : await this.#finish(response)
       this.#recordResponse(finished)
+      if (this.#prepared !== undefined) await this.#capture?.response(finished, this.#prepared)
       this.#keys.addHeaders(finished.headers)
       return finished
     } catch (error) {
@@ -139,6 +145,8 @@ export class LlmCall {
     const context = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, hooks: this.#hooks, limitBytes, isDefault }
     const prepared = entry === undefined ? await prepareRaw(context, route) : await prepareChat(context, entry)
     if ('response' in prepared) return this.#respond(prepared.response)
+    this.#prepared = prepared
+    this.#capture?.request(prepared)
     const endpoint = target.destination.pick(exchange)
     if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: target.destination.explainNoEndpoint(exchange.request.authority) })
     if (prepared.isCharged && exchange.tokenBudgets !== undefined) await exchange.tokenBudgets.check(prepared.estimate, prepared.demand)

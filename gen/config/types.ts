@@ -2525,6 +2525,15 @@ export interface LedgerConfig {
    */
   httpSampling?: number
   /**
+   * Stores the bodies of LLM chat requests and their responses, as prompt guards and plugins let them through: requests as sent to the provider, streams as one response. Not set: no bodies are stored.
+   */
+  bodies?: {
+    /**
+     * Bytes of the longest body; longer ones are cut. Default: 16384.
+     */
+    maxBytes?: number
+  }
+  /**
    * CEL expression of the user of a request; null and errors: none. Bodies are not available. Default: `coalesce(jwt.sub, basicAuth.username)`.
    */
   user?: string

@@ -1,5 +1,5 @@
-import { JsonLimitError, parseJsonInSteps, type JsonLimits } from '#api/json/index.ts'
-import type { Cooperative } from '../../runtime/cooperative.ts'
+import { defaultJsonLimits, JsonLimitError, parseJsonInSteps, type JsonLimits } from '#api/json/index.ts'
+import { runSync, type Cooperative } from '../../runtime/cooperative.ts'
 import { isObject, printBytesInSteps, printJson } from '../common/json.ts'
 import { FormatError, type ChatFormat, type JsonObject, type ResponseContext } from '../common/types.ts'
 import { parseFields, printEvent, SseScanner } from '../stream/sse.ts'
@@ -31,12 +31,55 @@ export function* convertReply(stored: Buffer, from: ReplyForm, to: ReplyForm, co
     if (!to.isStreaming) return Buffer.concat(yield* printBytesInSteps(translated))
     return yield* expand(translated, formsOf[to.format])
   } catch (error) {
-    // Deeply nested JSON exhausts the stack.
-    const isExpected = [UnconvertibleError, FormatError, JsonLimitError, SyntaxError, RangeError].some((type) => error instanceof type)
-    if (isExpected) return undefined
+    if (isExpected(error)) return undefined
     throw error
   }
 }
+
+/** Bytes of a stream that are read for each byte of the text that may result: events repeat much. */
+const STREAM_FACTOR = 16
+
+/** Reads a stream of a client while it is sent, into a buffered response of the same format. Never throws. */
+export interface StreamCollector {
+  push(chunk: Buffer): void
+  /** The response in JSON, of what was received so far, cut at the limit; undefined if there is nothing to tell. */
+  text(): string | undefined
+}
+
+/** A collector of texts of at most `limitBytes`. */
+export function createCollector(format: ChatFormat, limitBytes: number): StreamCollector {
+  const collector = formsOf[format].collector()
+  const scanner = new SseScanner()
+  let left = limitBytes * STREAM_FACTOR
+  return {
+    push(chunk) {
+      if (left <= 0) return
+      left -= chunk.length
+      for (const { raw } of scanner.push(chunk)) {
+        const { data } = parseFields(raw)
+        if (data === undefined || data.trim() === '[DONE]') continue
+        try {
+          collector.add(runSync(parse(data, defaultJsonLimits)))
+        } catch (error) {
+          if (!isExpected(error)) throw error
+          left = 0
+          return
+        }
+      }
+    },
+    text() {
+      try {
+        return Buffer.from(printJson(collector.body())).subarray(0, limitBytes).toString().toWellFormed()
+      } catch (error) {
+        if (!isExpected(error)) throw error
+        return undefined
+      }
+    },
+  }
+}
+
+/** Errors of what was received. Deeply nested JSON exhausts the stack. */
+const isExpected = (error: unknown): boolean => [UnconvertibleError, FormatError, JsonLimitError, SyntaxError, RangeError].some((type) => error instanceof type)
 
 function* parse(text: Buffer | string, limits: JsonLimits): Cooperative<JsonObject> {
   const body = yield* parseJsonInSteps(text.toString(), { limits })

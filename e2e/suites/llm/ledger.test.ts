@@ -35,7 +35,10 @@ async function writeConfig(name: string, ledger: object, port: number): Promise<
           policies: {
             ai: {
               prices: { 'gpt-4o*': { input: '1000000', output: '0' } },
-              promptGuard: { request: [{ regex: { matches: ['forbidden'], action: 'Reject' } }] },
+              promptGuard: {
+                request: [{ regex: { matches: ['forbidden'], action: 'Reject' } }, { regex: { matches: ['s3cr3t'], action: 'Mask' } }],
+                response: [{ regex: { matches: ['private'], action: 'Mask' } }],
+              },
             },
           },
         },
@@ -102,6 +105,31 @@ describe('the ledger of a data plane', () => {
     expect(all[0]?.['input_tokens']).toBeGreaterThan(0)
     expect(all[1]?.['first_token_ms']).toEqual(expect.any(Number))
     expect(JSON.stringify(all)).not.toMatch(/key-of|hello|forbidden|last one/)
+  })
+
+  test('has bodies if it is told to, as the guards let them through', async () => {
+    const [port = 0] = await findFreePorts(1)
+    const path = join(directory, 'bodies.db')
+    const file = await writeConfig('bodies', { sqlite: { path }, bodies: { maxBytes: 500 } }, port)
+    const dataplane = await startDataplane({ config: { file }, env: { WORKERS: '2' } })
+    try {
+      for (const stream of [false, true]) expect(await chat(port, 'alice', 'a s3cr3t and a private word', stream)).toBe(200)
+      expect(await chat(port, 'alice', 'forbidden')).toBe(403)
+      expect(await chat(port, 'alice', `'); DELETE FROM requests; --\0 ${'x'.repeat(2000)}`)).toBe(200)
+    } finally {
+      await dataplane.stop(30_000)
+    }
+    const stored = new DatabaseSync(path, { readOnly: true })
+    const all = stored.prepare('SELECT request_body, response_body FROM requests ORDER BY time').all()
+    stored.close()
+    for (const row of all.slice(0, 2)) {
+      expect(row['request_body']).toMatch(/a <[^>]*> and a private word/)
+      expect(row['response_body']).toMatch(/"content":"echo: a <[^>]*> and a <[^>]*> word"/)
+    }
+    expect(JSON.stringify(all)).not.toMatch(/key-of|s3cr3t|forbidden/)
+    expect(all[2]).toMatchObject({ request_body: null, response_body: null })
+    expect(all[3]?.['request_body']).toMatch(/^\{.*DELETE FROM requests; --\\u0000 x+$/)
+    expect(all[3]?.['request_body']).toHaveLength(500)
   })
 
   test('ends the start with the cause if its file cannot be opened', async () => {
