@@ -175,6 +175,12 @@ export const policyMessages = {
     cause: 'A plugin has isolation InProcess, and the ProxyParameters of the Gateway do not permit it. Requests fail, unless `failureMode` is FailOpen.',
     fix: 'Set `spec.plugins.inProcess: true` in the ProxyParameters of the Gateway or of its GatewayClass if you trust the plugins of all its policies. Or use `isolation: Worker`.',
   },
+  PX1342: {
+    title: 'data planes cannot load a plugin',
+    cause:
+      'The module of the plugin throws, its default export is no plugin, `config` does not match `configSchema`, or `setup` fails. A version that was loaded before stays in force; a data plane without one handles requests by `failureMode`.',
+    fix: 'Correct the line or the field of `config` that the message names. `proxyctl plugin test` and `plugin bench` show the same errors.',
+  },
   PX1345: {
     title: 'MCP target is a command',
     cause: 'A ProxyBackend has an MCP target with `command`, which only config files of the data plane can have. The target is left out; other targets work.',

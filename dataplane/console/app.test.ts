@@ -119,6 +119,7 @@ beforeAll(() => {
     llm: { timeMs: 9, sinceMs: 4, rows: [llmRow] },
     budgets: [{ name: 'ns/p team requests Day', keys: [{ key: 'blue', used: 9, endMs: Date.parse('2026-11-24T00:00:00Z') }], isCut: false }],
     mcpSessions: { timeMs: 9, sessions: [mcpSession], total: 1 },
+    refusedPlugins: [],
     tail: { records: [], seen: 3, skipped: 1 },
   }
   const ledger = {

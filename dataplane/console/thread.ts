@@ -2,6 +2,7 @@ import type { LlmUsage } from '#api/management/llm.ts'
 import type { McpSessions } from '#api/management/mcp.ts'
 import type { EndpointNode } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
+import type { RefusedPlugin } from '../policy/plugins/host.ts'
 import type { LimitUse } from '../policy/budgets/report.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
@@ -34,6 +35,7 @@ export interface ThreadMethods {
   llm: { readonly body: undefined; readonly result: LlmUsage }
   budgets: { readonly body: undefined; readonly result: LimitUse[] }
   mcpSessions: { readonly body: undefined; readonly result: McpSessions }
+  refusedPlugins: { readonly body: undefined; readonly result: RefusedPlugin[] }
   tail: { readonly body: TailCall; readonly result: RequestBatch }
 }
 
@@ -56,6 +58,7 @@ const methods: { readonly [M in ThreadMethod]: (parts: ThreadParts, body: Thread
   llm: async ({ telemetry }) => (await import('./llm-usage.ts')).readLlmUsage(telemetry),
   budgets: async ({ telemetry }) => (await import('../policy/budgets/report.ts')).readLimits(telemetry.metrics.registry),
   mcpSessions: async ({ gateway }) => (await import('./mcp/list.ts')).listMcpSessions(gateway.destinations),
+  refusedPlugins: async ({ telemetry }) => (await import('../policy/plugins/host.ts')).refusedPlugins(telemetry.metrics.registry),
   tail: async ({ telemetry }, call) => (await import('./tail.ts')).readTail(telemetry, call),
 }
 

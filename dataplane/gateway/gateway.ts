@@ -14,7 +14,7 @@ import { createListenerTable, selectListener, type ListenerTable } from '../rout
 import type { TcpRule } from './tcp-rule.ts'
 import type { Shares } from '../runtime/shares.ts'
 import { createPolicyState, selectSecrets, type SharedState } from '../policy/state.ts'
-import { retainPlugins } from '../policy/plugins/host.ts'
+import { retainPlugins, verifyPlugins } from '../policy/plugins/host.ts'
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from '../forward/services.ts'
 import type { GatewayTelemetry } from '../telemetry/gateway.ts'
@@ -160,6 +160,7 @@ export class Gateway {
     this.#context.services.retain(refsOf(this.#snapshot))
     this.destinations.retain(refsOf(this.#snapshot))
     retainPlugins(this.#context.state.registry, this.#snapshot.policies.values())
+    verifyPlugins(this.#context.state, this.#snapshot.policies.values())
   }
 
   #updateListeners(snapshot: ConfigSnapshot, isRecomposed: boolean): Map<string, RunningListener> {

@@ -13,6 +13,7 @@ import type { OwnProcess } from '../destination/reach.ts'
 import { followOperator } from './operator.ts'
 import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
 import { readSettings, SettingError, type ProcessSettings } from './settings.ts'
+import type { RefusedPlugin } from '../config/stream/stream.ts'
 import { startSources } from './sources.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 import { describeStore } from '../ledger/store.ts'
@@ -90,6 +91,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     logging,
     registry: traffic.registry,
     onRejected: (rejection) => versions.reject(rejection),
+    refusedPlugins: async () => mergeRefused(await traffic.threads('refusedPlugins', undefined)),
   })
   await traffic.settled()
   live.start()
@@ -102,6 +104,11 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   let draining: Promise<void> | undefined
   drain = (cause) => (draining ??= shutDown(cause, { traffic, logging, settings, sources, management: started, liveness }))
   return { drain }
+}
+
+/** Each problem once: usually all threads have the same. */
+function mergeRefused(lists: readonly (readonly RefusedPlugin[])[]): RefusedPlugin[] {
+  return [...new Map(lists.flat().map((refused) => [`${refused.plugin} ${refused.problem}`, refused])).values()]
 }
 
 /** Opens the ledger of the settings. Throws a SettingError if its file cannot be used. */

@@ -3,12 +3,15 @@ import type { ConfigFileOptions } from '../config/file/problem.ts'
 import type { ReadFile } from '../config/file/read.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigStore } from '../config/store.ts'
-import type { ConfigStream } from '../config/stream/stream.ts'
+import type { ConfigStream, RefusedPlugin } from '../config/stream/stream.ts'
 import { createFileReport } from './file-report.ts'
 import type { Rejection } from '../console/versions.ts'
 import type { ProcessSettings } from './settings.ts'
 import type { Logging } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
+
+/** Time between two reports about plugins. */
+const PLUGIN_REPORT_MS = 1000
 
 export interface SourceOptions {
   readonly store: ConfigStore
@@ -17,6 +20,8 @@ export interface SourceOptions {
   readonly settings: ProcessSettings
   /** Called with each part of the config that was not applied. */
   onRejected(rejection: Rejection): void
+  /** Plugins that threads which handle traffic could not load. */
+  refusedPlugins(): Promise<readonly RefusedPlugin[]>
   /** The `-f` file and the result of its first reading. */
   readonly file: (ConfigFileOptions & { readonly path: string; readonly first: ReadFile }) | undefined
 }
@@ -30,6 +35,7 @@ export async function startSources(options: SourceOptions): Promise<{ close(): P
   const log = logging.logger('config')
   const report = createFileReport(log, file?.path)
   if (file !== undefined) report.warn(file.first)
+  const reports = stream === undefined ? undefined : setInterval(() => void reportPlugins(options, stream), PLUGIN_REPORT_MS).unref()
   const followed =
     file &&
     (await followConfigFile({
@@ -44,10 +50,17 @@ export async function startSources(options: SourceOptions): Promise<{ close(): P
     }))
   return {
     async close() {
+      clearInterval(reports)
       followed?.close()
       await stream?.close()
     },
   }
+}
+
+/** Tells the operator which plugins cannot be loaded. Without plugins, no thread is asked. */
+async function reportPlugins({ store, refusedPlugins }: SourceOptions, stream: ConfigStream): Promise<void> {
+  const hasPlugins = [...store.snapshot().policies.values()].some(({ traffic }) => traffic?.plugins !== undefined)
+  stream.reportPlugins(hasPlugins ? await refusedPlugins() : [])
 }
 
 async function followStream(address: string, { settings, store, logging, registry, onRejected }: SourceOptions): Promise<ConfigStream> {

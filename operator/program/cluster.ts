@@ -23,6 +23,7 @@ import { systemClock } from '../serve/debounce.ts'
 import type { Nack } from '../serve/nack.ts'
 import type { Authenticate } from '../serve/session.ts'
 import { createConfigServer, roleOf, type ConfigServer } from '../serve/server.ts'
+import { createRefusals } from '../status/refused-plugins.ts'
 import type { Settings } from './settings.ts'
 import type { ConfigMap, KubeObject } from '../source/objects.ts'
 import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
@@ -99,6 +100,7 @@ class Replica {
   readonly #provisioner: Provisioner
   readonly #gatewayClass: ReturnType<typeof keepGatewayClass>
   readonly #placeStatuses = createStatusPlacement()
+  readonly #addRefusals = createRefusals()
   #snapshot: Snapshot = createSnapshot([])
   #translation: Translation = { gateways: new Map(), statuses: [] }
   #translations = 0
@@ -218,6 +220,7 @@ class Replica {
       services: [this.#quota.service],
       ...(this.#certificate ? { credentials: this.#certificate.credentials } : {}),
       onNack: (nack) => this.#reportNack(nack),
+      onRefused: () => this.#publishStatuses(),
     })
   }
 
@@ -343,7 +346,9 @@ class Replica {
   }
 
   #publishStatuses(): void {
-    this.#writer.publish(this.#placeStatuses(this.#translation.statuses, this.#snapshot, this.#provisioner.deployedOf))
+    const refused = this.#server.refusedPlugins()
+    const statuses = this.#addRefusals(this.#translation.statuses, (gateway) => refused.get(roleOf(gateway)) ?? [])
+    this.#writer.publish(this.#placeStatuses(statuses, this.#snapshot, this.#provisioner.deployedOf))
   }
 
   /** Records a transition of an object, and one about parameters of a Gateway on its ProxyParameters, too, which have no status. */

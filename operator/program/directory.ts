@@ -2,7 +2,8 @@ import { checkExpression } from './expression.ts'
 import { createRemotes } from '../remote/index.ts'
 import { createQuotaServer } from '../quota/server.ts'
 import { textOf } from '../runtime/log.ts'
-import { createConfigServer } from '../serve/server.ts'
+import { createConfigServer, roleOf } from '../serve/server.ts'
+import { createRefusals } from '../status/refused-plugins.ts'
 import { watchDirectory, type Load } from '../source/directory.ts'
 import { findConditions, findOverlaps, findStrayRoutes } from './findings.ts'
 import { summarizeGateways, type GatewaySummary, type ReportEvent } from './report.ts'
@@ -22,6 +23,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   const quota = createQuotaServer()
   const server = createConfigServer({
     services: [quota.service],
+    onRefused: () => latest && publish(latest),
     onNack: ({ role, resources, message }) => {
       const rejected = resources.map(({ key, error }) => `${key}: ${error}`).join('; ') || message
       report({ event: 'error', message: `the data plane of ${role ?? 'an unknown Gateway'} rejected part of the config: ${rejected}` })
@@ -29,6 +31,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   })
   const host = listen.slice(0, listen.lastIndexOf(':'))
   const reporter = createReporter(report)
+  const addRefusals = createRefusals()
   let latest: Load | undefined
   const remotes = createRemotes({
     isLoopbackAllowed: true,
@@ -43,7 +46,9 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   })
   const publish = (load: Load): void => {
     latest = load
-    const translation = remotes.translate(load.snapshot, { isStandalone: true, checkExpression })
+    const translated = remotes.translate(load.snapshot, { isStandalone: true, checkExpression })
+    const refused = server.refusedPlugins()
+    const translation = { ...translated, statuses: addRefusals(translated.statuses, (gateway) => refused.get(roleOf(gateway)) ?? []) }
     server.publish(translation)
     quota.publish(translation)
     reporter.findings([

@@ -65,6 +65,10 @@ class RawClient {
     return { updated: resources.map(({ name }) => name), removed: removedResources, nonce }
   }
 
+  close(): void {
+    this.#call.cancel()
+  }
+
   get unread(): number {
     return this.responses.length - this.#read
   }
@@ -174,6 +178,33 @@ describe('the config server', () => {
     await settle()
     expect(nacks).toEqual([{ role: 'ns~gw', nodeId: 'node', typeUrl: RESOURCE_TYPE, nonce, message, resources: [{ key: 'bind/a', error: 'port: no' }] }])
     expect([server.stats().nacks, client.unread]).toEqual([1, 0])
+  })
+
+  test('keeps the plugins that a data plane cannot load until it reports others or disconnects, and does not respond', async () => {
+    let calls = 0
+    const { server, connect } = await serve([bind('a')], { onRefused: () => void calls++ })
+    const refused = { plugin: 'ns/p/a', problem: 'ns/m/index.ts:1:2: broken' }
+    const report = (message: string): void => client.send({ errorDetail: { code: status.FAILED_PRECONDITION, message } })
+    const [client, other] = [connect(), connect()]
+    for (const each of [client, other]) each.open()
+    for (const each of [client, other]) await each.next()
+    report('{"plugins":"x"}')
+    report('not JSON')
+    report(JSON.stringify({ plugins: [{ plugin: 'ns/p/a', problem: 'ns/m/index.ts:1:2:\u001b\n\u202ebroken' }, { plugin: 1 }] }))
+    await until(() => calls === 1)
+    expect(server.refusedPlugins()).toEqual(new Map([['ns~gw', [{ ...refused, problem: 'ns/m/index.ts:1:2: broken' }]]]))
+    report(JSON.stringify({ plugins: [refused] }))
+    other.send({
+      errorDetail: { code: status.FAILED_PRECONDITION, message: JSON.stringify({ plugins: [refused, { plugin: 'ns/p/b', problem: 'x'.repeat(5000) }] }) },
+    })
+    await until(() => calls === 2)
+    expect(server.refusedPlugins().get('ns~gw')).toEqual([refused, { plugin: 'ns/p/b', problem: 'x'.repeat(1000) }])
+    report('{"plugins":[]}')
+    await until(() => calls === 3)
+    expect(server.refusedPlugins().get('ns~gw')).toHaveLength(2)
+    other.close()
+    await until(() => calls === 4)
+    expect([server.refusedPlugins(), server.stats().nacks, client.unread]).toEqual([new Map(), 0, 0])
   })
 
   test('sends new services before the routes that need them, and removes old ones after the routes that needed them', async () => {

@@ -7,7 +7,7 @@ import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import { debounce, systemClock, type Clock, type DebounceTimes } from './debounce.ts'
 import { createEncoder, type Encode, type ServedMessage } from './encode.ts'
-import type { Nack } from './nack.ts'
+import type { Nack, RefusedPlugin } from './nack.ts'
 import { Session, type Authenticate, type DeltaCall } from './session.ts'
 import { buildGlobalSnapshot, buildSnapshot, compareSnapshots, type Snapshot } from './snapshot.ts'
 
@@ -30,6 +30,8 @@ export interface ConfigServerOptions {
   /** Default: plaintext. */
   readonly credentials?: ServerCredentials
   readonly onNack?: (nack: Nack) => void
+  /** `refusedPlugins` changed. */
+  readonly onRefused?: () => void
   /** Default: 10 ms quiet, 1 s at most. */
   readonly debounce?: DebounceTimes
   /** Time for a client to send its first request; default 10 s. */
@@ -53,6 +55,8 @@ export interface ConfigServer {
   /** Serves a translation: the first at once, later ones debounced. Messages are compared by identity, then by content. */
   publish(config: ServedConfig): void
   stats(): ConfigServerStats
+  /** Plugins that connected data planes cannot load, each problem once, by the role of their Gateway (`roleOf`). */
+  refusedPlugins(): ReadonlyMap<string, readonly RefusedPlugin[]>
   /** Ends every stream and stops listening. */
   close(): Promise<void>
 }
@@ -125,7 +129,11 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
       nacks += 1
       options.onNack?.(nack)
     },
-    onClose: (session: Session) => void sessions.delete(session),
+    onRefused: () => options.onRefused?.(),
+    onClose(session: Session) {
+      sessions.delete(session)
+      if (session.refusedPlugins.length > 0) options.onRefused?.()
+    },
   }
   server.addService(discoveryService, {
     deltaAggregatedResources(call: DeltaCall) {
@@ -153,6 +161,7 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
       if (snapshots === undefined) flush()
       else debounced.schedule()
     },
+    refusedPlugins: () => mergeRefused(sessions),
     stats: () => ({ streams: sessions.size, nacks, version }),
     async close() {
       isClosing = true
@@ -171,6 +180,18 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
       })
     },
   }
+}
+
+/** Each problem once, by role. */
+function mergeRefused(sessions: Iterable<Session>): ReadonlyMap<string, readonly RefusedPlugin[]> {
+  const byRole = new Map<string, Map<string, RefusedPlugin>>()
+  for (const { role, refusedPlugins } of sessions) {
+    if (role === undefined || refusedPlugins.length === 0) continue
+    const known = byRole.get(role) ?? new Map<string, RefusedPlugin>()
+    byRole.set(role, known)
+    for (const refused of refusedPlugins) known.set(`${refused.plugin} ${refused.problem}`, refused)
+  }
+  return new Map([...byRole].map(([role, refused]) => [role, [...refused.values()]]))
 }
 
 /** The library wraps the system's error in text of its own. */

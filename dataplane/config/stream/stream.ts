@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as waitMs } from 'node:timers/promises'
 import { Metadata, status, type ClientDuplexStream, type ServiceError } from '@grpc/grpc-js'
-import { fromBinary, toBinary } from '@bufbuild/protobuf'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
+import { RESOURCE_TYPE } from '#api/names.ts'
 import type { ConfigStore } from '../store.ts'
 import { backoffMs } from './backoff.ts'
 import type { CheckMessage, RejectedResource } from './decode.ts'
@@ -38,6 +39,21 @@ export interface ConfigStreamOptions {
 
 type Call = ClientDuplexStream<DeltaDiscoveryRequest, DeltaDiscoveryResponse>
 
+/** A plugin that this data plane cannot load. */
+export interface RefusedPlugin {
+  /** `<namespace>/<policy>/<plugin>`. */
+  readonly plugin: string
+  readonly problem: string
+}
+
+const NOTHING_REFUSED = '{"plugins":[]}'
+/** The operator reads no more. */
+const MAX_REFUSED = 64
+const MAX_PROBLEM_LENGTH = 1000
+
+const describeRefused = (refused: readonly RefusedPlugin[]): string =>
+  JSON.stringify({ plugins: refused.slice(0, MAX_REFUSED).map(({ plugin, problem }) => ({ plugin, problem: problem.slice(0, MAX_PROBLEM_LENGTH) })) })
+
 const PATH = '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources'
 /** Time until the server must have accepted the stream. */
 const CONNECT_TIMEOUT_MS = 20_000
@@ -61,6 +77,10 @@ export class ConfigStream {
   /** Connection attempts since the last applied response. */
   #attempt = 0
   #isConnected = false
+  #call: Call | undefined
+  #refused: readonly RefusedPlugin[] = []
+  /** What the operator of this connection knows of `#refused`. */
+  #reported = NOTHING_REFUSED
 
   constructor(options: ConfigStreamOptions) {
     this.#options = options
@@ -71,6 +91,20 @@ export class ConfigStream {
 
   isConnected(): boolean {
     return this.#isConnected
+  }
+
+  /** Reports to the operator the plugins that cannot be loaded: now if it does not know them, and on every new connection. */
+  reportPlugins(refused: readonly RefusedPlugin[]): void {
+    this.#refused = refused
+    this.#sendRefused()
+  }
+
+  #sendRefused(): void {
+    const message = describeRefused(this.#refused)
+    if (!this.#isConnected || this.#call === undefined || message === this.#reported) return
+    this.#reported = message
+    // Without a nonce it concerns no response (operator.md §6.4).
+    this.#call.write(create(DeltaDiscoveryRequestSchema, { typeUrl: RESOURCE_TYPE, errorDetail: { code: status.FAILED_PRECONDITION, message } }))
   }
 
   async close(): Promise<void> {
@@ -113,6 +147,7 @@ export class ConfigStream {
     const cancel = (): void => call.cancel()
     const end = (cause: string): void => {
       isClosed = true
+      this.#call = undefined
       clearTimeout(timer)
       signal.removeEventListener('abort', cancel)
       resolve(cause)
@@ -126,6 +161,9 @@ export class ConfigStream {
       clearTimeout(timer)
       this.#isConnected = true
       this.#report({ type: 'connected' })
+      this.#call = call
+      this.#reported = NOTHING_REFUSED
+      this.#sendRefused()
     })
     call.on('data', (response: DeltaDiscoveryResponse) => {
       this.#handle(call, response, () => isClosed).catch((error: unknown) => {

@@ -15,6 +15,14 @@ import { readSecrets, redact, type PluginSecrets } from './secrets.ts'
 import type { PluginServices } from './services.ts'
 import { PluginThread } from './thread.ts'
 
+/** A plugin that this thread could not load. */
+export interface RefusedPlugin {
+  /** `<namespace>/<policy>/<plugin>`. */
+  readonly plugin: string
+  /** With file, line and column if it is an error of the source. */
+  readonly problem: string
+}
+
 const DEFAULT_TIMEOUT_MS = 1000
 const DEFAULT_MEMORY_MB = 64
 /** Time for which requests wait for a new version while an old one could serve them. */
@@ -52,6 +60,15 @@ class Version {
     this.#slot = slot
   }
 
+  /** Why it cannot be loaded; undefined if it is loaded, or was not started yet. */
+  get problem(): string | undefined {
+    return this.#invalid
+  }
+
+  get isLoaded(): boolean {
+    return this.#isLoaded
+  }
+
   get isInProcess(): boolean {
     return this.#plugin.isolation === 'InProcess'
   }
@@ -73,6 +90,7 @@ class Version {
     if (!this.isInProcess) this.#idle ??= setInterval(() => this.#endIfIdle(), this.#slot.isRemoved ? REMOVED_IDLE_MS : IDLE_MS).unref()
     this.#isUsed = true
     this.#isLoaded = true
+    this.#invalid = undefined
     return thread
   }
 
@@ -231,6 +249,17 @@ export class PluginSlot {
     before?.retire()
   }
 
+  /** Loads the current version if that was not tried yet, so that its errors are known before the first request. */
+  verify(): void {
+    if (this.#current?.isLoaded === false && this.#current.problem === undefined) this.use().catch(() => undefined)
+  }
+
+  /** Why the current version cannot be loaded. */
+  get problem(): string | undefined {
+    const problem = this.#current?.problem
+    return problem === undefined ? undefined : this.#redact(problem)
+  }
+
   #redact(text: string): string {
     const versions = [this.#current, this.#lastGood].filter((version) => version !== undefined)
     return versions.reduce((line, { secrets }) => redact(line, secrets), text)
@@ -299,6 +328,16 @@ const slots = new WeakMap<PolicyState['registry'], Map<string, PluginSlot>>()
 export function endPlugins(registry: PolicyState['registry']): void {
   for (const slot of slots.get(registry)?.values() ?? []) slot.end()
   slots.delete(registry)
+}
+
+/** Loads plugins of the policies that were not loaded yet. */
+export function verifyPlugins(state: PolicyState, policies: Iterable<ConfigPolicy>): void {
+  for (const { traffic } of policies) for (const plugin of traffic?.plugins ?? []) pluginSlot(plugin, state).verify()
+}
+
+/** Plugins whose current version cannot be loaded. */
+export function refusedPlugins(registry: PolicyState['registry']): RefusedPlugin[] {
+  return [...(slots.get(registry) ?? [])].flatMap(([plugin, { problem }]) => (problem === undefined ? [] : [{ plugin, problem }]))
 }
 
 /** Ends plugins that no policy has any more, each when its calls have ended. */

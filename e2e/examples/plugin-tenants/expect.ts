@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from '@jest/globals'
+import { waitUntil } from '../../harness/wait.ts'
 import { expectations, type ExampleRun } from '../../harness/example/expectations.ts'
 
 /** Sends requests of a tenant until one has the header of a version. All must succeed. */
@@ -27,6 +28,19 @@ export default expectations({
     await untilServedBy(run, 'version-1')
     await writeFile(file, text.replace('version-1', 'version-2'))
     await untilServedBy(run, 'version-2')
+    await writeFile(file, text)
+    await untilServedBy(run, 'version-1')
+  },
+  'a version that data planes cannot load is in the status of the policy with its line, and the one before stays': async (run) => {
+    const file = join(run.directory, 'manifests.yaml')
+    const text = await readFile(file, 'utf8')
+    const accepted = () => run.conditions().findLast(({ kind, type }) => kind === 'ProxyPolicy' && type === 'Accepted')?.message ?? ''
+    await writeFile(file, text.replace(/tenants:\s+(\[.*\]|- a\s+- b)/, 'tenants: 3'))
+    await waitUntil('the config in the status', () => /plugin tenants cannot be loaded.*: config\.tenants must be array \[PX1342\]/.test(accepted()))
+    await untilServedBy(run, 'version-1')
+    await writeFile(file, text.replace('export default', 'export default nowhere &&'))
+    await waitUntil('the line in the status', () => /index\.ts:\d+:\d+: ReferenceError: nowhere is not defined \[PX1342\]/.test(accepted()))
+    await untilServedBy(run, 'version-1')
     await writeFile(file, text)
     await untilServedBy(run, 'version-1')
   },
