@@ -37,6 +37,7 @@ export const resolvedDefinitions: Definitions = {
       file: string('Name of the source in error messages: `<namespace>/<ConfigMap>/<key>`.'),
       owner: string('`<namespace>/<name>` of the policy.'),
       digest: string('SHA-256 of the code, in hex.'),
+      denied: { type: 'boolean', description: 'Whether a permission is missing. A version that ran before ends. Only with invalid.' },
       invalid,
     }),
     'code',

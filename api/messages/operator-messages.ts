@@ -47,6 +47,12 @@ export const operatorMessages = {
     cause: 'The document of an MCP target cannot be fetched. The previous document stays in force, and the fetch is retried.',
     fix: 'Check the URL, its certificate, and whether network policies let the operator reach it. Redirects are not followed.',
   },
+  PX5010: {
+    title: 'image of a plugin cannot be fetched',
+    cause:
+      'The file of an image that a policy names as a plugin cannot be fetched. Data planes keep the version that they have loaded, and the fetch is retried.',
+    fix: 'Check the image and the path, and whether the registry serves the image without credentials and network policies let the operator reach it.',
+  },
 } as const satisfies MessageTable
 
 export type OperatorCode = keyof typeof operatorMessages

@@ -181,6 +181,18 @@ export const policyMessages = {
       'The module of the plugin throws, its default export is no plugin, `config` does not match `configSchema`, or `setup` fails. A version that was loaded before stays in force; a data plane without one handles requests by `failureMode`.',
     fix: 'Correct the line or the field of `config` that the message names. `proxyctl plugin test` and `plugin bench` show the same errors.',
   },
+  PX1343: {
+    title: 'image of a plugin is not permitted',
+    cause:
+      'The source of a plugin is in an image that `plugins.images` of the ProxyParameters of the Gateway does not list. It is not fetched. Requests fail, unless `failureMode` is FailOpen.',
+    fix: 'Add the registry or the repository to `spec.plugins.images` in the ProxyParameters of the Gateway or of its GatewayClass if you trust its images: their code runs in data planes.',
+  },
+  PX1344: {
+    title: 'image of a plugin cannot be fetched',
+    cause:
+      'The operator could not fetch the file of the image of a plugin yet: the registry is unreachable or requires credentials, the image or the file does not exist, or the content has another digest. Data planes keep the version that they have loaded; others handle requests by `failureMode`. The fetch is retried.',
+    fix: 'Correct what the message names. Check that network policies let the operator reach the registry, and that the image can be pulled without credentials.',
+  },
   PX1345: {
     title: 'MCP target is a command',
     cause: 'A ProxyBackend has an MCP target with `command`, which only config files of the data plane can have. The target is left out; other targets work.',

@@ -1,3 +1,4 @@
+import { PLUGIN_IMAGE_PREFIX_PATTERN } from '../plugin-image.ts'
 import { anyObject, choice, integer, list, map, object, ref, string, type Definitions, type Schema } from '../schema.ts'
 
 const SECONDS_OF_A_YEAR = 31536000
@@ -62,6 +63,16 @@ export const parametersDefinitions: Definitions = {
       description:
         'Whether plugins with `isolation: InProcess` may run. They run in the threads of the data plane, with its rights, and can stop it. Without it they fail. Default: false.',
     },
+    images: list(
+      string('A registry such as `registry.example.com`, or a repository or the beginning of its path, such as `registry.example.com/plugins`.', {
+        minLength: 1,
+        maxLength: 253,
+        pattern: PLUGIN_IMAGE_PREFIX_PATTERN,
+      }),
+      'Images that plugins may come from (`source.image`). Other images are not fetched, and their plugins fail. Default: none.',
+      undefined,
+      32,
+    ),
   }),
   KubernetesResourceOverlay: object('Changes to a generated object, applied last.', {
     metadata: object(

@@ -1,3 +1,4 @@
+import { PLUGIN_IMAGE_PATTERN } from '../plugin-image.ts'
 import { anyObject, choice, exactlyOneOf, list, object, ref, string, type Definitions } from '../schema.ts'
 
 export const pluginDefinitions: Definitions = {
@@ -46,9 +47,21 @@ export const pluginDefinitions: Definitions = {
         'PluginConfigMapReference',
         'A key of a ConfigMap, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.',
       ),
+      image: string(
+        'A container image or OCI artifact with the module, as `registry/repository@sha256:digest`. The operator fetches it from the registry, without credentials. Only if ProxyParameters list it in `plugins.images`.',
+        { maxLength: 512, pattern: PLUGIN_IMAGE_PATTERN },
+      ),
+      path: string('Path of the module in the image, such as `plugins/index.ts`. Links are not followed.', {
+        minLength: 1,
+        maxLength: 1024,
+        pattern: '^/?[^/]+(/[^/]+)*$',
+      }),
       file: string('Path of the module, relative to the config file (`-f`). Not for policies in a cluster.', { minLength: 1, maxLength: 4096 }),
     }),
-    'x-kubernetes-validations': [exactlyOneOf('configMapRef', 'file')],
+    'x-kubernetes-validations': [
+      exactlyOneOf('configMapRef', 'image', 'file'),
+      { rule: 'has(self.image) == has(self.path)', message: 'image and path must be set together' },
+    ],
   },
   PluginConfigMapReference: object(
     'A key of a ConfigMap. If it is missing, or in another namespace without a ReferenceGrant, the plugin fails.',

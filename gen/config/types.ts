@@ -268,6 +268,14 @@ export interface PluginSource {
    */
   configMapRef?: ResolvedPluginSource
   /**
+   * A container image or OCI artifact with the module, as `registry/repository@sha256:digest`. The operator fetches it from the registry, without credentials. Only if ProxyParameters list it in `plugins.images`.
+   */
+  image?: string
+  /**
+   * Path of the module in the image, such as `plugins/index.ts`. Links are not followed.
+   */
+  path?: string
+  /**
    * Path of the module, relative to the config file (`-f`). Not for policies in a cluster.
    */
   file?: string
@@ -1275,6 +1283,10 @@ export interface ResolvedPluginSource {
    * SHA-256 of the code, in hex.
    */
   digest?: string
+  /**
+   * Whether a permission is missing. A version that ran before ends. Only with invalid.
+   */
+  denied?: boolean
   /**
    * Why the reference does not resolve, for logs. Features that need it fail closed.
    */

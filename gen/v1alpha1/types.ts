@@ -685,6 +685,14 @@ export interface PluginSource {
    */
   configMapRef?: PluginConfigMapReference
   /**
+   * A container image or OCI artifact with the module, as `registry/repository@sha256:digest`. The operator fetches it from the registry, without credentials. Only if ProxyParameters list it in `plugins.images`.
+   */
+  image?: string
+  /**
+   * Path of the module in the image, such as `plugins/index.ts`. Links are not followed.
+   */
+  path?: string
+  /**
    * Path of the module, relative to the config file (`-f`). Not for policies in a cluster.
    */
   file?: string
@@ -2996,6 +3004,14 @@ export interface PluginsSpec {
    * Whether plugins with `isolation: InProcess` may run. They run in the threads of the data plane, with its rights, and can stop it. Without it they fail. Default: false.
    */
   inProcess?: boolean
+  /**
+   * Images that plugins may come from (`source.image`). Other images are not fetched, and their plugins fail. Default: none.
+   *
+   * @maxItems 32
+   *
+   * Items: A registry such as `registry.example.com`, or a repository or the beginning of its path, such as `registry.example.com/plugins`.
+   */
+  images?: string[]
 }
 /**
  * Changes to a generated object, applied last.

@@ -39,6 +39,11 @@ export function resolveParameters(
   return { ok: true, parameters }
 }
 
+/** Registries and repositories of images that plugins may come from. The Gateway's list replaces that of its class. */
+export function permittedPluginImages({ class: ofClass = {}, gateway = {} }: LevelParameters): readonly string[] {
+  return gateway.plugins?.images ?? ofClass.plugins?.images ?? []
+}
+
 /** Whether plugins with isolation InProcess may run: `plugins.inProcess`, else the same field of rawConfig. The Gateway's value overrides that of its class. */
 export function permitsInProcess({ class: ofClass = {}, gateway = {} }: LevelParameters): boolean {
   const raw = (gateway.rawConfig ?? ofClass.rawConfig) as

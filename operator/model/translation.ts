@@ -43,11 +43,13 @@ export interface Translation {
   readonly keySets?: readonly RemoteRequest[]
   /** The remote OpenAPI documents that backends name. */
   readonly documents?: readonly RemoteRequest[]
+  /** The files of images that policies name as plugins, where a Gateway permits it. Host: the image; path: that of the file. */
+  readonly pluginImages?: readonly RemoteRequest[]
 }
 
 /** A remote key set or document, and how to reach it. Its source is identified by `url` and `tls` only. */
 export interface RemoteRequest {
-  /** Its name in `TranslateOptions.keySets` or `TranslateOptions.documents`. */
+  /** Its name in `TranslateOptions.keySets`, `documents` or `pluginImages`. */
   readonly id: string
   readonly url: {
     /** Host name or IP address, without brackets, as used for Host, SNI and certificate checks. */

@@ -6,6 +6,7 @@ import { checkExpression } from './expression.ts'
 import { createStatusPlacement, listParameters } from './gateway-status.ts'
 import { createConfigMapMemory, type ConfigMapMemory } from '../remote/config-maps.ts'
 import { createRemotes } from '../remote/index.ts'
+import { describeImage } from '../remote/plugin-image.ts'
 import { watchCertificate, type CertificateSource } from '../kube/certificate.ts'
 import { connect, type KubeConnection } from '../kube/connection.ts'
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts'
@@ -93,7 +94,7 @@ class Replica {
   readonly #events: EventRecorder
   readonly #quota: QuotaServer
   readonly #server: ConfigServer
-  readonly #memories: Readonly<Record<'keySets' | 'documents', ConfigMapMemory>>
+  readonly #memories: Readonly<Record<'keySets' | 'documents' | 'pluginImages', ConfigMapMemory>>
   readonly #remotes: ReturnType<typeof createRemotes>
   readonly #source: ReturnType<typeof watchCluster>
   readonly #writer: ReturnType<typeof createStatusWriter>
@@ -123,6 +124,7 @@ class Replica {
     this.#memories = {
       keySets: this.#createMemory('jwks-store', 'the key set is in force, but a restart would have to fetch it again'),
       documents: this.#createMemory('openapi-store', 'the OpenAPI document is in force, but a restart would have to fetch it again'),
+      pluginImages: this.#createMemory('plugin-store', 'the plugin is in force, but a restart would have to fetch it again'),
     }
     this.#remotes = this.#createRemotes()
     this.#source = this.#watchObjects()
@@ -226,7 +228,7 @@ class Replica {
 
   /** Every replica fetches key sets and documents itself, because each must be able to serve the stream alone. */
   #createRemotes(): ReturnType<typeof createRemotes> {
-    const { keySets, documents } = this.#memories
+    const { keySets, documents, pluginImages } = this.#memories
     return createRemotes({
       isLoopbackAllowed: false,
       onChange: () => this.#translate(this.#snapshot),
@@ -239,10 +241,14 @@ class Replica {
         onError: (url, error) =>
           this.#log('warn', `OpenAPI document ${url}: ${textOf(error)}; retrying, the document that was fetched before stays in use`, { code: 'PX5009' }),
       },
+      pluginImages: {
+        memory: pluginImages,
+        onError: (url, error) => this.#log('warn', `image of a plugin ${describeImage(url)}: ${textOf(error)}; retrying`, { code: 'PX5010' }),
+      },
     })
   }
 
-  #createMemory(kind: 'jwks-store' | 'openapi-store', consequence: string): ConfigMapMemory {
+  #createMemory(kind: 'jwks-store' | 'openapi-store' | 'plugin-store', consequence: string): ConfigMapMemory {
     const { namespace } = this.#options.settings
     return createConfigMapMemory({
       kind,

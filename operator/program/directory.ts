@@ -1,5 +1,6 @@
 import { checkExpression } from './expression.ts'
 import { createRemotes } from '../remote/index.ts'
+import { describeImage } from '../remote/plugin-image.ts'
 import { createQuotaServer } from '../quota/server.ts'
 import { textOf } from '../runtime/log.ts'
 import { createConfigServer, roleOf } from '../serve/server.ts'
@@ -43,6 +44,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
       onError: (url, error) =>
         report({ event: 'error', message: `OpenAPI document ${url}: ${textOf(error)}; retrying, the document that was fetched before stays in use` }),
     },
+    pluginImages: { onError: (url, error) => report({ event: 'error', message: `image of a plugin ${describeImage(url)}: ${textOf(error)}; retrying` }) },
   })
   const publish = (load: Load): void => {
     latest = load

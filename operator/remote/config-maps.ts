@@ -7,7 +7,7 @@ import type { Memory } from './store.ts'
 
 export interface ConfigMapMemoryOptions {
   /** Prefix of the names `<kind>-<source>`, value of the label, and key (operator.md §7.1). */
-  readonly kind: 'jwks-store' | 'openapi-store'
+  readonly kind: 'jwks-store' | 'openapi-store' | 'plugin-store'
   readonly connection: KubeConnection
   readonly clock: Clock
   /** Where the ConfigMaps are: the operator's own namespace. */

@@ -87,6 +87,7 @@ function start(snapshot: Snapshot) {
     },
     keySets: { onError },
     documents: { onError },
+    pluginImages: { onError },
   })
   cleanups.push(remotes.close)
   take(snapshot)
@@ -202,7 +203,7 @@ test('a backend is PartiallyValid until its document arrives, and keeps the last
     seen.status = JSON.stringify(statuses.find(({ kind }) => kind === 'ProxyBackend')?.status ?? '')
   }
   const onError = (url: string, error: unknown): void => void errors.push(`${url}: ${(error as Error).message}`)
-  const remotes = createRemotes({ isLoopbackAllowed: true, onChange: take, keySets: { onError }, documents: { onError } })
+  const remotes = createRemotes({ isLoopbackAllowed: true, onChange: take, keySets: { onError }, documents: { onError }, pluginImages: { onError } })
   cleanups.push(remotes.close)
   take()
   await waitFor('the failure', () => seen.status.includes('has not been fetched yet; the target has no tools: '))

@@ -68,20 +68,24 @@ function show(translation: Translation, problems: readonly string[], input: stri
   return format({ ...(problems.length > 0 ? { problems } : {}), gateways, statuses: Object.fromEntries(statuses) as object })
 }
 
-interface CaseOptions extends Omit<TranslateOptions, 'keySets' | 'documents' | 'documentErrors'> {
+interface CaseOptions extends Omit<TranslateOptions, 'keySets' | 'documents' | 'documentErrors' | 'pluginImages' | 'pluginImageErrors'> {
   readonly keySets?: Record<string, string>
   readonly documents?: Record<string, string>
+  readonly pluginImages?: Record<string, string>
+  readonly pluginImageErrors?: Record<string, string>
   readonly documentErrors?: Record<string, string>
 }
 
 function readOptions(text: string): TranslateOptions {
   const [, json = '{}'] = /^# options: (.*)$/m.exec(text) ?? []
-  const { keySets = {}, documents = {}, documentErrors = {}, ...options } = parse(json) as CaseOptions
+  const { keySets = {}, documents = {}, documentErrors = {}, pluginImages = {}, pluginImageErrors = {}, ...options } = parse(json) as CaseOptions
   return {
     isStandalone: true,
     checkExpression,
     ...options,
     keySets: new Map(Object.entries(keySets)),
+    pluginImages: new Map(Object.entries(pluginImages)),
+    pluginImageErrors: new Map(Object.entries(pluginImageErrors)),
     documents: new Map(Object.entries(documents).map(([id, content]) => [id, { bytes: Buffer.from(content) }])),
     documentErrors: new Map(Object.entries(documentErrors)),
   }

@@ -59,6 +59,7 @@ function expectEqual(snapshot: Snapshot, actual: ReturnType<typeof translate>): 
   expect([...actual.gateways]).toEqual([...expected.gateways])
   expect(actual.keySets).toEqual(expected.keySets)
   expect(actual.documents).toEqual(expected.documents)
+  expect(actual.pluginImages).toEqual(expected.pluginImages)
 }
 
 describe('a translation that continues from the previous snapshot equals a full one', () => {
@@ -77,7 +78,7 @@ describe('a translation that continues from the previous snapshot equals a full 
     for (const object of order) put(changeOf(object))
     for (const object of order) put(changeOf(edit(object, next, objects)))
     for (const object of order) put(changeOf(object, true))
-    expect(run(snapshot, options)).toEqual({ gateways: new Map(), statuses: [], keySets: [], documents: [] })
+    expect(run(snapshot, options)).toEqual({ gateways: new Map(), statuses: [], keySets: [], documents: [], pluginImages: [] })
   })
 
   test('when objects of all cases meet in bursts of changes', async () => {

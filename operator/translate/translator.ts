@@ -16,6 +16,7 @@ import { backendTlsStatus, readBackendTlsPolicies, type BackendTls, type Backend
 import { findOverrides, indexPolicies } from './policy/overrides.ts'
 import { isSamePolicy, policyStatus, readPolicy, type PolicyState } from './policy/proxy-policy.ts'
 import { findDocuments } from './reach/documents.ts'
+import { findPluginImages } from './reach/plugin-images.ts'
 import { findKeySets } from './reach/key-sets.ts'
 import { leave, walk, type Reached, type World } from './reach/reach.ts'
 import { attach, indexParents, type AnyRoute, type Parents } from './route/attach.ts'
@@ -154,6 +155,7 @@ class Translator {
       statuses: this.#statuses.list(),
       keySets: findKeySets(this.#tracked, this.#listPolicies(), backends),
       documents: findDocuments(this.#tracked, backends),
+      pluginImages: findPluginImages(this.#listPolicies()),
     }
   }
 

@@ -29,6 +29,13 @@ export function readPluginFiles(
   const owner = `${policy.policy.namespace}/${policy.policy.name}`
   const plugins = traffic.plugins.map((plugin, index): Plugin => {
     const { file, configMapRef } = plugin.source
+    if (plugin.source.image !== undefined) {
+      problems.push({
+        path: ['plugins', index, 'source', 'image'],
+        text: 'is for policies that an operator reads; unpack the image, and name the module in source.file',
+      })
+      return plugin
+    }
     if (file === undefined) return configMapRef === undefined ? plugin : { ...plugin, source: { configMapRef: { owner, ...configMapRef } } }
     const path = ['plugins', index, 'source', 'file']
     try {

@@ -205,7 +205,9 @@ export class PluginSlot {
   /** Makes a version the current one. The one before stays until the new one is loaded. */
   update(plugin: Plugin, { permitsInProcess = false, secrets: all }: PolicyState): void {
     const { source, config, limits, isolation, fetch } = plugin
-    const denied = isolation === 'InProcess' && !permitsInProcess ? 'isolation InProcess is not permitted: set plugins.inProcess in ProxyParameters' : undefined
+    const isDenied = isolation === 'InProcess' && !permitsInProcess
+    const withheld = source.configMapRef?.denied === true ? source.configMapRef.invalid : undefined
+    const denied = isDenied ? 'isolation InProcess is not permitted: set plugins.inProcess in ProxyParameters' : withheld
     const secrets = readSecrets(plugin, all)
     const fingerprint = JSON.stringify([source, config, limits, isolation, fetch, denied, secrets.digest, secrets.problem])
     if (fingerprint === this.#fingerprint) return

@@ -21,6 +21,10 @@ export interface TranslateOptions {
   readonly documents?: ReadonlyMap<string, RemoteDocument>
   /** Why those that have not been fetched could not be, by the same text. */
   readonly documentErrors?: ReadonlyMap<string, string>
+  /** Sources of plugins that have been fetched, by `pluginImageId`. */
+  readonly pluginImages?: ReadonlyMap<string, string>
+  /** Why those that have not been fetched could not be, by the same text. */
+  readonly pluginImageErrors?: ReadonlyMap<string, string>
   /** Returns the problem of a CEL expression, in itself or in the phase where it is evaluated; undefined if there is none. */
   readonly checkExpression?: (expression: string, phase?: Phase) => string | undefined
 }
@@ -45,6 +49,8 @@ export function createContext(snapshot: Snapshot, options: TranslateOptions): Co
       keySetErrors: options.keySetErrors ?? new Map(),
       documents: options.documents ?? new Map(),
       documentErrors: options.documentErrors ?? new Map(),
+      pluginImages: options.pluginImages ?? new Map(),
+      pluginImageErrors: options.pluginImageErrors ?? new Map(),
       checkExpression: options.checkExpression ?? (() => undefined),
     },
   }

@@ -3,7 +3,7 @@ import { GATEWAY_GROUP } from '#api/names.ts'
 import type { Secret as SecretMessage } from '#gen/config/types.ts'
 import { chooseAddress } from '../../deploy/address.ts'
 import { hasReplicas } from '../../deploy/replicas.ts'
-import { permitsInProcess, resolveParameters } from '../../deploy/parameters.ts'
+import { permitsInProcess, permittedPluginImages, resolveParameters } from '../../deploy/parameters.ts'
 import type { DeployFailure } from '../../deploy/types.ts'
 import type { Gateway, GatewayClass, ListenerSet } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
@@ -31,6 +31,7 @@ export interface GatewayState {
   readonly hasReplicas: boolean
   /** Whether its parameters permit plugins with isolation InProcess. */
   readonly permitsInProcess: boolean
+  readonly pluginImages: readonly string[]
 }
 
 /** Reads a Gateway with the ListenerSets that name it; undefined if its class is not ours. */
@@ -64,14 +65,15 @@ function checkDeployment(
   { snapshot }: Context,
   gateway: Gateway,
   gatewayClass: GatewayClass,
-): Pick<GatewayState, 'undeployable' | 'hasReplicas' | 'permitsInProcess'> {
+): Pick<GatewayState, 'undeployable' | 'hasReplicas' | 'permitsInProcess' | 'pluginImages'> {
   const resolved = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
-  if (!resolved.ok) return { undeployable: resolved, hasReplicas: false, permitsInProcess: false }
+  if (!resolved.ok) return { undeployable: resolved, hasReplicas: false, permitsInProcess: false, pluginImages: [] }
   const address = chooseAddress(gateway)
   return {
     undeployable: address.ok ? undefined : address,
     hasReplicas: hasReplicas(resolved.parameters),
     permitsInProcess: permitsInProcess(resolved.parameters),
+    pluginImages: permittedPluginImages(resolved.parameters),
   }
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { withCode } from '#api/messages/code.ts'
+import { isPluginImagePermitted } from '#api/plugin-image.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS, STATUS_SUMMARY } from '#api/names.ts'
 import type { Policy, Traffic } from '#gen/config/types.ts'
 import type { ProxyPolicy } from '../../source/objects.ts'
@@ -81,16 +82,31 @@ function isBroken(value: unknown, path: readonly string[], broken: readonly (rea
   return members.length > 0 && members.every(([key, member]) => isBroken(member, [...path, key], broken))
 }
 
-/** Messages of a policy for one target, one for each section. */
-export function policyMessages({ policy, key, sections }: PolicyState, { index, target }: ResolvedTarget): Policy[] {
+/** Messages of a policy for one target on one Gateway, one for each section. */
+export function policyMessages({ policy, key, sections }: PolicyState, { index, target }: ResolvedTarget, gateway: GatewayState): Policy[] {
   const { namespace, name, creationTimestamp } = policy.metadata
   return sections.map(({ section, resolved }) => ({
     key: `${section}/${key}:${index}`,
     policy: { kind: 'ProxyPolicy' as const, namespace, name },
     creationTimestamp,
     target,
-    [section]: resolved.body,
+    [section]: withoutDeniedImages(resolved, gateway),
   }))
+}
+
+/** A section without the sources of images that a Gateway does not permit. */
+function withoutDeniedImages({ body, images }: ResolvedBody, { pluginImages }: GatewayState): object {
+  const denied = new Map(images.filter(({ image }) => !isPluginImagePermitted(image, pluginImages)).map(({ image, path }) => [path[1], image]))
+  if (denied.size === 0) return body
+  const { plugins = [] }: Traffic = body
+  return {
+    ...body,
+    plugins: plugins.map((plugin, index) => {
+      const image = denied.get(String(index))
+      const { owner = '' } = plugin.source.configMapRef ?? {}
+      return image === undefined ? plugin : { ...plugin, source: { configMapRef: { invalid: `the image ${image} is not permitted`, denied: true, owner } } }
+    }),
+  }
 }
 
 const isGatewayEntry = (gateway: GatewayState): object => ({
@@ -110,7 +126,24 @@ function acceptedCondition({ errors: own, sections, policy }: PolicyState, denie
 }
 
 /** Plugins that a Gateway does not permit; its data planes do not run them. */
-function findDeniedPlugins({ sections }: PolicyState, { key, permitsInProcess }: GatewayState): string[] {
+function findDeniedPlugins(state: PolicyState, gateway: GatewayState): string[] {
+  return [...findDeniedInProcess(state, gateway), ...findImageProblems(state, gateway)]
+}
+
+/** Images that a Gateway does not permit, and problems of those that it permits. */
+function findImageProblems({ sections }: PolicyState, { key, pluginImages }: GatewayState): string[] {
+  return sections.flatMap(({ section, resolved }) =>
+    resolved.images.flatMap(({ image, path, problem }) => {
+      const field = `${section}.${path.join('.')}.image`
+      if (isPluginImagePermitted(image, pluginImages)) return problem === undefined ? [] : withCode(`${field}: ${problem.text}`, problem.code)
+      const [name = ''] = image.split('@')
+      const fix = `add ${name}, or the beginning of it, to spec.plugins.images in the ProxyParameters of the Gateway or of its class`
+      return withCode(`${field}: the plugin fails, because Gateway ${key} does not permit the image ${image}; ${fix}`, 'PX1343')
+    }),
+  )
+}
+
+function findDeniedInProcess({ sections }: PolicyState, { key, permitsInProcess }: GatewayState): string[] {
   if (permitsInProcess) return []
   return sections.flatMap(({ section, resolved }) => {
     const { plugins = [] }: Traffic = section === 'traffic' ? resolved.body : {}

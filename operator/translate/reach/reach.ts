@@ -61,7 +61,7 @@ export function walk(world: World, gateway: GatewayState, nodes: readonly string
       const reached = policy.gateways.get(gateway)
       if (reached) reached.add(target)
       else policy.gateways.set(gateway, new Set([target]))
-      for (const message of policyMessages(policy, target)) messages.add('policy', message)
+      for (const message of policyMessages(policy, target, gateway)) messages.add('policy', message)
       for (const { resolved } of policy.sections) {
         for (const secret of resolved.secrets) messages.add('secret', secret)
         for (const each of resolved.targets) enterTarget(each)

@@ -23,15 +23,69 @@ export function resolvePluginSource(
   { name, namespace = from, key }: PluginConfigMapReference,
 ): { readonly message: ResolvedPluginSource; readonly problem?: { readonly text: string; readonly code: MessageCode } } {
   const shown = `ConfigMap ${namespace}/${name}`
-  const refuse = (text: string, code: MessageCode) => ({ message: { invalid: text }, problem: { text, code } })
+  const refuse = (text: string, code: MessageCode, denied?: true) => ({ message: { invalid: text, ...(denied && { denied }) }, problem: { text, code } })
   if (!grants.permits({ group: GROUP, kind: 'ProxyPolicy', namespace: from }, { group: '', kind: 'ConfigMap', name }, namespace))
-    return refuse(`${shown} not accessible to kind ProxyPolicy of namespace ${from} (missing ReferenceGrant in namespace ${namespace}?)`, 'PX1353')
+    return refuse(`${shown} not accessible to kind ProxyPolicy of namespace ${from} (missing ReferenceGrant in namespace ${namespace}?)`, 'PX1353', true)
   const map = snapshot.get('ConfigMap', namespace, name)
   if (map === undefined) return refuse(`${shown} not found`, 'PX1321')
   const source = readPluginSource(map, key)
   if (source === undefined) return refuse(`${shown} has no ${key}`, 'PX1321')
   const { message, problem } = source
   return problem === undefined ? { message } : { message, problem: { text: problem, code: 'PX1322' } }
+}
+
+/** A plugin whose source is in an image. */
+export interface PluginImageReference {
+  /** The result of `pluginImageId`. */
+  readonly id: string
+  readonly image: string
+  /** Path in the image. */
+  readonly file: string
+  /** Path of `source` in the section of the policy. */
+  readonly path: readonly string[]
+  /** Why data planes do not receive the source, or its first syntax error. */
+  readonly problem: { readonly text: string; readonly code: MessageCode } | undefined
+}
+
+/** Names a file of an image in `TranslateOptions.pluginImages`. */
+const pluginImageId = (image: string, file: string): string => `${image} ${file}`
+
+/** Replaces `image` and `path` of a source by what was fetched. Returns the reference, if the source has one. */
+export function takePluginImage(
+  context: Pick<Context, 'options'>,
+  { image, path: file }: Readonly<Record<string, unknown>>,
+  resolved: Record<string, unknown>,
+  path: readonly string[],
+  owner: string,
+): PluginImageReference[] {
+  if (typeof image !== 'string' || typeof file !== 'string') return []
+  const { id, message, problem } = resolvePluginImage(context, image, file)
+  for (const field of ['image', 'path']) Reflect.deleteProperty(resolved, field)
+  resolved['configMapRef'] = { ...message, owner }
+  return [{ id, image, file, path, problem }]
+}
+
+/** The source of a plugin in an image, as far as it has been fetched. */
+function resolvePluginImage(
+  { options: { pluginImages, pluginImageErrors } }: Pick<Context, 'options'>,
+  image: string,
+  file: string,
+): { readonly message: ResolvedPluginSource } & Pick<PluginImageReference, 'id' | 'problem'> {
+  const id = pluginImageId(image, file)
+  const code = pluginImages.get(id)
+  if (code === undefined) {
+    const error = pluginImageErrors.get(id)
+    const invalid = `${file} of the image ${image} has not been fetched yet`
+    // The config contains nothing that changes with each attempt.
+    return { id, message: { invalid }, problem: { text: error === undefined ? invalid : `${invalid}: ${error}`, code: 'PX1344' } }
+  }
+  const name = `${image.slice(0, image.indexOf('@'))}/${file.replace(/^\//, '')}`
+  const problem = findSyntaxError(code, name)
+  return {
+    id,
+    message: { code, file: name, digest: createHash('sha256').update(code).digest('hex') },
+    problem: problem === undefined ? undefined : { text: problem, code: 'PX1322' },
+  }
 }
 
 const known = new WeakMap<ConfigMap, Map<string, PluginSource>>()

@@ -30,7 +30,7 @@ import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthorit
 import { resolveGrpc } from './grpc-source.ts'
 import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.ts'
 import { documentId, findUrlProblem, keySetId, type DocumentReference, type KeySetReference } from './remote-reference.ts'
-import { resolvePluginSource } from './plugin-source.ts'
+import { resolvePluginSource, takePluginImage, type PluginImageReference } from './plugin-source.ts'
 import { hasEntry, neededEntries } from './secret-entries.ts'
 import { COMMAND_REJECTED, leaveOutCommand } from './commands.ts'
 import { badApiKeys, badLines } from './credentials.ts'
@@ -58,6 +58,7 @@ export interface ResolvedBody {
   readonly secrets: readonly SecretMessage[]
   readonly keySets: readonly KeySetReference[]
   readonly documents: readonly DocumentReference[]
+  readonly images: readonly PluginImageReference[]
 }
 
 type DocumentSettings = Parameters<typeof readFetched>[1]
@@ -131,6 +132,7 @@ export function resolveBody(
     secrets: resolver.secrets,
     keySets: resolver.keySets,
     documents: resolver.documents,
+    images: resolver.images,
   }
 }
 
@@ -140,6 +142,7 @@ class Resolver {
   readonly secrets: SecretMessage[] = []
   readonly keySets: KeySetReference[] = []
   readonly documents: DocumentReference[] = []
+  readonly images: PluginImageReference[] = []
   readonly #context: Context
   readonly #kind: string
   readonly #namespace: string
@@ -469,6 +472,8 @@ class Resolver {
     }
     if (name === 'Budget') for (const { field, problem } of findBudgetProblems(value)) this.#fail([...path, field], problem, 'PX1327')
     if (name === 'McpTargetSelector' && leaveOutCommand(resolved)) this.#fail([...path, 'command'], COMMAND_REJECTED, 'PX1345', 'document')
+    // Its problems depend on what each Gateway permits.
+    if (name === 'PluginSource') this.images.push(...takePluginImage(this.#context, value, resolved, path, this.#owner))
     if (name === 'PluginSource' && value['file'] !== undefined) {
       Reflect.deleteProperty(resolved, 'file')
       const text = 'a plugin in a file is for config files of the data plane; put the module into a ConfigMap for configMapRef (proxyctl plugin build)'

@@ -30,6 +30,7 @@ const extAuth = (more: object) => traffic({ extAuth: { backendRef: service, ...m
 const limit = (...local: object[]) => traffic({ rateLimit: { local } })
 const descriptor = { entries: [{ name: 'n', expression: 'source.address' }] }
 const global = (more: object) => traffic({ rateLimit: { global: { backendRef: service, domain: 'd', descriptors: [descriptor], ...more } } })
+const image = `registry.example.com/app@sha256:${'0'.repeat(64)}`
 const plugin = { name: 'p', source: { configMapRef: { name: 'm', key: 'k' } } }
 const budgets = (...all: object[]) => traffic({ budgets: all })
 const budget = { name: 'b', limits: [{ usd: '1.5', window: 'Month' }] }
@@ -320,8 +321,26 @@ export const trafficRows: Row[] = [
   ['two plugins of one name', plugins(plugin, plugin), `${at}.plugins[1]`, DUPLICATE],
   ['a plugin without source', plugins({ name: 'p' }), `${at}.plugins[0].source`, REQUIRED],
   ['a plugin with a file', plugins({ name: 'p', source: { file: 'a.ts' } })],
-  ['a plugin with two sources', plugins({ name: 'p', source: { ...plugin.source, file: 'a.ts' } }), `${at}.plugins[0].source`, one('configMapRef', 'file')],
-  ['a plugin with an empty source', plugins({ name: 'p', source: {} }), `${at}.plugins[0].source`, one('configMapRef', 'file')],
+  [
+    'a plugin with two sources',
+    plugins({ name: 'p', source: { ...plugin.source, file: 'a.ts' } }),
+    `${at}.plugins[0].source`,
+    one('configMapRef', 'image', 'file'),
+  ],
+  ['a plugin with an empty source', plugins({ name: 'p', source: {} }), `${at}.plugins[0].source`, one('configMapRef', 'image', 'file')],
+  ['a plugin with an image without a path', plugins({ name: 'p', source: { image } }), `${at}.plugins[0].source`, 'image and path must be set together'],
+  [
+    'a plugin with a path without an image',
+    plugins({ name: 'p', source: { ...plugin.source, path: 'a.ts' } }),
+    `${at}.plugins[0].source`,
+    'image and path must be set together',
+  ],
+  [
+    'a plugin with an image without a digest',
+    plugins({ name: 'p', source: { image: 'registry.example.com/app:v1', path: 'a.ts' } }),
+    `${at}.plugins[0].source.image`,
+    PATTERN,
+  ],
   [
     'a plugin in process with secrets and fetch',
     plugins({ ...plugin, isolation: 'InProcess', secrets: [secret], fetch: { hosts: ['a.com', 'a.com:8443', '10.0.0.1:80'] } }),
