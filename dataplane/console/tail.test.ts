@@ -4,14 +4,10 @@ import { testExchange } from '../testing/exchange.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { TailRecorder } from './tail.ts'
 
-function start() {
+function start(random = () => 0.5) {
   const clock = { ms: 1000 }
   const telemetry: Pick<Telemetry, 'observe'> = { observe: undefined }
-  const recorder = new TailRecorder(
-    telemetry,
-    () => clock.ms,
-    () => 0.5,
-  )
+  const recorder = new TailRecorder(telemetry, () => clock.ms, random)
   const finish = (target: string, status = 200, headers: Readonly<Record<string, string>> = {}): void => {
     const exchange = testExchange({ target }, headers)
     exchange.response = { status, headers: new HeaderList(['set-cookie', 'id=1', 'x-note', 'Bearer abcdefghijkl']) } as NonNullable<typeof exchange.response>
@@ -65,6 +61,27 @@ describe('a tail of requests', () => {
     for (let i = 0; i < 50; i++) finish(`/${i}`)
     const { records, seen, skipped } = read()
     expect([records.length, seen, skipped]).toEqual([10, 50, 40])
+  })
+
+  test('makes few records that it does not return, and chooses evenly, under a steady load', () => {
+    let state = 1
+    const { finish, read } = start(() => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647)
+    read()
+    const chosen: number[] = []
+    let made = 0
+    for (let batch = 0; batch < 40; batch++) {
+      for (let i = 0; i < 1000; i++) finish(`/${i}`)
+      const { records, seen, skipped } = read()
+      expect([seen, skipped]).toEqual([1000, 1000 - records.length])
+      if (batch > 0) chosen.push(...records.map(({ path }) => Number(path.slice(1))))
+      const last = Math.max(...records.map(({ id }) => Number(id.split('-').at(-1))))
+      if (batch > 0) made = Math.max(made, last)
+    }
+    // Each of the 39 batches has 10 records of about 20 candidates, of which 17 are recorded; a reservoir of all requests would record 56.
+    expect(chosen.length).toBeGreaterThan(39 * 9)
+    expect(made / 40).toBeLessThan(25)
+    expect(chosen.reduce((sum, path) => sum + path, 0) / chosen.length).toBeGreaterThan(400)
+    expect(chosen.reduce((sum, path) => sum + path, 0) / chosen.length).toBeLessThan(600)
   })
 
   test('evaluates its filter for at most 2,000 requests between two reads', () => {

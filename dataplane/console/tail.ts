@@ -23,6 +23,8 @@ const IDLE_MS = 5000
 const MAX_CHECKED = 2000
 const MAX_HEADERS = 100
 const MAX_TEXT = 4096
+/** Candidates of a batch for each place in it, if there are as many requests as before. Each that is kept costs a record, also one that is replaced. */
+const CANDIDATES = 2
 
 interface Tail {
   readonly filter: Program | undefined
@@ -32,6 +34,10 @@ interface Tail {
   seen: number
   checked: number
   matched: number
+  /** Share of the requests that are candidates for the batch, from the number of requests of the last one. */
+  share: number
+  /** Candidates since the last read. */
+  candidates: number
   readAtMs: number
 }
 
@@ -59,13 +65,14 @@ export class TailRecorder {
       this.removeIdle()
       if (this.#tails.size >= MAX_TAILS) throw new RangeError(`${MAX_TAILS} tails are open already: close one of them`)
       const program = filter === undefined || filter === '' ? undefined : compileExpression(filter, 'log')
-      tail = { filter: program, limit, records: [], seen: 0, checked: 0, matched: 0, readAtMs: 0 }
+      tail = { filter: program, limit, records: [], seen: 0, checked: 0, matched: 0, share: 1, candidates: 0, readAtMs: 0 }
       this.#tails.set(id, tail)
       observe(this.#telemetry, this.#observer)
       this.#timer ??= setInterval(() => this.removeIdle(), IDLE_MS).unref()
     }
     const batch = { records: tail.records.toSorted((a, b) => a.timeMs - b.timeMs), seen: tail.seen, skipped: skippedOf(tail) }
-    Object.assign(tail, { limit, records: [], seen: 0, checked: 0, matched: 0, readAtMs: this.#nowMs() })
+    const share = Math.min(1, (CANDIDATES * limit) / Math.max(1, tail.matched))
+    Object.assign(tail, { limit, records: [], seen: 0, checked: 0, matched: 0, share, candidates: 0, readAtMs: this.#nowMs() })
     return batch
   }
 
@@ -88,7 +95,9 @@ export class TailRecorder {
       }
       tail.matched++
       // Under load, every request has the same chance to be kept.
-      const place = tail.records.length < tail.limit ? tail.records.length : Math.floor(this.#random() * tail.matched)
+      if (tail.share < 1 && this.#random() >= tail.share) continue
+      tail.candidates++
+      const place = tail.records.length < tail.limit ? tail.records.length : Math.floor(this.#random() * tail.candidates)
       if (place < tail.limit) tail.records[place] = toRecord(exchange, `${this.#prefix}-${++this.#count}`)
     }
   }
