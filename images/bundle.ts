@@ -98,8 +98,10 @@ async function bundleModules(entries: Readonly<Record<string, string>>): Promise
 interface BundleOptions {
   /** Version that the program reports, such as `0.2.0`. Default: that of package.json. */
   readonly version?: string
+  /** More plugins of esbuild, which come first. */
+  readonly plugins?: readonly Plugin[]
 }
-const pluginsOf = ({ version }: BundleOptions): Plugin[] => (version === undefined ? [] : [setVersion(version)])
+const pluginsOf = ({ version, plugins = [] }: BundleOptions): Plugin[] => [...plugins, ...(version === undefined ? [] : [setVersion(version)])]
 
 /** The entry point of each program and of the processes and threads that it starts. Each becomes a file next to `main.js`. */
 const programs = {

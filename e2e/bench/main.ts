@@ -10,6 +10,7 @@ import { findFreePort } from '../harness/program/ports.ts'
 import type { Bench, Case } from './bench.ts'
 import { callouts } from './cases/callouts.ts'
 import { cel } from './cases/cel.ts'
+import { consoleCost } from './cases/console.ts'
 import { plugins } from './cases/plugins.ts'
 import { fleet } from './cases/fleet.ts'
 import { llm, llmBudgets, llmStreams } from './cases/llm.ts'
@@ -51,6 +52,7 @@ const CASES: readonly Case[] = [
   llmBudgets,
   stall,
   memory,
+  consoleCost,
   workers,
   fleet,
 ]
