@@ -33,7 +33,7 @@ export function Chart({ label, times, lines, values, format, height = 150 }: Cha
     if (element === null) return undefined
     const style = getComputedStyle(element)
     const color = (name: string): string => style.getPropertyValue(name).trim()
-    const axis = { stroke: color('--muted'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' }
+    const axis = { stroke: color('--muted'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui', size: 26 }
     const created = new uPlot(
       {
         width: element.clientWidth,

@@ -55,8 +55,8 @@ function Changes({ version }: { readonly version: number }) {
           {differences.map(({ path, before, after }) => (
             <div class="difference" key={path}>
               <code>{path}</code>
-              {before !== undefined && <pre class="before">- {text(before)}</pre>}
-              {after !== undefined && <pre class="after">+ {text(after)}</pre>}
+              {isPresent(before) && <pre class="before">- {text(before)}</pre>}
+              {isPresent(after) && <pre class="after">+ {text(after)}</pre>}
             </div>
           ))}
         </li>
@@ -64,5 +64,8 @@ function Changes({ version }: { readonly version: number }) {
     </ul>
   )
 }
+
+/** The config has no null: the API writes it for what is absent. */
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value, undefined, 2))

@@ -6,6 +6,7 @@ import { PageHead, Panel } from '../../ui/panel.tsx'
 import { ErrorBox, Loading } from '../../ui/states.tsx'
 import { Capture } from './capture.tsx'
 import { complete, listEntries } from './completion.ts'
+import { ManifestPanel } from './manifest-panel.tsx'
 import { Reference } from './reference.tsx'
 import { Result } from './result.tsx'
 import { defaultSample, toSample } from './sample.ts'
@@ -84,6 +85,7 @@ export function ExpressionsPage() {
           </div>
         </Panel>
       </div>
+      <ManifestPanel phase={phase} expression={expression} />
       <Reference entries={entries} onInsert={(text) => insert(text, 0)} />
     </>
   )

@@ -3,6 +3,9 @@ import { Panel } from '../../ui/panel.tsx'
 import { Empty } from '../../ui/states.tsx'
 import type { Entry } from './completion.ts'
 
+/** Text whose parts in backticks are code. */
+const withCode = (text: string) => text.split('`').map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))
+
 export function Reference({ entries, onInsert }: { readonly entries: readonly Entry[]; readonly onInsert: (text: string) => void }) {
   const [search, setSearch] = useState('')
   const words = search.toLowerCase().split(/\s+/)
@@ -33,7 +36,7 @@ export function Reference({ entries, onInsert }: { readonly entries: readonly En
                   </button>
                 </td>
                 <td class="muted">{type}</td>
-                <td class="wrap">{description}</td>
+                <td class="wrap">{withCode(description)}</td>
               </tr>
             ))}
           </tbody>

@@ -104,7 +104,7 @@ function Node({ node, severity, endpoint }: NodeProps) {
         {shorten(node.title, 20)}
       </text>
       <text class="sub" x="14" y="34">
-        {shorten(node.subtitle, 21)}
+        {shorten(node.subtitle, 22)}
       </text>
       <text class="numbers" x="14" y="49">
         {state.text}

@@ -31,7 +31,7 @@ export interface GraphLayout {
   readonly hidden: number
 }
 
-export const NODE_WIDTH = 164
+export const NODE_WIDTH = 172
 export const NODE_HEIGHT = 58
 /** More nodes cannot be read, and take long to place. */
 const MAX_NODES = 150
@@ -40,7 +40,7 @@ const MAX_ENDPOINTS = 6
 /** The graph of an overview, from left to right: Gateways, listeners, routes, backends, endpoints. `wanted` decides whether a route is shown. */
 export function layOut(overview: Overview, wanted: (route: Overview['routes'][number]) => boolean): GraphLayout {
   const { nodes, edges, hidden } = collect(overview, wanted)
-  const graph = new graphlib.Graph().setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 32, marginx: 4, marginy: 4 }).setDefaultEdgeLabel(() => ({}))
+  const graph = new graphlib.Graph().setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 26, marginx: 4, marginy: 4 }).setDefaultEdgeLabel(() => ({}))
   for (const { id } of nodes) graph.setNode(id, { width: NODE_WIDTH, height: NODE_HEIGHT })
   for (const { from, to } of edges) graph.setEdge(from, to)
   layout(graph)

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { EffectivePolicy } from '#api/management/routes.ts'
+import { policyManifest, type PolicyTarget } from '../../ui/manifest.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { ValueText } from '../../ui/value.tsx'
@@ -9,7 +10,7 @@ type Field = EffectivePolicy['postRouting'][string]
 type Source = Field['sources'][number]
 
 /** The policies in force for a rule: each field with the object and the level that it came from, and what it overrode. */
-export function PolicyPanel({ policies }: { readonly policies: readonly EffectivePolicy[] }) {
+export function PolicyPanel({ policies, route }: { readonly policies: readonly EffectivePolicy[]; readonly route: PolicyTarget }) {
   const groups = group(policies)
   const [selected, setSelected] = useState(0)
   const current = groups[selected] ?? groups[0]
@@ -32,6 +33,9 @@ export function PolicyPanel({ policies }: { readonly policies: readonly Effectiv
       {fields.length === 0 ? (
         <Empty title="No policy applies to this rule">
           <p>A ProxyPolicy whose targetRefs name the Gateway, a listener, this route, or one of its Services changes that.</p>
+          {(route.kind === 'HTTPRoute' || route.kind === 'GRPCRoute') && (
+            <pre class="text">{policyManifest(route.name, route, ['traffic:', '  timeouts:', '    request: 10s'])}</pre>
+          )}
         </Empty>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Fields of the policy">

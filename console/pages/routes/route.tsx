@@ -75,7 +75,7 @@ function Route({ route, rule }: { readonly route: RouteDetail; readonly rule: Ru
       <Numbers of={key} />
       <History of={key} />
       {route.rules.length > 1 && <RuleTabs route={route} current={rule} />}
-      {rule && <RuleView key={rule.index} rule={rule} />}
+      {rule && <RuleView key={rule.index} route={route} rule={rule} />}
     </>
   )
 }
@@ -118,7 +118,7 @@ function RuleTabs({ route, current }: { readonly route: RouteDetail; readonly cu
   )
 }
 
-function RuleView({ rule }: { readonly rule: Rule }) {
+function RuleView({ route, rule }: { readonly route: RouteDetail; readonly rule: Rule }) {
   return (
     <>
       <Panel title={`Rule ${rule.name ?? rule.index}`}>
@@ -141,7 +141,7 @@ function RuleView({ rule }: { readonly rule: Rule }) {
         </dl>
       </Panel>
       <PrecedencePanel entries={rule.precedence} />
-      <PolicyPanel policies={rule.effective} />
+      <PolicyPanel policies={rule.effective} route={route} />
       <Panel title="The rule as the data plane received it">
         <details class="body">
           <summary>Show JSON</summary>

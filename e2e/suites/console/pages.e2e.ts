@@ -12,6 +12,9 @@ import { DIST, HOSTILE, openPage, pages, startFixture, type Fixture } from './fi
 /** Limit of the first page with gzip, bytes. */
 const FIRST_PAGE = 300 * 1024
 
+const ADDED_ROUTE =
+  'apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: { name: added }\nspec: { parentRefs: [{ name: gw }], rules: [{ backendRefs: [{ name: app, port: 80 }] }] }'
+
 let fixture: Fixture
 let context: BrowserContext
 const closing: (() => Promise<unknown>)[] = []
@@ -246,6 +249,23 @@ describe('the console', () => {
     expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
   })
 
+  test('writes an expression as a manifest that works when it is applied', async () => {
+    const { page } = await open('#/expressions')
+    await page.locator('.cm-content').first().click()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.insertText('request.path == "/from-manifest"')
+    const manifest = page.getByLabel('Manifest', { exact: true })
+    await manifest.filter({ hasText: '/from-manifest' }).waitFor()
+    // Of two policies with a section for the same Gateway, the older one applies: the policies of the fixture would win.
+    await fixture.gateway.apply([ADDED_ROUTE, (await manifest.textContent()) ?? ''])
+    const status = async (): Promise<number> => (await fetch(`${fixture.gateway.origin}/from-manifest`)).status
+    await waitUntil('the policy is in force', async () => (await status()) === 403)
+    expect(await status()).toBe(403)
+    await fixture.restore()
+    // No route of the fixture has this host.
+    await waitUntil('the policy is removed', async () => (await status()) === 404)
+  })
+
   test('chats with two models, whose responses arrive as streams', async () => {
     const { page, problems } = await open('#/llm/playground')
     await page.getByLabel('Second model').fill('gpt-4o-mini')
@@ -328,9 +348,7 @@ describe('the console', () => {
   test('shows a new version of the config without a reload', async () => {
     const { page } = await open('#/routes')
     await page.locator('.routes').waitFor()
-    await fixture.gateway.apply([
-      'apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: { name: added }\nspec: { parentRefs: [{ name: gw }], rules: [{ backendRefs: [{ name: app, port: 80 }] }] }',
-    ])
+    await fixture.gateway.apply([ADDED_ROUTE])
     await page.getByRole('link', { name: 'default/added' }).waitFor()
     await page.getByRole('link', { name: 'default/shop' }).waitFor({ state: 'detached' })
     expect(await page.locator('.route-head').count()).toBe(1)
