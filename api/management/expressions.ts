@@ -54,7 +54,7 @@ export const evaluateResult = z
     type: z.string().nullable(),
     reads: z.array(z.string()).openapi({ description: 'Variables and members that it may read.' }),
     evaluations: z.number(),
-    microseconds: z.number().openapi({ description: 'Time of one evaluation: the mean.' }),
+    microseconds: z.number().openapi({ description: 'Time of one evaluation, in the fastest batch.' }),
   })
   .openapi('EvaluateResult')
 

@@ -8,7 +8,7 @@ export function Result({ result }: { readonly result: EvaluateResult }) {
   const { problems, error, value, type, isTruncated, microseconds, evaluations, reads } = result
   const faults = [...problems, ...(error === null || problems.some(({ message }) => message === error.message) ? [] : [error])]
   return (
-    <Panel title="Result" aside={<span title={`mean of ${evaluations} evaluations`}>{formatNumber(microseconds)} µs per evaluation</span>}>
+    <Panel title="Result" aside={<span title={`fastest batch of ${evaluations} evaluations`}>{formatNumber(microseconds)} µs per evaluation</span>}>
       <div class="body stack" role="status">
         {faults.map(({ line, column, message }) => (
           <p key={`${line} ${column} ${message}`} class="notice is-error">
