@@ -51,6 +51,13 @@ export async function runH2load(options: LoadOptions & { streams: number }): Pro
   return parseH2load(stdout, options.seconds)
 }
 
+/** HTTP/1.1 keep-alive load of a fixed number of requests per second by h2load, one thread. */
+export async function runAtRate(options: LoadOptions & { rate: number }): Promise<Load> {
+  const args = ['--h1', '-t1', `-c${options.connections}`, '-m1', `--rps=${options.rate / options.connections}`, `-D${options.seconds}`, options.url]
+  const { stdout } = await run('taskset', ['-c', String(options.cpu), 'h2load', ...args], { timeout: (options.seconds + 30) * 1000 })
+  return parseH2load(stdout, options.seconds)
+}
+
 /** Parses the output of wrk. */
 export function parseWrk(text: string): Load {
   const total = /(\d+) requests in ([\d.]+)(ms|s|m), ([\d.]+)([KMGT]?B) read/.exec(text)

@@ -138,7 +138,7 @@ function judgeCpu(name: string, ours: Throughput, peer: Throughput, atMost: numb
   return judge({ case: name, ours: ours.cpuMicros, peer: peer.cpuMicros, peerName: 'nginx', unit: 'µs CPU/request' }, { atMost })
 }
 
-async function measure(proxy: StartedProxy, run: () => Promise<Load>): Promise<Throughput> {
+export async function measure(proxy: StartedProxy, run: () => Promise<Load>): Promise<Throughput> {
   const before = readCpuSeconds(proxy.pid)
   const load = await run()
   const cpu = readCpuSeconds(proxy.pid) - before
