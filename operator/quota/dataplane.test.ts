@@ -22,8 +22,8 @@ afterEach(async () => {
 const budget = (more: Partial<Budget> = {}): Budget => ({ name: 'team', scope: 'Gateway', limits: [{ requests: 1000, window: 'Day' }], ...more })
 
 /** The config stream and the quota service of an operator, for the Gateway ns/gw with one policy. */
-async function startOperator(budgets: readonly Budget[], { port = 0, store }: { port?: number; store?: QuotaStore } = {}) {
-  const quota = createQuotaServer({ store })
+async function startOperator(budgets: readonly Budget[], { port = 0, store, epochMs }: { port?: number; store?: QuotaStore; epochMs?: () => number } = {}) {
+  const quota = createQuotaServer({ store, ...(epochMs && { epochMs }) })
   const server = createConfigServer({ services: [quota.service] })
   quota.publish({ gateways: new Map([['ns/gw', [{ kind: 'policy', message: { policy: { namespace: 'ns', name: 'p' }, traffic: { budgets } } }]]]) })
   const listening = await server.listen(`127.0.0.1:${port}`)
@@ -50,9 +50,9 @@ class Replica {
   readonly #stream: QuotaStream
   isConnected = false
 
-  constructor(port: number, budgets: readonly Budget[]) {
-    const keeper: ShareKeeper = new ShareKeeper({ onUrgent: () => this.#stream.hurry() })
-    this.#policy = compileBudgets([{ policy: 'ns/p', budgets }], createPolicyState({ registry: this.registry, shares: keeper }))
+  constructor(port: number, budgets: readonly Budget[], epochMs = Date.now) {
+    const keeper: ShareKeeper = new ShareKeeper({ onUrgent: () => this.#stream.hurry(), epochMs })
+    this.#policy = compileBudgets([{ policy: 'ns/p', budgets }], createPolicyState({ registry: this.registry, shares: keeper, epochMs }))
     this.#stream = new QuotaStream({
       address: `http://127.0.0.1:${port}`,
       node: { namespace: 'ns', gateway: 'gw' },
@@ -147,6 +147,23 @@ describe('a budget of all replicas', () => {
     expect(performance.now() - startMs).toBeLessThan(1500)
     expect((await other.send()).status).toBe(429)
     expect((await holder.send()).status).toBe(429)
+  })
+
+  test('with a rolling window counts what was used in the window before once', async () => {
+    let nowMs = Date.parse('2026-11-24T10:00:05Z')
+    const epochMs = (): number => nowMs
+    const minute = [budget({ limits: [{ requests: 100, window: '1m' }] })]
+    const { port } = await startOperator(minute, { epochMs })
+    const replicas = [0, 1].map(() => new Replica(port, minute, epochMs))
+    const exhaust = async (): Promise<number> => {
+      let admitted = 0
+      for (const replica of replicas) while ((await replica.send()).status === 200) admitted++
+      return admitted
+    }
+    expect(await exhaust()).toBe(100)
+    nowMs = Date.parse('2026-11-24T10:01:30Z')
+    expect(await exhaust()).toBe(50)
+    expect(await isTrueWithin(1000, async () => (await exhaust()) > 0)).toBe(false)
   })
 
   test('has a counter for each key, and says what is left of all', async () => {

@@ -10,11 +10,21 @@ const counterOf = (window: string): Counter => {
 }
 
 describe('a counter of a calendar window', () => {
-  test('reserves at most what is left, and rejects when nothing is left', () => {
+  test('admits a request while anything is left, and reserves all of it', () => {
     const counter = counterOf('Day')
     expect(counter.reserve(START, 100, 60, 1)).toMatchObject({ isAdmitted: true, taken: 60, used: 0 })
-    expect(counter.reserve(START, 100, 60, 1)).toMatchObject({ isAdmitted: true, taken: 40, used: 60 })
+    expect(counter.reserve(START, 100, 60, 1)).toMatchObject({ isAdmitted: true, taken: 60, used: 60 })
     expect(counter.reserve(START + 3_600_000, 100, 60, 1)).toMatchObject({ isAdmitted: false, taken: 0, resetMs: 23 * 3_600_000 })
+  })
+
+  test('does not admit another request by what others return while the last one exceeds the limit', () => {
+    const counter = counterOf('Day')
+    const { index } = counter.reserve(START, 100, 95, 1)
+    const last = counter.reserve(START, 100, 60, 1)
+    counter.settle(index, -10)
+    expect(counter.reserve(START, 100, 60, 1).isAdmitted).toBe(false)
+    counter.settle(index, 20 - last.taken)
+    expect(counter.reserve(START, 100, 60, 1)).toMatchObject({ isAdmitted: false, used: 105 })
   })
 
   test('starts empty in the next window, and drops what is settled in a window that is over', () => {

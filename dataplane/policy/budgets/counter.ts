@@ -17,6 +17,8 @@ export interface MemoryOf {
 /** The words of the even and the odd window, and of the highest alert. */
 export const COUNTER_WORDS = 3
 const ALERT = 2
+/** Word of a cell of shared memory: 1 if the counter outlives the process, 0 if the quota server knows it. */
+export const SAVED_WORD = 5
 
 /** Low bits of a word: the amount. The bits above are the number of its window. */
 const AMOUNT_BITS = 44n
@@ -37,7 +39,7 @@ export interface Reservation {
   readonly isAdmitted: boolean
   /** The share of this replica does not cover the amount, and more may be had. */
   readonly isShort?: boolean
-  /** Reserved amount: at most what was left. */
+  /** Reserved amount: 0 or the whole amount. */
   readonly taken: number
   /** Number of the window to settle in. */
   readonly index: number
@@ -65,7 +67,8 @@ export class Counter {
   }
 
   /**
-   * Reserves `amount`, or what is left.
+   * Reserves `amount`. A request that needs more than is left is admitted, but reserves all of it: what other requests return then does not
+   * admit another one before its usage is known.
    * @param needed what must be left to be admitted
    * @param isForced the reservation is made even if the limit is reached
    */
@@ -86,8 +89,7 @@ export class Counter {
       const isAdmitted = left + 1e-6 >= needed && left > 0
       const resetMs = isAdmitted ? endMs - epochMs : this.opensAfterMs({ current, previous, limit, needed, elapsed, lengthMs })
       if (!isAdmitted && !isForced) return { isAdmitted, taken: 0, index, used, resetMs }
-      const taken = isForced ? amount : Math.min(amount, Math.ceil(left))
-      if (Atomics.compareExchange(words, slot, word, toWord(index, current + taken)) === word) return { isAdmitted, taken, index, used, resetMs }
+      if (Atomics.compareExchange(words, slot, word, toWord(index, current + amount)) === word) return { isAdmitted, taken: amount, index, used, resetMs }
     }
   }
 

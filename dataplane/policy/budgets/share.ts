@@ -4,15 +4,17 @@ import { amountOf, Counter, INDEX_COUNT, indexOf, toWord, type CounterReading, t
 
 /** Words of the share of this replica in a counter: the amount it may use, in the window of the word. */
 const GRANTED = 0
-/** Used for good, in the window of the word. */
-const SPENT = 1
+/** Used for good, in the windows with an even and an odd number. */
+const SPENT = [1, 5] as const
 /** End of the share, milliseconds since 1970, times two; plus 1 if nothing can be added to it. */
 const STATE = 2
 /** Demand that the share did not cover, since the last report. */
 const WANTED = 3
 /** Used by other replicas, in the window of the word. */
 const OTHERS = 4
-export const SHARE_WORDS = 5
+export const SHARE_WORDS = 6
+
+const spentOf = (index: number): number => SPENT[(index & 1) as 0 | 1]
 
 /** Until a share is asked for again, the rejection of a request that it does not cover says so. */
 const RETRY_MS = 1000
@@ -76,8 +78,7 @@ export class ShareCounter extends Counter {
           ? this.opensAfterMs({ current: used, previous: 0, limit, needed, elapsed, lengthMs })
           : Math.min(RETRY_MS, endMs - epochMs)
       if (!isAdmitted && !isForced) return { isAdmitted, taken: 0, index, used, resetMs }
-      const taken = isForced ? amount : Math.min(amount, left)
-      if (Atomics.compareExchange(words, slot, word, toWord(index, current + taken)) === word) return { isAdmitted, taken, index, used, resetMs }
+      if (Atomics.compareExchange(words, slot, word, toWord(index, current + amount)) === word) return { isAdmitted, taken: amount, index, used, resetMs }
     }
   }
 
@@ -96,12 +97,12 @@ export class ShareCounter extends Counter {
 
   override spend(index: number, amount: number): void {
     const share = this.#share().words
+    const slot = spentOf(index)
     for (;;) {
-      const word = Atomics.load(share, SPENT)
-      const spent = amountOf(word, index)
-      // A request of an earlier window ends: its window is reported as it was reserved.
-      if (indexOf(word) === (index + 1) % INDEX_COUNT) return
-      if (Atomics.compareExchange(share, SPENT, word, toWord(index, spent + amount)) === word) return
+      const word = Atomics.load(share, slot)
+      // The window of the request is over for so long that it is not reported any more.
+      if (indexOf(word) === (index + 2) % INDEX_COUNT) return
+      if (Atomics.compareExchange(share, slot, word, toWord(index, amountOf(word, index) + amount)) === word) return
     }
   }
 }
@@ -116,7 +117,7 @@ export interface ShareUse {
 /** Reads what is used of a bucket. Spending is read last: it grows before a reservation is returned. */
 export function readUse({ counter, share }: ShareMemory, index: number): ShareUse {
   const current = amountOf(Atomics.load(counter, index & 1), index)
-  const spent = amountOf(Atomics.load(share, SPENT), index)
+  const spent = amountOf(Atomics.load(share, spentOf(index)), index)
   return { spent, reserved: Math.max(0, current - spent) }
 }
 
