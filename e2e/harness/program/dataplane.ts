@@ -25,6 +25,8 @@ export interface DataplaneOptions {
   readonly nodeArgs?: readonly string[]
   /** CPUs to pin the process to, in the syntax of taskset. */
   readonly cpus?: string
+  /** A network namespace to run in, with its address seen from this machine. */
+  readonly network?: { readonly name: string; readonly address: string }
   readonly timeoutMs?: number
 }
 
@@ -49,24 +51,31 @@ export interface Dataplane {
 export async function startDataplane(options: DataplaneOptions): Promise<Dataplane> {
   const [admin = 0, stats = 0, readiness = 0] = options.ports === undefined ? await findFreePorts(3) : []
   const ports = options.ports ?? { admin, stats, readiness }
-  const { config } = options
+  const { config, network } = options
+  const host = network?.address ?? '127.0.0.1'
+  const prefix = [
+    ...(network === undefined ? [] : ['ip', 'netns', 'exec', network.name]),
+    ...(options.cpus === undefined ? [] : ['taskset', '-c', options.cpus]),
+  ]
   const image = readImageRun(new URL('../../../dataplane/Dockerfile', import.meta.url))
   const args = [...image.nodeArgs, ...(options.nodeArgs ?? []), options.entry ?? DATAPLANE_MAIN, ...('file' in config ? ['-f', config.file] : [])]
+  const [command = process.execPath, ...rest] = [...prefix, process.execPath, ...args]
   const program = startProgram({
     name: 'dataplane',
-    ...(options.cpus === undefined ? { args } : { command: 'taskset', args: ['-c', options.cpus, process.execPath, ...args] }),
+    command,
+    args: rest,
     env: {
       ...image.env,
-      ADMIN_ADDR: `127.0.0.1:${ports.admin}`,
-      STATS_ADDR: `127.0.0.1:${ports.stats}`,
-      READINESS_ADDR: `127.0.0.1:${ports.readiness}`,
+      ADMIN_ADDR: `${host}:${ports.admin}`,
+      STATS_ADDR: `${host}:${ports.stats}`,
+      READINESS_ADDR: `${host}:${ports.readiness}`,
       PROXY_LOG: options.log ?? 'info',
       WORKERS: workersOf(config),
       ...('file' in config ? { XDS_ADDRESS: undefined } : { XDS_ADDRESS: `http://${config.address}`, NAMESPACE: config.namespace, GATEWAY: config.gateway }),
       ...options.env,
     },
   })
-  const isReady = async () => program.hasExited() || (await fetch(`http://127.0.0.1:${ports.readiness}/healthz/ready`)).ok
+  const isReady = async () => program.hasExited() || (await fetch(`http://${host}:${ports.readiness}/healthz/ready`)).ok
   const hasStarted = await isTrueWithin(options.timeoutMs ?? 60_000, isReady)
   if (program.hasExited()) throw new Error(lastError(program) ?? 'the data plane exited at start')
   if (!hasStarted) {
@@ -76,8 +85,8 @@ export async function startDataplane(options: DataplaneOptions): Promise<Datapla
   return {
     program,
     ports,
-    admin: (path) => fetch(`http://127.0.0.1:${ports.admin}${path}`),
-    metrics: async () => (await fetch(`http://127.0.0.1:${ports.stats}/metrics`)).text(),
+    admin: (path) => fetch(`http://${host}:${ports.admin}${path}`),
+    metrics: async () => (await fetch(`http://${host}:${ports.stats}/metrics`)).text(),
     stop: async (graceMs) => void (await program.stop(graceMs)),
   }
 }

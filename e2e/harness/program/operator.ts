@@ -81,11 +81,19 @@ export interface Operator {
   stop(): Promise<void>
 }
 
+export interface OperatorOptions {
+  readonly directory: string
+  readonly env?: Record<string, string>
+  /** Options for Node. */
+  readonly nodeArgs?: readonly string[]
+  readonly timeoutMs?: number
+}
+
 /** Starts the operator on a directory and waits until it serves its first config. Rejects with the operator's error message if it exits before. */
-export async function startOperator(options: { directory: string; env?: Record<string, string>; timeoutMs?: number }): Promise<Operator> {
+export async function startOperator(options: OperatorOptions): Promise<Operator> {
   const program = startProgram({
     name: 'operator',
-    args: [OPERATOR_MAIN, '--dir', options.directory, '--listen', '127.0.0.1:0'],
+    args: [...(options.nodeArgs ?? []), OPERATOR_MAIN, '--dir', options.directory, '--listen', '127.0.0.1:0'],
     ...(options.env === undefined ? {} : { env: options.env }),
   })
   const events: OperatorEvent[] = []
