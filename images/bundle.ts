@@ -114,6 +114,7 @@ const programs = {
     'plugin-worker': 'dataplane/policy/plugins/plugin-worker.ts',
     'token-worker': 'dataplane/llm/usage/token-worker.ts',
     'store-worker': 'dataplane/ledger/store-worker.ts',
+    'counter-worker': 'dataplane/counters/counter-worker.ts',
     'spend-worker': 'dataplane/ledger/spend-worker.ts',
   },
   operator: { main: 'operator/main.ts' },

@@ -42,6 +42,13 @@ export const fileDefinitions: Definitions = {
       'Duration after which connections that are still open at shutdown are closed. Environment: TERMINATION_GRACE_PERIOD_SECONDS.',
     ),
     ledger: ref('LedgerConfig'),
+    budgets: object('Where the counters of budgets are kept. Not set: they are lost when the process ends.', {
+      sqlite: object(
+        'A SQLite file of this process alone: budgets with scope Replica, and all budgets without an operator, continue after a restart. Written each second; a crash loses at most what was spent in that time.',
+        { path: string('Absolute path of the file; it is created if it does not exist. Its directory must be writable.', { minLength: 1, maxLength: 4096 }) },
+        ['path'],
+      ),
+    }),
     plugins: object('Permissions of plugins.', {
       inProcess: { type: 'boolean', description: 'Whether plugins with isolation InProcess may run; default false.' },
     }),

@@ -128,6 +128,12 @@ export const dataplaneMessages = {
       'A budget has `scope: Gateway`, and the quota service of the operator cannot be reached, ended the stream, or is that of a replica that does not lead. The last share is used until it expires after 30 s; then `onDisconnect` decides. Logged once until the connection is back.',
     fix: 'Field `cause` names the error. See that the operator runs and is of the same version or newer; the connection is retried every 2 s at most. The metrics `proxy_budget_shares_connected` and `proxy_budget_disconnected_total` show it.',
   },
+  PX4026: {
+    title: 'counters of budgets cannot be saved',
+    cause:
+      'The file of `config.budgets.sqlite` cannot be written, for example because the disk is full. Budgets hold while this process runs; after a restart they continue with the last state of the file. Logged once until they are saved again.',
+    fix: 'Field `error` names the cause. Make space, or mount a larger volume; writes are tried again each second.',
+  },
   PX4029: {
     title: 'MCP tool is not as it was approved',
     cause:

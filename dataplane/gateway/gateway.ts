@@ -12,6 +12,7 @@ import type { Exchange, RouteLabels } from '../exchange/exchange.ts'
 import { prepareTable, RunningListener, type PreparedTable } from './listener.ts'
 import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
 import type { TcpRule } from './tcp-rule.ts'
+import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { Shares } from '../runtime/shares.ts'
 import { createPolicyState, selectSecrets, type SharedState } from '../policy/state.ts'
 import { retainPlugins, verifyPlugins } from '../policy/plugins/host.ts'
@@ -52,6 +53,8 @@ export interface GatewayOptions {
   readonly loopSecret?: Buffer | undefined
   /** State of all workers; default: this thread handles all traffic. */
   readonly shared?: SharedState | undefined
+  /** Memory of the counters of budgets that outlive the process; undefined: of the worker, or none. */
+  readonly budgetCells?: SharedCells | undefined
   /** Gets shares of budgets that hold for all replicas; undefined: this is the only one. */
   readonly shares?: Shares | undefined
   /** Log of policies; undefined: none. */
@@ -86,6 +89,7 @@ export class Gateway {
     own,
     loopSecret,
     shared,
+    budgetCells,
     shares,
     log,
   }: GatewayOptions) {
@@ -102,7 +106,7 @@ export class Gateway {
         ports: () => [...(own?.ports() ?? []), ...[...this.#binds.values()].map(({ bind }) => bind.port)],
       },
     })
-    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared, shares, log })
+    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared, budgetCells, shares, log })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
   }

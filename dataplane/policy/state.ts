@@ -25,6 +25,8 @@ export interface PolicyState {
   readonly epochMs: () => number
   /** State of all workers of the data plane; undefined: this thread handles all traffic. */
   readonly shared?: SharedState | undefined
+  /** Memory of the counters of budgets if they outlive the process and this thread handles all traffic; with workers that of `shared`. */
+  readonly budgetCells?: SharedCells | undefined
   /** Gets shares of budgets that hold for all replicas; undefined: this is the only one. */
   readonly shares?: Shares | undefined
   /** Whether plugins with isolation InProcess may run. Default: no. */
@@ -49,7 +51,9 @@ export interface SharedState {
 
 /** Default: no secrets, no kept state, the system's clocks, no destinations and an unread registry. */
 export function createPolicyState(
-  own: Partial<Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'shares' | 'log' | 'permitsInProcess'>> = {},
+  own: Partial<
+    Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'budgetCells' | 'shares' | 'log' | 'permitsInProcess'>
+  > = {},
 ): PolicyState {
   return {
     secrets: new Map(),

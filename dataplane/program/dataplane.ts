@@ -18,6 +18,7 @@ import { startSources } from './sources.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 import { describeStore } from '../ledger/store.ts'
 import type { RequestLedger } from '../ledger/writer.ts'
+import type { SavedCounters } from '../counters/saved.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { createLogging, type Logging } from '../telemetry/log.ts'
 import { releaseMemory } from '../runtime/garbage.ts'
@@ -55,6 +56,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const traffic = await createTraffic({
     settings,
     openLedger: (registry) => openLedger(settings, logging, registry),
+    openCounters: (memory) => openCounters(settings, logging, memory),
     logging,
     own,
     keys: readSessionKeys(env),
@@ -126,6 +128,21 @@ async function openLedger({ ledger: settings }: ProcessSettings, logging: Loggin
         cause: error,
       },
     )
+  }
+}
+
+/** Opens the file with the counters of budgets. Throws a SettingError if it cannot be used: budgets would start anew. */
+async function openCounters({ budgetsFile: path }: ProcessSettings, logging: Logging, memory: SharedArrayBuffer): Promise<SavedCounters | undefined> {
+  if (path === undefined) return undefined
+  // Loaded on demand: it starts a thread, and most processes have no such file.
+  const { SavedCounters } = await import('../counters/saved.ts')
+  try {
+    return await SavedCounters.open({ path, memory, log: logging.logger('budgets') })
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error)
+    throw new SettingError(`config.budgets.sqlite.path is ${JSON.stringify(path)}: ${cause}; name a file in a directory that this process alone may write`, {
+      cause: error,
+    })
   }
 }
 

@@ -4,6 +4,7 @@ import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
 import type { SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
+import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { Shares } from '../runtime/shares.ts'
 import type { SharedState } from '../policy/state.ts'
 import type { Logging } from '../telemetry/log.ts'
@@ -38,6 +39,8 @@ export interface PartsOptions {
   readonly version: string
   /** Default: the first of `keys`, else random. */
   readonly loopSecret?: Buffer | undefined
+  /** Memory of the counters of budgets that outlive the process; undefined: of the worker, or none. */
+  readonly budgetCells?: SharedCells | undefined
   /** Gets shares of budgets that hold for all replicas; undefined: this is the only one. */
   readonly shares?: Shares | undefined
   /** Undefined: this thread handles all traffic. */
@@ -55,7 +58,7 @@ interface WorkerOptions {
 }
 
 /** Creates the parts of a thread that handles traffic. Config goes into `store`. */
-export function createParts({ logging, own, nodeName, keys, version, loopSecret = keys[0], worker, shares }: PartsOptions): Parts {
+export function createParts({ logging, own, nodeName, keys, version, loopSecret = keys[0], worker, budgetCells, shares }: PartsOptions): Parts {
   const telemetry = createTelemetry(logging, { version, isWorker: worker !== undefined })
   const { metrics } = telemetry
   const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
@@ -69,6 +72,7 @@ export function createParts({ logging, own, nodeName, keys, version, loopSecret 
     own,
     loopSecret,
     shared: worker?.shared,
+    budgetCells,
     shares,
     log: logging.logger('policy'),
     createPool: (kind, transport) =>

@@ -31,6 +31,8 @@ export interface ProcessSettings {
   readonly workers: number
   /** Undefined: no ledger. */
   readonly ledger: LedgerSettings | undefined
+  /** SQLite file of the counters of budgets; undefined: they are lost when the process ends. */
+  readonly budgetsFile: string | undefined
 }
 
 /** An invalid setting. The message names the variable or field, its value and a fix. */
@@ -63,6 +65,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     maxDrainMs: readGrace(env, file),
     workers: readWorkers(text('WORKERS', String(file.workers ?? 'auto'))),
     ledger: file.ledger && readLedger(file.ledger, `${namespace}/${gateway}`),
+    budgetsFile: file.budgets?.sqlite && readBudgetsFile(file.budgets.sqlite.path),
   }
 }
 
@@ -94,6 +97,11 @@ function readLedger(section: LedgerConfig, owner: string): LedgerSettings {
   const settings = readLedgerSettings(section, owner)
   if (typeof settings === 'string') throw new SettingError(settings)
   return settings
+}
+
+function readBudgetsFile(path: string): string {
+  if (!path.startsWith('/')) throw new SettingError(`config.budgets.sqlite.path is ${JSON.stringify(path)}: give an absolute path`)
+  return path
 }
 
 function readWorkers(raw: string): number {

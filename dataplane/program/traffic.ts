@@ -4,11 +4,13 @@ import { runInThread, type CallThreads } from '../console/thread.ts'
 import { createConfigStore, type ConfigStore } from '../config/store.ts'
 import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
 import type { RequestLedger } from '../ledger/writer.ts'
+import type { SavedCounters } from '../counters/saved.ts'
+import { SharedCells } from '../runtime/shared-cells.ts'
 import type { LogFormat, Logging } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { createTelemetry } from '../telemetry/telemetry.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
-import { allocateMemory } from '../workers/data.ts'
+import { allocateBudgets, allocateMemory } from '../workers/data.ts'
 import { WorkerPool } from '../workers/pool.ts'
 import { aliveRoutes } from './alive-routes.ts'
 import type { PartsOptions } from './parts.ts'
@@ -49,17 +51,22 @@ export interface TrafficOptions extends PartsOptions {
   readonly settings: ProcessSettings
   /** Opens the ledger; the registry of the main thread has its metrics. */
   openLedger(registry: Registry): Promise<RequestLedger | undefined>
+  /** Restores the counters of budgets in memory, and saves them from then on. */
+  openCounters(memory: SharedArrayBuffer): Promise<SavedCounters | undefined>
 }
 
 export const createTraffic = (options: TrafficOptions): Promise<Traffic> => (options.settings.workers === 1 ? inThisThread(options) : inWorkers(options))
 
-async function inThisThread({ settings, openLedger, ...options }: TrafficOptions): Promise<Traffic> {
+async function inThisThread({ settings, openLedger, openCounters, ...options }: TrafficOptions): Promise<Traffic> {
   // Loaded on demand: a main thread with workers handles no traffic, and saves the memory of this code.
   const { closeParts, createParts } = await import('./parts.ts')
   // Its metrics are those of the parts, which exist later.
   const registry: { current?: Registry } = {}
   const shares = createShares(settings, options.logging, () => registry.current)
-  const parts = createParts({ ...options, shares })
+  const counterMemory = settings.budgetsFile === undefined ? undefined : allocateBudgets()
+  const counters = counterMemory && (await openCounters(counterMemory))
+  const budgetCells = counterMemory && new SharedCells(counterMemory, { evicts: true })
+  const parts = createParts({ ...options, shares, budgetCells })
   const { store, logging, telemetry, binds, gateway } = parts
   registry.current = telemetry.metrics.registry
   const ledger = await openLedger(telemetry.metrics.registry)
@@ -88,19 +95,21 @@ async function inThisThread({ settings, openLedger, ...options }: TrafficOptions
       await shares?.close()
       recorder?.close()
       await closeParts(parts)
+      await counters?.close()
       await ledger?.close()
     },
     close: () => telemetry.close(),
   }
 }
 
-async function inWorkers({ settings, openLedger, logging, version, keys, own }: TrafficOptions): Promise<Traffic> {
+async function inWorkers({ settings, openLedger, openCounters, logging, version, keys, own }: TrafficOptions): Promise<Traffic> {
   const { workers: count, nodeName, logFormat, xdsAddress } = settings
   const memory = allocateMemory(count)
   bodyBudget.share(new SharedHeldBytes(memory.held, 0))
   const telemetry = createTelemetry(logging, { version })
   const { registry } = telemetry.metrics
   const ledger = await openLedger(registry)
+  const counters = await openCounters(memory.budgetCells)
   const shares = createShares(settings, logging, () => registry, memory.budgetCells)
   const loopSecret = keys[0] ?? randomBytes(32)
   const relaySecret = randomBytes(32).toString('hex')
@@ -153,6 +162,7 @@ async function inWorkers({ settings, openLedger, logging, version, keys, own }: 
     async drain() {
       await pool.drain(settings)
       await shares?.close()
+      await counters?.close()
       await ledger?.close()
     },
     close: () => telemetry.close(),

@@ -59,6 +59,32 @@ export class SharedCells {
     return index === undefined ? undefined : new SharedCell(this.#words, index, key, () => this.find(name))
   }
 
+  /** Number of cells, empty ones included. */
+  get size(): number {
+    return this.#mask + 1
+  }
+
+  /** Calls `visit` for each cell of a range that has a name, with the digest of the name. */
+  scan(first: number, count: number, visit: (cell: number, key: bigint, content: BigInt64Array<SharedArrayBuffer>) => void): void {
+    for (let cell = first; cell < first + count; cell++) {
+      const index = cell * CELL_WORDS
+      const key = Atomics.load(this.#words, index)
+      if (key !== EMPTY && key !== FILLING) visit(cell, key, this.#words.subarray(index + CONTENT, index + CELL_WORDS))
+    }
+  }
+
+  /** Opens a cell by the digest of its name, from `scan` of an earlier process. Returns false if there is no empty cell. */
+  restore(key: bigint, initialize: (content: BigInt64Array<SharedArrayBuffer>) => void): boolean {
+    if (key === EMPTY || key === FILLING) return false
+    for (let probe = 0; probe < MAX_PROBES; probe++) {
+      const index = this.#indexOf(key, probe)
+      if (Atomics.load(this.#words, index) !== EMPTY) continue
+      this.#fill(index, key, initialize)
+      return true
+    }
+    return false
+  }
+
   /** Index of the first word of a cell. */
   #find(key: bigint): number | undefined {
     for (let probe = 0; probe < MAX_PROBES; probe++) {

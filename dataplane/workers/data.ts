@@ -32,10 +32,13 @@ const KEYED_CELLS = 65_536
 /** Bytes of stored responses of LLM providers. Only what is written uses memory. */
 export const RESPONSE_BYTES = 32 * 1024 * 1024
 
+/** Memory of the counters of budgets. */
+export const allocateBudgets = (): SharedArrayBuffer => allocateCells(KEYED_CELLS)
+
 export const allocateMemory = (workers: number): SharedMemory => ({
   cells: allocateCells(CELLS),
   keyedCells: allocateCells(KEYED_CELLS),
-  budgetCells: allocateCells(KEYED_CELLS),
+  budgetCells: allocateBudgets(),
   responses: allocateRing(RESPONSE_BYTES),
   sessions: allocateSessions(),
   epoch: SharedHealthTable.allocateEpoch(),

@@ -2485,6 +2485,20 @@ export interface ProcessConfig {
   connectionTerminationDeadline?: string
   ledger?: LedgerConfig
   /**
+   * Where the counters of budgets are kept. Not set: they are lost when the process ends.
+   */
+  budgets?: {
+    /**
+     * A SQLite file of this process alone: budgets with scope Replica, and all budgets without an operator, continue after a restart. Written each second; a crash loses at most what was spent in that time.
+     */
+    sqlite?: {
+      /**
+       * Absolute path of the file; it is created if it does not exist. Its directory must be writable.
+       */
+      path: string
+    }
+  }
+  /**
    * Permissions of plugins.
    */
   plugins?: {

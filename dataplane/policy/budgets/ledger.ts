@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SharedCell, SharedCells } from '../../runtime/shared-cells.ts'
 import type { ShareMemory } from '../../runtime/shares.ts'
 import type { PolicyState } from '../state.ts'
-import { Counter, COUNTER_WORDS, type CounterMemory, type MemoryOf } from './counter.ts'
+import { Counter, COUNTER_WORDS, SAVED_WORD, type CounterMemory, type MemoryOf } from './counter.ts'
 import { budgetMetrics } from './metrics.ts'
 import { SHARE_WORDS, ShareCounter } from './share.ts'
 import type { Windows } from '#api/budget-window.ts'
@@ -15,11 +15,11 @@ const MAX_KEY_LENGTH = 256
 /** Ledgers by the registry of their thread. */
 const ledgers = new WeakMap<PolicyState['registry'], Ledger>()
 
-type State = Pick<PolicyState, 'kept' | 'registry' | 'shared'>
+type State = Pick<PolicyState, 'budgetCells' | 'kept' | 'registry' | 'shared'>
 
 /**
  * The counters of all budgets, by names that do not change when a policy is edited, so that what was spent is kept. With several workers
- * the counters are cells of shared memory.
+ * the counters are cells of shared memory, and also if they outlive the process.
  */
 export class Ledger {
   /** Counters of a limit by key, in order of use. */
@@ -78,20 +78,23 @@ export class Ledger {
 
   #create(counters: Map<string, Counter>, name: string, windows: Windows, isShared: boolean): Counter {
     const { registry, shared } = this.#state
+    const cells = shared?.budgetCells ?? this.#state.budgetCells
     const { evicted } = budgetMetrics(registry)
     if (counters.size >= MAX_KEYS) {
       counters.delete(counters.keys().next().value ?? '')
       // A shared counter stays in its cell.
-      if (shared === undefined) evicted.value++
+      if (cells === undefined) evicted.value++
     }
-    const cell = shared?.budgetCells.open(`spent ${name}`, () => undefined)
-    if (shared !== undefined) {
-      evicted.value += shared.budgetCells.evictions - this.#countedInCells
-      this.#countedInCells = shared.budgetCells.evictions
+    const savedWord = isShared ? 0n : 1n
+    const cell = cells?.open(`spent ${name}`, (content) => void (content[SAVED_WORD] = savedWord))
+    if (cell !== undefined) Atomics.store(cell.content, SAVED_WORD, savedWord)
+    if (cells !== undefined) {
+      evicted.value += cells.evictions - this.#countedInCells
+      this.#countedInCells = cells.evictions
     }
     const memory = cell === undefined ? ownMemory(COUNTER_WORDS) : sharedMemory(cell)
     if (!isShared) return new Counter(memory, windows)
-    const share = shared?.budgetCells.open(`share ${name}`, () => undefined)
+    const share = cells?.open(`share ${name}`, () => undefined)
     return new ShareCounter(memory, share === undefined ? ownMemory(SHARE_WORDS) : sharedMemory(share), windows)
   }
 }
