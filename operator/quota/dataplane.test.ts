@@ -156,9 +156,9 @@ describe('a budget of all replicas', () => {
     const { port } = await startOperator(minute, { epochMs })
     const replicas = [0, 1].map(() => new Replica(port, minute, epochMs))
     const exhaust = async (): Promise<number> => {
-      let admitted = 0
-      for (const replica of replicas) while ((await replica.send()).status === 200) admitted++
-      return admitted
+      let count = 0
+      for (const replica of replicas) while ((await replica.send()).status === 200) count++
+      return count
     }
     expect(await exhaust()).toBe(100)
     nowMs = Date.parse('2026-11-24T10:01:30Z')

@@ -14,7 +14,7 @@ import { startRelay, type Relay } from './relay.ts'
 
 /** Port of the Gateway, in the network of each replica. */
 const PORT = 8080
-export const GATEWAY = { namespace: 'default', gateway: 'spend' }
+const GATEWAY = { namespace: 'default', gateway: 'spend' }
 const CLOCK = ['--import', new URL('clock.ts', import.meta.url).href]
 
 /** A budget of the route with the path `/<name>`. */

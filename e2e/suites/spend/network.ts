@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { findFreePort } from '../../harness/program/ports.ts'
 
 /** A network namespace, so that replicas of one Gateway can listen on the same ports. */
-export interface Network {
+interface Network {
   readonly name: string
   /** Address of the namespace, seen from this machine. */
   readonly address: string
