@@ -231,7 +231,7 @@ export interface McpHooks {
 /** What a plugin does: at least one hook. */
 export interface PluginHooks {
   /**
-   * A Hono middleware. Before `next()` it may edit the headers of `c.req.raw`, or replace `c.req.raw`; after it, the response is in `c.res`. It responds itself
+   * A Hono middleware. With `body: Streamed`, `c.req.raw.body` and `c.res.body` are streams; what is read must be passed on. Before `next()` it may edit the headers of `c.req.raw`, or replace `c.req.raw`; after it, the response is in `c.res`. It responds itself
    * by returning a Response.
    */
   readonly request?: MiddlewareHandler

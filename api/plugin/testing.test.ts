@@ -63,6 +63,23 @@ describe('testPlugin', () => {
     expect(await (await (await testPlugin(reader, { body: 'Buffered' })).send('/', post)).response.text()).toBe('text')
   })
 
+  test('rejects a streamed body that the plugin reads and does not pass on', async () => {
+    const reading = (passes: boolean) =>
+      definePlugin({
+        setup: () => ({
+          async request(c, next) {
+            const { raw } = c.req
+            const body = await raw.text()
+            if (passes) c.req.raw = new Request(raw.url, { method: raw.method, headers: raw.headers, body })
+            await next()
+          },
+        }),
+      })
+    const post = { init: { method: 'POST', body: 'text' } }
+    await expect((await testPlugin(reading(false), { body: 'Streamed' })).send('/', post)).rejects.toThrow('did not pass it on')
+    expect(await (await (await testPlugin(reading(true), { body: 'Streamed' })).send('/', post)).forwarded?.text()).toBe('text')
+  })
+
   test('forwards a body that the plugin replaced', async () => {
     const plugin = definePlugin({
       setup: () => ({

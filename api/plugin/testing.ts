@@ -10,8 +10,8 @@ export interface TestOptions<Config> {
   readonly secrets?: Readonly<Record<string, string>>
   /** Responds to the plugin's `fetch`. Default: every call rejects. */
   readonly fetch?: (request: Request) => Response | Promise<Response>
-  /** `body` of the policy. With `None`, the default, reading a body is an error. */
-  readonly body?: 'None' | 'Buffered'
+  /** `body` of the policy. With `None`, the default, reading a body is an error; with `Streamed`, the request body must be passed on if it is read. */
+  readonly body?: 'None' | 'Buffered' | 'Streamed'
   /** Milliseconds, for `ttl` of `kv`. Default: the time of the machine. */
   readonly now?: () => number
 }
@@ -70,6 +70,7 @@ interface Bindings {
   readonly upstream: Upstream
   readonly original: Request
   readonly body: Uint8Array<ArrayBuffer> | undefined
+  readonly isStreamed: boolean
   forwarded?: Request
 }
 
@@ -115,9 +116,9 @@ export async function testPlugin<Config>(plugin: Plugin<Config>, options: TestOp
     async send(target, { init, upstream = () => new Response() } = {}) {
       const given = typeof target === 'string' ? new Request(new URL(target, 'http://localhost'), init) : new Request(target, init)
       const body = given.body === null ? undefined : new Uint8Array(await given.arrayBuffer())
-      const shown = body === undefined ? null : bodyMode === 'Buffered' ? body : unreadable()
+      const shown = body === undefined ? null : bodyMode === 'None' ? unreadable() : body
       const original = new Request(given.url, { method: given.method, headers: given.headers, body: shown, duplex: 'half' })
-      const bindings: Bindings = { upstream, original, body }
+      const bindings: Bindings = { upstream, original, body, isStreamed: bodyMode === 'Streamed' }
       const response = await app.fetch(original, bindings)
       return { response, forwarded: bindings.forwarded }
     },
@@ -144,6 +145,8 @@ function createApp(hooks: PluginHooks): Hono<{ Bindings: Bindings }> {
   app.all('*', async (c) => {
     const { env } = c
     const { raw } = c.req
+    if (env.isStreamed && raw === env.original && raw.bodyUsed)
+      throw new Error("the plugin read the request body and did not pass it on; set c.req.raw = new Request(c.req.raw, { body, duplex: 'half' })")
     const body = raw === env.original ? env.body : raw.body === null ? undefined : await raw.arrayBuffer()
     env.forwarded = new Request(raw.url, { method: raw.method, headers: raw.headers, ...(body !== undefined && { body }) })
     const response = await env.upstream(env.forwarded.clone())
@@ -157,7 +160,10 @@ function createApp(hooks: PluginHooks): Hono<{ Bindings: Bindings }> {
 }
 
 const unreadable = (): ReadableStream =>
-  new ReadableStream({ pull: (controller) => controller.error(new Error('the plugin cannot read bodies; set body: Buffered')) }, { highWaterMark: 0 })
+  new ReadableStream(
+    { pull: (controller) => controller.error(new Error('the plugin cannot read bodies; set body: Buffered or Streamed')) },
+    { highWaterMark: 0 },
+  )
 
 function createLog(lines: string[]): PluginLog {
   const toText = (part: unknown): string => (typeof part === 'string' ? part : part instanceof Error ? String(part) : (JSON.stringify(part) ?? String(part)))

@@ -23,8 +23,8 @@ export const pluginDefinitions: Definitions = {
         { default: 'AfterAuthorization' },
       ),
       body: choice(
-        ['None', 'Buffered'],
-        'Bodies that the plugin can read and replace. None: neither. Buffered: those of request and response, up to maxBufferSize; a longer one is a failure.',
+        ['None', 'Buffered', 'Streamed'],
+        'Bodies that the plugin can read and replace. None: neither. Buffered: those of request and response, up to maxBufferSize; a longer one is a failure. Streamed: both in chunks, as they arrive, of any length.',
         { default: 'None' },
       ),
       limits: ref('PluginLimits'),

@@ -663,9 +663,9 @@ export interface Plugin {
    */
   phase?: 'BeforeAuthorization' | 'AfterAuthorization' | 'BeforeBackend'
   /**
-   * Bodies that the plugin can read and replace. None: neither. Buffered: those of request and response, up to maxBufferSize; a longer one is a failure. Default: "None".
+   * Bodies that the plugin can read and replace. None: neither. Buffered: those of request and response, up to maxBufferSize; a longer one is a failure. Streamed: both in chunks, as they arrive, of any length. Default: "None".
    */
-  body?: 'None' | 'Buffered'
+  body?: 'None' | 'Buffered' | 'Streamed'
   limits?: PluginLimits
   /**
    * Where the plugin runs. Worker: in a worker thread. InProcess: in the thread that handles the request, where a call costs microseconds and nothing isolates faults; only for trusted plugins, and only if ProxyParameters set `plugins.inProcess`. Default: "Worker".

@@ -3,7 +3,7 @@ import { LocalResponse } from '../../exchange/answer.ts'
 import { framingFields } from '../../exchange/fields.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { setPseudoHeader } from '../../exchange/pseudo.ts'
-import { BufferBody } from '../../http/body.ts'
+import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { isFieldValue, isToken } from '../../http/syntax.ts'
@@ -23,8 +23,8 @@ function changeFields(headers: HeaderList, { set, removed }: FieldChanges): void
   }
 }
 
-/** Applies what a plugin changed before `next()`. Throws a ProxyError if the budget of buffered bodies is exceeded. */
-export function changeRequest(exchange: Exchange, change: RequestChange): void {
+/** Applies what a plugin changed before `next()`. `made`: the body that it makes in chunks. Throws a ProxyError if the budget of buffered bodies is exceeded. */
+export function changeRequest(exchange: Exchange, change: RequestChange, made?: Body): void {
   const { request } = exchange
   changeFields(request.headers, change)
   const [host] = change.set.find(([name]) => name === 'host')?.[1] ?? []
@@ -32,16 +32,24 @@ export function changeRequest(exchange: Exchange, change: RequestChange): void {
   if (change.method !== undefined) setPseudoHeader(request, ':method', change.method)
   if (change.target !== undefined) setPseudoHeader(request, ':path', change.target)
   if (change.body === undefined) return
+  if (change.body === 'stream') {
+    request.body = made
+    return request.headers.remove('content-length')
+  }
   replaceRequestBody(exchange, toBuffer(change.body))
   request.headers.remove('content-length')
   if (change.body.length > 0) request.headers.set('content-length', String(change.body.length))
 }
 
-/** Applies what a plugin changed after `next()`. Throws a ProxyError if the budget of buffered bodies is exceeded. */
-export function changeResponse(exchange: Exchange, response: ResponseHead, change: ResponseChange): void {
+/** Applies what a plugin changed after `next()`. `made`: the body that it makes in chunks. Throws a ProxyError if the budget of buffered bodies is exceeded. */
+export function changeResponse(exchange: Exchange, response: ResponseHead, change: ResponseChange, made?: Body): void {
   changeFields(response.headers, change)
   if (change.status !== undefined) response.status = change.status
   if (change.body === undefined) return
+  if (change.body === 'stream') {
+    response.body = made
+    return response.headers.remove('content-length')
+  }
   const bytes = toBuffer(change.body)
   holdBytes(exchange, bytes)
   response.body?.cancel()

@@ -1,6 +1,6 @@
 import type { PluginTools } from '#api/plugin/index.ts'
-import type { FromPlugin, PluginData, ToPlugin } from './messages.ts'
-import { PluginCalls } from './calls.ts'
+import type { FromPlugin, PluginData, StreamMessage, ToPlugin } from './messages.ts'
+import { isStreamMessage, PluginCalls } from './calls.ts'
 import { DirectPlugin } from './direct.ts'
 import { importModule } from './import-module.ts'
 import { describeError } from './module-url.ts'
@@ -11,7 +11,8 @@ import { createLog, setUpPlugin } from './setup.ts'
 import { PluginError } from './plugin-error.ts'
 import type { ThreadOptions } from './thread.ts'
 
-type StepMessage = Extract<FromPlugin, { type: 'next' | 'done' | 'answer' | 'hooked' | 'failed' }>
+/** What a plugin in this thread sends. */
+export type StepMessage = Extract<FromPlugin, { type: 'next' | 'done' | 'answer' | 'hooked' | 'failed' }> | StreamMessage
 
 interface LoadOptions extends Pick<ThreadOptions, 'timeoutMs' | 'onLog' | 'onMetrics' | 'services'> {
   readonly data: PluginData
@@ -50,7 +51,7 @@ export async function loadPlugin({ data: { code, file, config, secrets }, timeou
       secrets: Object.freeze({ ...secrets }),
     }
     const hooks = await setUpPlugin(plugin, tools)
-    const calls = new PluginCalls(hooks, (message) => onStep(message as StepMessage))
+    const calls = new PluginCalls(hooks, (message) => onStep(message as StepMessage), describe)
     return {
       direct: new DirectPlugin(hooks, timeoutMs, describe),
       receive(message) {
@@ -58,6 +59,7 @@ export async function loadPlugin({ data: { code, file, config, secrets }, timeou
           calls.run(message).catch((error: unknown) => onStep({ type: 'failed', id: message.id, message: describe(error) }))
         else if (message.type === 'response') calls.respond(message)
         else if (message.type === 'cancel') calls.cancel(message.id)
+        else if (isStreamMessage(message)) calls.receive(message)
       },
       close() {
         if (timer === undefined) return

@@ -1,7 +1,11 @@
 import type { HookName } from './hooks/run.ts'
-import type { LoadedPlugin } from './in-process-module.ts'
+import type { LoadedPlugin, StepMessage } from './in-process-module.ts'
+import type { StreamMessage } from './messages.ts'
+import { OpenCalls } from './open-calls.ts'
 import { PluginError } from './plugin-error.ts'
-import type { PluginRunner, Start, Step } from './runner.ts'
+import { streamIn, type PluginRunner, type Start, type Step } from './runner.ts'
+import { PendingSteps } from './steps.ts'
+import type { CallStreams } from './streams.ts'
 import type { ThreadOptions } from './thread.ts'
 
 /** Time in which a plugin must be loaded. */
@@ -17,16 +21,21 @@ export class InProcessPlugin implements PluginRunner {
   readonly ready: Promise<void>
   readonly #options: ThreadOptions
   #plugin: LoadedPlugin | undefined
-  readonly #pending = new Map<number, { resolve(step: Step): void; reject(error: PluginError): void; readonly timer: NodeJS.Timeout }>()
-  readonly #open = new Set<number>()
+  readonly #steps: PendingSteps
+  readonly #open = new OpenCalls(() => (this.#isRetired ? this.end('') : undefined))
   #isOver = false
   #isRetired = false
   #lastId = 0
 
   constructor(options: ThreadOptions) {
     this.#options = options
+    this.#steps = new PendingSteps(options.timeoutMs, (id) => this.timeOut(id))
     this.ready = this.#load()
     this.ready.catch(() => undefined)
+  }
+
+  get timeoutMs(): number {
+    return this.#options.timeoutMs
   }
 
   get isOver(): boolean {
@@ -53,22 +62,33 @@ export class InProcessPlugin implements PluginRunner {
   run(message: Start): Promise<Step> {
     const plugin = this.#plugin
     if (this.#isOver || plugin === undefined) return Promise.reject(new PluginError('failed', 'the plugin ended'))
-    const { id } = message
-    const { timeoutMs } = this.#options
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#take(id)?.reject(new PluginError('timeout', `no result in ${timeoutMs} ms`))
-        this.cancel(id)
-      }, timeoutMs)
-      this.#pending.set(id, { resolve, reject, timer })
-      this.#open.add(id)
-      plugin.receive(message)
-    })
+    this.#open.add(message.id)
+    const step = this.#steps.add(message.id)
+    plugin.receive(message)
+    return step
+  }
+
+  attach(id: number, streams: CallStreams): void {
+    this.#open.attach(id, streams)
+  }
+
+  post(message: StreamMessage): void {
+    if (this.#isOver) return
+    this.#plugin?.receive(message)
+    if (message.type === 'data' || message.type === 'end') this.#steps.resume(message.id)
+  }
+
+  streamsClosed(id: number): void {
+    this.#open.streamsClosed(id)
+  }
+
+  timeOut(id: number): void {
+    this.cancel(id)
   }
 
   cancel(id: number): void {
     this.#plugin?.receive({ type: 'cancel', id })
-    this.#close(id)
+    this.#open.cancel(id, new Error('the call of the plugin ended'))
   }
 
   /** Ends the plugin when its calls have ended. Calls that have the middleware already continue. */
@@ -81,7 +101,9 @@ export class InProcessPlugin implements PluginRunner {
     if (this.#isOver) return
     this.#isOver = true
     this.#plugin?.close()
-    for (const id of this.#pending.keys()) this.#take(id)?.reject(new PluginError('failed', reason))
+    const error = new PluginError('failed', reason)
+    this.#steps.rejectAll(error)
+    this.#open.cancelAll(error)
     this.#options.onEnd(reason)
   }
 
@@ -104,23 +126,25 @@ export class InProcessPlugin implements PluginRunner {
     }
   }
 
-  #receive(step: Step | { readonly type: 'failed'; readonly id: number; readonly message: string }): void {
-    const { id } = step
-    if (step.type === 'failed') this.#take(id)?.reject(new PluginError('failed', step.message))
-    else this.#take(id)?.resolve(step)
-    if (step.type !== 'next') this.#close(id)
-  }
-
-  #close(id: number): void {
-    this.#open.delete(id)
-    if (this.#isRetired && this.#open.size === 0) this.end('')
-  }
-
-  #take(id: number): { resolve(step: Step): void; reject(error: PluginError): void } | undefined {
-    const pending = this.#pending.get(id)
-    if (pending === undefined) return undefined
-    clearTimeout(pending.timer)
-    this.#pending.delete(id)
-    return pending
+  #receive(step: StepMessage): void {
+    switch (step.type) {
+      case 'failed':
+        this.#steps.reject(step.id, new PluginError('failed', step.message))
+        return this.#open.finish(step.id)
+      case 'pull':
+        // The plugin waits for the client or the upstream.
+        this.#steps.pause(step.id)
+        return this.#open.receive(step)
+      case 'stop':
+      case 'data':
+      case 'end':
+        return this.#open.receive(step)
+      default: {
+        const stream = streamIn(step)
+        if (stream !== undefined) this.#open.streams(step.id)?.open(stream)
+        this.#steps.resolve(step)
+        if (step.type !== 'next') this.#open.finish(step.id)
+      }
+    }
   }
 }

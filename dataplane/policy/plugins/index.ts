@@ -20,10 +20,11 @@ import { changeRequest, changeResponse, toAnswer } from './changes.ts'
 import { DirectCall, type DirectPlugin } from './direct.ts'
 import { addHooks } from './hooks.ts'
 import { pluginSlot, type PluginSlot } from './host.ts'
-import type { Fields } from './messages.ts'
+import type { Fields, MessageBody, StreamName } from './messages.ts'
 import { pluginMetrics } from './metrics.ts'
 import { PluginError } from './plugin-error.ts'
 import type { PluginRunner, Step } from './runner.ts'
+import { CallStreams } from './streams.ts'
 
 type Phase = NonNullable<Plugin['phase']>
 
@@ -63,18 +64,22 @@ function nest(inner: Policy, outer: Policy): Policy {
 
 function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: number): Policy {
   const slot = pluginSlot(plugin, state)
-  const canReadBodies = plugin.body === 'Buffered'
+  const access: BodyAccess = { mode: plugin.body ?? 'None', limit: maxBufferBytes }
   const isFailOpen = plugin.failureMode === 'FailOpen'
   const { calls } = pluginMetrics(state.registry)
   const passed = calls.series(slot.name, 'passed')
   const count = (result: string): void => void calls.series(slot.name, result).value++
 
-  /** Records a failure. Returns if the exchange continues without the plugin. */
-  const fail = (error: unknown): void => {
-    if (!(error instanceof PluginError)) throw error
+  const record = (error: PluginError): void => {
     count(error.kind)
     slot.report(error)
-    if (!isFailOpen) throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: error })
+  }
+
+  /** Records a failure. Returns if the exchange continues without the plugin. `canContinue`: the message is still complete. */
+  const fail = (error: unknown, canContinue = true): void => {
+    if (!(error instanceof PluginError)) throw error
+    record(error)
+    if (!canContinue || !isFailOpen) throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: error })
   }
 
   const runDirect = async (direct: DirectPlugin, exchange: Exchange, next: Next): Promise<Response | void> => {
@@ -98,37 +103,37 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
   }
 
   const runInThread: Policy = async ({ var: { exchange } }, next) => {
-    const limit = canReadBodies ? maxBufferBytes : undefined
     let call: PluginCall | undefined
     let step: Step | undefined
     try {
       if (prepare(exchange, await slot.use())) {
-        call = await startCall(slot, exchange, limit)
+        call = await startCall(slot, exchange, { ...access, onFailure: (error) => record(error) })
         step = await call.sendRequest(exchange)
       }
     } catch (error) {
-      fail(error)
+      fail(error, call?.streams?.hasRead('request') !== true)
     }
     if (step?.type === 'answer') {
       count('answered')
       releaseRequest(exchange)
       return toAnswer(step)
     }
-    if (step?.type === 'next') changeRequest(exchange, step.change)
+    if (step?.type === 'next') changeRequest(exchange, step.change, call?.streams?.body('request'))
     await next()
     const { response } = exchange
     if (call === undefined || step === undefined || response === undefined) return call?.cancel()
     try {
       const last = await call.sendResponse(exchange)
-      if (last.type === 'done' && response.upgraded === undefined && response.status >= 200) changeResponse(exchange, response, last.change)
+      if (last.type === 'done' && response.upgraded === undefined && response.status >= 200)
+        changeResponse(exchange, response, last.change, call.streams?.body('response'))
       passed.value++
     } catch (error) {
       call.cancel()
-      fail(error)
+      fail(error, call.streams?.hasRead('response') !== true)
     }
     return undefined
   }
-  if (plugin.isolation !== 'InProcess' || canReadBodies) return runInThread
+  if (plugin.isolation !== 'InProcess' || access.mode !== 'None') return runInThread
 
   const start = (direct: DirectPlugin, exchange: Exchange, next: Next): Promise<Response | void> =>
     prepare(exchange, direct) ? runDirect(direct, exchange, next) : next()
@@ -147,41 +152,77 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
   }
 }
 
+/** What the plugin sees of bodies. `limit`: most bytes of a buffered one. */
+interface BodyAccess {
+  readonly mode: NonNullable<Plugin['body']>
+  readonly limit: number
+}
+
+interface CallOptions extends BodyAccess {
+  /** A body that the plugin makes broke off after its step. */
+  readonly onFailure: (error: PluginError) => void
+}
+
 interface PluginCall {
+  /** Bodies that pass in chunks. */
+  readonly streams: CallStreams | undefined
   sendRequest(exchange: Exchange): Promise<Step>
   sendResponse(exchange: Exchange): Promise<Step>
   /** Ends a call that is not continued. */
   cancel(): void
 }
 
-/** Buffers the request if the plugin reads bodies, and waits until the plugin is loaded. */
-async function startCall(slot: PluginSlot, exchange: Exchange, limit: number | undefined): Promise<PluginCall> {
-  if (limit !== undefined) await bufferRequest(exchange, limit)
+/** Buffers the request if the plugin reads it as a whole, and waits until the plugin is loaded. */
+async function startCall(slot: PluginSlot, exchange: Exchange, options: CallOptions): Promise<PluginCall> {
+  const { mode, limit } = options
+  if (mode === 'Buffered') await bufferRequest(exchange, limit)
   const thread = await slot.use()
   const id = thread.nextId()
+  const streams = mode === 'Streamed' ? openStreams(thread, id, options) : undefined
   exchange.onAbort(() => thread.cancel(id))
+  const bodyOf = (stream: StreamName, body: Body | undefined): MessageBody => {
+    if (body === undefined || streams === undefined)
+      return bodyFor(body, options, () => (stream === 'request' ? bufferedRequest(exchange) : bufferedResponse(exchange)))
+    streams.offer(stream, body)
+    return 'stream'
+  }
   return {
+    streams,
     cancel: () => thread.cancel(id),
     async sendRequest({ request }) {
       const { method, scheme, authority, target, headers } = request
       const url = `${scheme}://${authority === '' ? 'localhost' : authority}${target.startsWith('/') ? target : '/'}`
       const fields = ['host', authority, ...headers.raw]
-      return thread.run({ type: 'request', id, method, url, headers: fields, body: bodyFor(request.body, limit, () => bufferedRequest(exchange)) })
+      return thread.run({ type: 'request', id, method, url, headers: fields, body: bodyOf('request', request.body) })
     },
     async sendResponse() {
-      if (limit !== undefined && exchange.response?.upgraded === undefined) await bufferResponse(exchange, limit)
+      if (mode === 'Buffered' && exchange.response?.upgraded === undefined) await bufferResponse(exchange, limit)
       const { status = 500, headers, body } = exchange.response ?? {}
       const fields: Fields = headers?.raw.slice() ?? []
       // Responses below 200 exist for upgrades only; Response of the Fetch standard cannot represent them.
-      return thread.run({ type: 'response', id, status: Math.max(status, 200), headers: fields, body: bodyFor(body, limit, () => bufferedResponse(exchange)) })
+      return thread.run({ type: 'response', id, status: Math.max(status, 200), headers: fields, body: bodyOf('response', body) })
     },
   }
 }
 
+function openStreams(thread: PluginRunner, id: number, { onFailure }: CallOptions): CallStreams {
+  const { timeoutMs } = thread
+  const streams = new CallStreams({
+    id,
+    timeoutMs,
+    onFailure,
+    post: (message) => thread.post(message),
+    onTimeout: () => thread.timeOut(id),
+    onClosed: () => thread.streamsClosed(id),
+  })
+  thread.attach(id, streams)
+  return streams
+}
+
 /** A body in the form of messages. Throws a PluginError if it is longer than the plugin can read. */
-function bodyFor(body: Body | undefined, limit: number | undefined, buffered: () => BufferedBody | undefined): Uint8Array | true | undefined {
+function bodyFor(body: Body | undefined, { mode, limit }: BodyAccess, buffered: () => BufferedBody | undefined): MessageBody {
   if (body === undefined) return undefined
-  if (limit === undefined) return true
+  if (mode !== 'Buffered') return true
   const { prefix, isComplete } = buffered() ?? {}
   if (prefix === undefined || isComplete !== true) throw new PluginError('failed', `a body is longer than ${limit} bytes`)
   return prefix

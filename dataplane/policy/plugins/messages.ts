@@ -13,6 +13,21 @@ export interface PluginData {
 /** Field lines as a flat list: name, value, name, value. */
 export type Fields = readonly string[]
 
+/** A body of one call that passes in chunks. */
+export type StreamName = 'request' | 'response'
+
+/**
+ * Messages about such bodies, in both directions: the reader of a body sends `pull` for each chunk, and `stop` if it needs no more; the other side sends `data`, and
+ * `end` once. The plugin reads bodies of client and upstream, the gateway those that the plugin makes.
+ */
+export type StreamMessage =
+  | { readonly type: 'pull' | 'stop'; readonly id: number; readonly stream: StreamName }
+  | { readonly type: 'data'; readonly id: number; readonly stream: StreamName; readonly chunk: Uint8Array }
+  | { readonly type: 'end'; readonly id: number; readonly stream: StreamName; readonly error?: string }
+
+/** Bodies as messages have them: undefined: there is none; true: the plugin cannot read it; `stream`: it passes in chunks. */
+export type MessageBody = Uint8Array | true | 'stream' | undefined
+
 /** Messages to the worker thread. `id` is that of the call. */
 export type ToPlugin =
   | {
@@ -21,13 +36,13 @@ export type ToPlugin =
       readonly method: string
       readonly url: string
       readonly headers: Fields
-      /** Undefined: the request has no body. True: it has one that the plugin cannot read. */
-      readonly body: Uint8Array | true | undefined
+      readonly body: MessageBody
     }
   /** The response to `next()`. */
-  | { readonly type: 'response'; readonly id: number; readonly status: number; readonly headers: Fields; readonly body: Uint8Array | true | undefined }
+  | { readonly type: 'response'; readonly id: number; readonly status: number; readonly headers: Fields; readonly body: MessageBody }
   /** A call of a hook of `llm` or `mcp`. */
   | ({ readonly type: 'hook'; readonly id: number } & HookCall)
+  | StreamMessage
   /** Nobody waits for the call any more. */
   | { readonly type: 'cancel'; readonly id: number }
   | { readonly type: 'ping' }
@@ -44,13 +59,15 @@ export interface FieldChanges {
 export interface RequestChange extends FieldChanges {
   readonly method?: string
   readonly target?: string
-  readonly body?: Uint8Array
+  /** `stream`: the plugin makes it in chunks. */
+  readonly body?: Uint8Array | 'stream'
 }
 
 /** Changes of a response. */
 export interface ResponseChange extends FieldChanges {
   readonly status?: number
-  readonly body?: Uint8Array
+  /** `stream`: the plugin makes it in chunks. */
+  readonly body?: Uint8Array | 'stream'
 }
 
 /** A sample of a metric of the plugin. `kind` count: `amount` is added to a counter; value: `amount` is observed. */
@@ -76,6 +93,7 @@ export type FromPlugin =
   | { readonly type: 'failed'; readonly id: number; readonly message: string }
   | { readonly type: 'log'; readonly level: 'error' | 'warn' | 'info' | 'debug'; readonly message: string }
   | { readonly type: 'metrics'; readonly samples: readonly MetricSample[] }
+  | StreamMessage
   | { readonly type: 'pong' }
   /** A call of a service of the gateway. `id` is that of this call. */
   | { readonly type: 'use'; readonly id: number; readonly call: ServiceCall }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { PluginHooks } from '#api/plugin/index.ts'
-import { PluginCalls } from './calls.ts'
+import { isStreamMessage, PluginCalls } from './calls.ts'
 import { listHooks } from './hooks/run.ts'
 import type { FromPlugin, PluginData, ToPlugin } from './messages.ts'
 import { MetricCollector } from './plugin-metrics.ts'
@@ -53,12 +53,13 @@ port.on('message', (message: ToPlugin) => {
   else if (message.type === 'ping') send({ type: 'pong' })
   else if (message.type === 'response') calls?.respond(message)
   else if (message.type === 'cancel') calls?.cancel(message.id)
+  else if (isStreamMessage(message)) calls?.receive(message)
   else calls?.run(message).catch((error: unknown) => send({ type: 'failed', id: message.id, message: describeError(error, file) }))
 })
 
 /** The gateway sends no call before `ready`. */
 function serve(hooks: PluginHooks): void {
-  calls = new PluginCalls(hooks, send)
+  calls = new PluginCalls(hooks, send, (error) => describeError(error, file))
   send({ type: 'ready', hooks: listHooks(hooks) })
 }
 

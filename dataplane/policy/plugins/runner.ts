@@ -1,11 +1,18 @@
 import type { DirectPlugin } from './direct.ts'
 import type { HookName } from './hooks/run.ts'
-import type { FromPlugin, ToPlugin } from './messages.ts'
+import type { FromPlugin, StreamMessage, StreamName, ToPlugin } from './messages.ts'
+import type { CallStreams } from './streams.ts'
 
 /** What a plugin did in one step of a call. */
 export type Step = Extract<FromPlugin, { type: 'next' | 'done' | 'answer' | 'hooked' }>
 /** A message that starts a step. */
 export type Start = Extract<ToPlugin, { type: 'request' | 'response' | 'hook' }>
+
+/** The body that a step leaves to the plugin to make in chunks. */
+export function streamIn(step: Step): StreamName | undefined {
+  if (step.type === 'next') return step.change.body === 'stream' ? 'request' : undefined
+  return step.type === 'done' && step.change.body === 'stream' ? 'response' : undefined
+}
 
 /** Where one version of a plugin runs. */
 export interface PluginRunner {
@@ -14,11 +21,21 @@ export interface PluginRunner {
   /** Hooks that the plugin has; empty until it is ready. */
   readonly hooks: ReadonlySet<HookName>
   readonly isOver: boolean
+  /** Longest time of a step. */
+  readonly timeoutMs: number
   /** Number of calls that have not ended. */
   readonly busy: number
   nextId(): number
   /** Runs the plugin until it calls `next()` or ends. Rejects with a PluginError. */
   run(message: Start): Promise<Step>
+  /** Adds the bodies of a call that pass in chunks, before its first step. */
+  attach(id: number, streams: CallStreams): void
+  /** Sends a message about these bodies. */
+  post(message: StreamMessage): void
+  /** The bodies that the plugin makes in a call have ended. */
+  streamsClosed(id: number): void
+  /** Ends a call that took too long, and the plugin if it does not respond any more. */
+  timeOut(id: number): void
   /** Ends a call that will not be continued. */
   cancel(id: number): void
   /** Ends it when the calls that run have ended, at once if there are none. */

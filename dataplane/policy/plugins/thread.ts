@@ -1,15 +1,12 @@
 import { Worker } from 'node:worker_threads'
 import type { HookName } from './hooks/run.ts'
-import type { FromPlugin, MetricSample, PluginData, ToPlugin } from './messages.ts'
+import type { FromPlugin, MetricSample, PluginData, StreamMessage, ToPlugin } from './messages.ts'
+import { OpenCalls } from './open-calls.ts'
 import { PluginError } from './plugin-error.ts'
-import type { PluginRunner, Start, Step } from './runner.ts'
+import { streamIn, type PluginRunner, type Start, type Step } from './runner.ts'
 import { runService, type PluginServices, type ServiceCall } from './services.ts'
-
-interface Pending {
-  readonly timer: NodeJS.Timeout
-  resolve(step: Step): void
-  reject(error: PluginError): void
-}
+import { PendingSteps } from './steps.ts'
+import type { CallStreams } from './streams.ts'
 
 /** Limits and reports of a thread. */
 export interface ThreadOptions {
@@ -39,9 +36,9 @@ export class PluginThread implements PluginRunner {
   hooks: ReadonlySet<HookName> = new Set()
   readonly #options: ThreadOptions
   readonly #worker: Worker
-  readonly #pending = new Map<number, Pending>()
+  readonly #steps: PendingSteps
   /** Calls that have started and not ended, those that wait for the response of `next()` included. */
-  readonly #open = new Set<number>()
+  readonly #open = new OpenCalls(() => (this.#isRetired ? this.end('') : undefined))
   #isOver = false
   #isRetired = false
   #ping: NodeJS.Timeout | undefined
@@ -50,6 +47,7 @@ export class PluginThread implements PluginRunner {
 
   constructor(options: ThreadOptions) {
     this.#options = options
+    this.#steps = new PendingSteps(options.timeoutMs, (id) => this.timeOut(id))
     this.#worker = new Worker(new URL(import.meta.url.endsWith('.ts') ? './plugin-worker.ts' : './plugin-worker.js', import.meta.url), {
       workerData: options.data,
       env: {},
@@ -66,6 +64,10 @@ export class PluginThread implements PluginRunner {
     this.ready = this.#load()
     this.ready.catch(() => undefined)
     this.#memory = setInterval(() => void this.#checkMemory(), MEMORY_CHECK_MS).unref()
+  }
+
+  get timeoutMs(): number {
+    return this.#options.timeoutMs
   }
 
   get isOver(): boolean {
@@ -87,17 +89,29 @@ export class PluginThread implements PluginRunner {
 
   run(message: Start): Promise<Step> {
     if (this.#isOver) return Promise.reject(new PluginError('failed', 'the thread of the plugin ended'))
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#onTimeout(message.id), this.#options.timeoutMs)
-      this.#pending.set(message.id, { timer, resolve, reject })
-      this.#open.add(message.id)
-      this.#send(message)
-    })
+    this.#open.add(message.id)
+    const step = this.#steps.add(message.id)
+    this.#send(message)
+    return step
+  }
+
+  attach(id: number, streams: CallStreams): void {
+    this.#open.attach(id, streams)
+  }
+
+  post(message: StreamMessage): void {
+    if (this.#isOver) return
+    this.#send(message)
+    if (message.type === 'data' || message.type === 'end') this.#steps.resume(message.id)
+  }
+
+  streamsClosed(id: number): void {
+    this.#open.streamsClosed(id)
   }
 
   cancel(id: number): void {
     if (!this.#isOver) this.#send({ type: 'cancel', id })
-    this.#close(id)
+    this.#open.cancel(id, new Error('the call of the plugin ended'))
   }
 
   end(reason: string): void {
@@ -106,7 +120,9 @@ export class PluginThread implements PluginRunner {
     clearTimeout(this.#ping)
     clearInterval(this.#memory)
     void this.#worker.terminate()
-    for (const id of this.#pending.keys()) this.#take(id)?.reject(new PluginError('failed', reason))
+    const error = new PluginError('failed', reason)
+    this.#steps.rejectAll(error)
+    this.#open.cancelAll(error)
     this.#options.onEnd(reason)
   }
 
@@ -143,15 +159,21 @@ export class PluginThread implements PluginRunner {
       case 'use':
         return this.#use(message.id, message.call)
       case 'failed':
-        this.#take(message.id)?.reject(new PluginError('failed', message.message))
-        return this.#close(message.id)
+        this.#steps.reject(message.id, new PluginError('failed', message.message))
+        return this.#open.finish(message.id)
       case 'next':
-        return this.#take(message.id)?.resolve(message)
       case 'done':
       case 'answer':
       case 'hooked':
-        this.#take(message.id)?.resolve(message)
-        return this.#close(message.id)
+        return this.#onStep(message)
+      case 'pull':
+        // The plugin waits for the client or the upstream.
+        this.#steps.pause(message.id)
+        return this.#open.receive(message)
+      case 'stop':
+      case 'data':
+      case 'end':
+        return this.#open.receive(message)
       default:
     }
   }
@@ -164,24 +186,16 @@ export class PluginThread implements PluginRunner {
     )
   }
 
-  /** Records the end of a call. */
-  #close(id: number): void {
-    this.#open.delete(id)
-    if (this.#isRetired && this.#open.size === 0) this.end('')
-  }
-
-  #take(id: number): Pending | undefined {
-    const pending = this.#pending.get(id)
-    if (pending === undefined) return undefined
-    clearTimeout(pending.timer)
-    this.#pending.delete(id)
-    return pending
+  #onStep(step: Step): void {
+    const stream = streamIn(step)
+    if (stream !== undefined) this.#open.streams(step.id)?.open(stream)
+    this.#steps.resolve(step)
+    if (step.type !== 'next') this.#open.finish(step.id)
   }
 
   /** A thread that does not respond to a ping runs a loop: it is replaced. One that responds only waits for something. */
-  #onTimeout(id: number): void {
+  timeOut(id: number): void {
     const { timeoutMs } = this.#options
-    this.#take(id)?.reject(new PluginError('timeout', `no result in ${timeoutMs} ms`))
     this.cancel(id)
     if (this.#ping !== undefined || this.#isOver) return
     this.#ping = setTimeout(() => this.end(`blocked for ${timeoutMs + PING_MS} ms`), PING_MS).unref()

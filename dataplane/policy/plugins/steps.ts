@@ -1,0 +1,69 @@
+import { PluginError } from './plugin-error.ts'
+import type { Step } from './runner.ts'
+
+interface Pending {
+  timer: NodeJS.Timeout | undefined
+  resolve(step: Step): void
+  reject(error: PluginError): void
+}
+
+/** Steps that run, each with a timeout. */
+export class PendingSteps {
+  readonly #timeoutMs: number
+  readonly #onTimeout: (id: number) => void
+  readonly #pending = new Map<number, Pending>()
+
+  /** `onTimeout` is called with the id of a call whose step was rejected because it took too long. */
+  constructor(timeoutMs: number, onTimeout: (id: number) => void) {
+    this.#timeoutMs = timeoutMs
+    this.#onTimeout = onTimeout
+  }
+
+  /** Resolves with the end of the step. Rejects with a PluginError. */
+  add(id: number): Promise<Step> {
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { timer: this.#start(id), resolve, reject })
+    })
+  }
+
+  resolve(step: Step): void {
+    this.#take(step.id)?.resolve(step)
+  }
+
+  reject(id: number, error: PluginError): void {
+    this.#take(id)?.reject(error)
+  }
+
+  rejectAll(error: PluginError): void {
+    for (const id of this.#pending.keys()) this.reject(id, error)
+  }
+
+  /** Stops the time of a step that waits for the gateway. */
+  pause(id: number): void {
+    const pending = this.#pending.get(id)
+    if (pending === undefined) return
+    clearTimeout(pending.timer)
+    pending.timer = undefined
+  }
+
+  /** Starts the time of a step anew if it is stopped. */
+  resume(id: number): void {
+    const pending = this.#pending.get(id)
+    if (pending !== undefined) pending.timer ??= this.#start(id)
+  }
+
+  #start(id: number): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.reject(id, new PluginError('timeout', `no result in ${this.#timeoutMs} ms`))
+      this.#onTimeout(id)
+    }, this.#timeoutMs)
+  }
+
+  #take(id: number): Pending | undefined {
+    const pending = this.#pending.get(id)
+    if (pending === undefined) return undefined
+    clearTimeout(pending.timer)
+    this.#pending.delete(id)
+    return pending
+  }
+}
