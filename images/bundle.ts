@@ -111,7 +111,7 @@ const programs = {
     'liveness-worker': 'dataplane/admin/liveness-worker.ts',
     'file-reader': 'dataplane/config/file/reader.ts',
     'password-worker': 'dataplane/policy/basic-authentication/password-worker.ts',
-    'plugin-worker': 'dataplane/policy/plugins/plugin-worker.ts',
+    'plugin-worker': 'dataplane/policy/plugins/guest/plugin-worker.ts',
     'token-worker': 'dataplane/llm/usage/token-worker.ts',
     'store-worker': 'dataplane/ledger/store-worker.ts',
     'counter-worker': 'dataplane/counters/counter-worker.ts',

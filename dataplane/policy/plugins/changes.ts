@@ -7,7 +7,7 @@ import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { isFieldValue, isToken } from '../../http/syntax.ts'
-import type { FieldChanges, FromPlugin, RequestChange, ResponseChange } from './messages.ts'
+import type { FieldChanges, FromPlugin, RequestChange, ResponseChange } from './guest/messages.ts'
 
 type Answer = Pick<Extract<FromPlugin, { type: 'answer' }>, 'status' | 'headers' | 'body'>
 

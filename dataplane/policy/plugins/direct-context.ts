@@ -2,9 +2,9 @@ import { Hono, type Context, type HonoRequest } from 'hono'
 import { getPath, getQueryParam } from 'hono/utils/url'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { isFieldValue, isToken } from '../../http/syntax.ts'
-import { changesOf, compare, toFieldMap, toMap, toRequest, toResponse, type FieldMap } from './calls.ts'
+import { changesOf, compare, toFieldMap, toMap, toRequest, toResponse, type FieldMap } from './guest/calls.ts'
 import { isChangeable } from './changes.ts'
-import type { Fields, RequestChange, ResponseChange } from './messages.ts'
+import type { Fields, RequestChange, ResponseChange } from './guest/messages.ts'
 
 type Answer = Response | Promise<Response>
 type HeaderOptions = { readonly append?: boolean }

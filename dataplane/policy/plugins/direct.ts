@@ -4,7 +4,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { changeRequest, changeResponse } from './changes.ts'
 import { DirectContext } from './direct-context.ts'
 import { listHooks, type HookName } from './hooks/run.ts'
-import type { FromPlugin } from './messages.ts'
+import type { FromPlugin } from './guest/messages.ts'
 import { PluginError } from './plugin-error.ts'
 
 type Answer = Pick<Extract<FromPlugin, { type: 'answer' }>, 'status' | 'headers' | 'body'>

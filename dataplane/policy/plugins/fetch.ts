@@ -5,8 +5,8 @@ import { HeaderList } from '../../http/headers.ts'
 import { isFieldValue, isToken } from '../../http/syntax.ts'
 import { UpstreamError } from '../../upstream/types.ts'
 import type { PolicyState } from '../state.ts'
-import type { FetchCall, FetchResult } from './fetch-messages.ts'
-import type { Fields } from './messages.ts'
+import type { FetchCall, FetchResult } from './guest/fetch-messages.ts'
+import type { Fields } from './guest/messages.ts'
 
 /** Time until the end of the body of a response. */
 const TIMEOUT_MS = 10_000

@@ -1,6 +1,6 @@
 import type { HookName } from './hooks/run.ts'
 import type { LoadedPlugin, StepMessage } from './in-process-module.ts'
-import type { StreamMessage } from './messages.ts'
+import type { StreamMessage } from './guest/messages.ts'
 import { OpenCalls } from './open-calls.ts'
 import { PluginError } from './plugin-error.ts'
 import { streamIn, type PluginRunner, type Start, type Step } from './runner.ts'

@@ -1,5 +1,5 @@
 import type { CallStreams } from './streams.ts'
-import type { StreamMessage } from './messages.ts'
+import type { StreamMessage } from './guest/messages.ts'
 
 /** Calls of a plugin that have not ended: their steps, and the bodies that pass the plugin. */
 export class OpenCalls {

@@ -4,7 +4,7 @@ import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'
 import { endPlugins } from './host.ts'
 import { compilePlugins } from './index.ts'
-import { MetricCollector } from './plugin-metrics.ts'
+import { MetricCollector } from './guest/plugin-metrics.ts'
 
 /** More than a slow machine needs to start a thread. */
 const SLOW = 60_000

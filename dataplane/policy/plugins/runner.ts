@@ -1,6 +1,6 @@
 import type { DirectPlugin } from './direct.ts'
 import type { HookName } from './hooks/run.ts'
-import type { FromPlugin, StreamMessage, StreamName, ToPlugin } from './messages.ts'
+import type { FromPlugin, StreamMessage, StreamName, ToPlugin } from './guest/messages.ts'
 import type { CallStreams } from './streams.ts'
 
 /** What a plugin did in one step of a call. */

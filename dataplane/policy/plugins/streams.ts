@@ -1,7 +1,7 @@
 import { ProxyError } from '../../exchange/error.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import type { StreamMessage, StreamName } from './messages.ts'
+import type { StreamMessage, StreamName } from './guest/messages.ts'
 import { PluginError } from './plugin-error.ts'
 
 export interface StreamOptions {

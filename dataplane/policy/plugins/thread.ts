@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads'
 import type { HookName } from './hooks/run.ts'
-import type { FromPlugin, MetricSample, PluginData, StreamMessage, ToPlugin } from './messages.ts'
+import type { FromPlugin, MetricSample, PluginData, StreamMessage, ToPlugin } from './guest/messages.ts'
 import { OpenCalls } from './open-calls.ts'
 import { PluginError } from './plugin-error.ts'
 import { streamIn, type PluginRunner, type Start, type Step } from './runner.ts'
-import { runService, type PluginServices, type ServiceCall } from './services.ts'
+import { runService, type PluginServices, type ServiceCall } from './guest/services.ts'
 import { PendingSteps } from './steps.ts'
 import type { CallStreams } from './streams.ts'
 
@@ -48,7 +48,7 @@ export class PluginThread implements PluginRunner {
   constructor(options: ThreadOptions) {
     this.#options = options
     this.#steps = new PendingSteps(options.timeoutMs, (id) => this.timeOut(id))
-    this.#worker = new Worker(new URL(import.meta.url.endsWith('.ts') ? './plugin-worker.ts' : './plugin-worker.js', import.meta.url), {
+    this.#worker = new Worker(new URL(import.meta.url.endsWith('.ts') ? './guest/plugin-worker.ts' : './plugin-worker.js', import.meta.url), {
       workerData: options.data,
       env: {},
       argv: [],

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { PluginHooks } from '#api/plugin/index.ts'
 import { isStreamMessage, PluginCalls } from './calls.ts'
-import { listHooks } from './hooks/run.ts'
+import { listHooks } from '../hooks/run.ts'
 import type { FromPlugin, PluginData, ToPlugin } from './messages.ts'
 import { MetricCollector } from './plugin-metrics.ts'
 import { describeError } from './module-url.ts'

@@ -1,6 +1,6 @@
 import type { PluginKv, PluginKvOptions } from '#api/plugin/index.ts'
 import type { FetchCall, FetchResult } from './fetch-messages.ts'
-import type { KeyValueCall, KeyValueResult } from '../../runtime/key-value.ts'
+import type { KeyValueCall, KeyValueResult } from '../../../runtime/key-value.ts'
 
 /** What the gateway does for a plugin. Rejections are errors for the plugin. */
 export interface PluginServices {

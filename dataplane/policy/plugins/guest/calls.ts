@@ -1,6 +1,6 @@
 import { Hono, type Context } from 'hono'
 import type { PluginHooks } from '#api/plugin/index.ts'
-import { runHook } from './hooks/run.ts'
+import { runHook } from '../hooks/run.ts'
 import type { FieldChanges, Fields, FromPlugin, MessageBody, RequestChange, StreamMessage, ToPlugin } from './messages.ts'
 import { PluginStreams } from './plugin-streams.ts'
 

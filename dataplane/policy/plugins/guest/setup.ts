@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { Plugin, PluginHooks, PluginLog, PluginTools } from '#api/plugin/index.ts'
-import { checkHooks } from './hooks/run.ts'
+import { checkHooks } from '../hooks/run.ts'
 import type { FromPlugin } from './messages.ts'
 import { describeError } from './module-url.ts'
 

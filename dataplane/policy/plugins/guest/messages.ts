@@ -1,4 +1,4 @@
-import type { HookCall, HookName } from './hooks/run.ts'
+import type { HookCall, HookName } from '../hooks/run.ts'
 import type { ServiceCall, ServiceResult } from './services.ts'
 
 /** Data of a worker thread: one version of one plugin. */
