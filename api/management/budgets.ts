@@ -15,6 +15,10 @@ const budgetRow = z
     left: z.number(),
     windowEndMs: z.number().openapi({ description: 'Unix time in milliseconds. A rolling window gets a part back before.' }),
     isNearEnd: z.boolean().openapi({ description: 'Whether the highest percentage of `alertAt` is used, or 90 % without one.' }),
+    history: z
+      .array(z.object({ timeMs: z.number(), used: z.number() }))
+      .optional()
+      .openapi({ description: 'Only with `history=true`: what was used at earlier times of the window, the oldest first; at most 120 points.' }),
     pod: z.string().optional().openapi({ description: 'Set by `proxyctl console`: each pod has its own counters.' }),
   })
   .openapi('BudgetRow')

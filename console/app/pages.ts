@@ -42,6 +42,13 @@ export const pages: readonly Page[] = [
     load: async () => (await import('../pages/llm/page.tsx')).LlmPage,
   },
   {
+    name: 'spend',
+    title: 'Spend',
+    key: 's',
+    icon: 'M3 4v12h14M6 7l4 4 3-2 4 5',
+    load: async () => (await import('../pages/spend/page.tsx')).SpendPage,
+  },
+  {
     name: 'mcp',
     title: 'MCP',
     key: 'm',

@@ -7,6 +7,7 @@ interface Line {
   /** Name of a color variable of the style sheet, such as `--accent`. */
   readonly color: string
   readonly isFilled?: boolean
+  readonly isDashed?: boolean
 }
 
 interface ChartProps {
@@ -19,10 +20,14 @@ interface ChartProps {
   readonly values: readonly (readonly (number | null)[])[]
   readonly format: (value: number) => string
   readonly height?: number
+  /** Prints a Unix time in seconds. Default: time of day. */
+  readonly formatTime?: (time: number) => string
 }
 
+const timeOfDay = (time: number): string => new Date(time * 1000).toLocaleTimeString('en-GB').slice(0, 5)
+
 /** Values over time. */
-export function Chart({ label, times, lines, values, format, height = 150 }: ChartProps) {
+export function Chart({ label, times, lines, values, format, height = 150, formatTime }: ChartProps) {
   const host = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(null)
   const dark = isDark.value
@@ -41,16 +46,17 @@ export function Chart({ label, times, lines, values, format, height = 150 }: Cha
         cursor: { y: false, drag: { x: false, y: false } },
         scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
         axes: [
-          { ...axis, values: (_, splits) => splits.map((time) => new Date(time * 1000).toLocaleTimeString('en-GB').slice(0, 5)) },
+          { ...axis, space: formatTime === undefined ? 50 : 92, values: (_, splits) => splits.map(formatTime ?? timeOfDay) },
           { ...axis, size: 62, values: (_, splits) => splits.map(format) },
         ],
         series: [
-          { value: (_, time) => (time === null ? '–' : new Date(time * 1000).toLocaleTimeString('en-GB')) },
+          { value: (_, time) => (time === null ? '–' : (formatTime?.(time) ?? new Date(time * 1000).toLocaleTimeString('en-GB'))) },
           ...lines.map((line) => ({
             label: line.label,
             stroke: color(line.color),
             width: 1.6,
             ...(line.isFilled === true && { fill: `color-mix(in srgb, ${color(line.color)} 14%, transparent)` }),
+            ...(line.isDashed === true && { dash: [4, 4] }),
             points: { show: false },
             value: (_: uPlot, value: number | null) => (value === null ? '–' : format(value)),
           })),

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import type { BudgetUse } from '#api/management/budgets.ts'
 import type { ConfigMessage } from '../config/store.ts'
 import { createConfigStore } from '../config/store.ts'
 import type { SpendQuery } from '../ledger/store.ts'
@@ -205,6 +206,9 @@ describe('the management API', () => {
   })
 
   test('shows what is left of budgets once for all threads', async () => {
+    const { rows } = await get<BudgetUse>('/api/v1/budgets?history=true')
+    expect(rows[0]?.history).toEqual([{ timeMs: expect.any(Number), used: 9 }])
+    expect((await get<BudgetUse>('/api/v1/budgets')).rows[0]).not.toHaveProperty('history')
     expect(await get('/api/v1/budgets')).toMatchObject({ rows: [{ policy: 'ns/p', budget: 'team', key: 'blue', used: 9, left: 1 }], isCut: false })
   })
 

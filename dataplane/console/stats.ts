@@ -5,6 +5,7 @@ import { mcpSessions } from '#api/management/mcp.ts'
 import { mergeLlmUsage, mergeMcpSessions } from '#api/management/merge.ts'
 import { series, stats } from '#api/management/stats.ts'
 
+import { BudgetHistory } from '../policy/budgets/history.ts'
 import { reportBudgets } from '../policy/budgets/report.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { events, json } from './responses.ts'
@@ -46,7 +47,9 @@ const readBudgets = createRoute({
   method: 'get',
   path: '/api/v1/budgets',
   summary: 'What is left of budgets, by key',
-  description: 'Of the budgets in force, for the keys with requests in the current window.',
+  description:
+    'Of the budgets in force, for the keys with requests in the current window. Histories are kept in memory, from the first request for them until the process ends.',
+  request: { query: z.object({ history: z.enum(['true', 'false']).default('false').openapi({ description: 'Whether rows have their history.' }) }) },
   responses: { 200: json(budgetUse, 'The highest used part first.') },
 })
 
@@ -62,7 +65,9 @@ export function registerStats(app: ConsoleApp, { live, threads, snapshot }: Cons
   app.openapi(readStats, async (c) => c.json(await live.stats(), 200))
   app.openapi(streamStats, (c) => streamValues(c, 'stats', INTERVAL_MS, () => live.stats()))
   app.openapi(readLlm, async (c) => c.json(mergeLlmUsage(await threads('llm', undefined), Date.now()), 200))
-  app.openapi(readBudgets, async (c) => c.json(reportBudgets(snapshot().policies.values(), await threads('budgets', undefined)), 200))
+  const report = async () => reportBudgets(snapshot().policies.values(), await threads('budgets', undefined))
+  const history = new BudgetHistory(report)
+  app.openapi(readBudgets, async (c) => c.json(await (c.req.valid('query').history === 'true' ? history.read() : report()), 200))
   app.openapi(listSessions, async (c) => {
     const all = await threads('mcpSessions', undefined)
     return c.json(

@@ -14,6 +14,8 @@ type DataplaneConfig = { readonly file: string } | { readonly address: string; r
 
 export interface DataplaneOptions {
   readonly config: DataplaneConfig
+  /** A file with the section `config`, besides the config stream. */
+  readonly settingsFile?: string
   /** Default: free ports. */
   readonly ports?: ManagementPorts
   /** PROXY_LOG; default `info`. */
@@ -58,7 +60,8 @@ export async function startDataplane(options: DataplaneOptions): Promise<Datapla
     ...(options.cpus === undefined ? [] : ['taskset', '-c', options.cpus]),
   ]
   const image = readImageRun(new URL('../../../dataplane/Dockerfile', import.meta.url))
-  const args = [...image.nodeArgs, ...(options.nodeArgs ?? []), options.entry ?? DATAPLANE_MAIN, ...('file' in config ? ['-f', config.file] : [])]
+  const file = 'file' in config ? config.file : options.settingsFile
+  const args = [...image.nodeArgs, ...(options.nodeArgs ?? []), options.entry ?? DATAPLANE_MAIN, ...(file === undefined ? [] : ['-f', file])]
   const [command = process.execPath, ...rest] = [...prefix, process.execPath, ...args]
   const program = startProgram({
     name: 'dataplane',

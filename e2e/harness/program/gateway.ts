@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
 import { startDataplane, type Dataplane } from './dataplane.ts'
 import { replaceFile } from '../files.ts'
@@ -26,10 +26,12 @@ export interface GatewayOptions {
   /** Services on port 80 by name, with the local port of their endpoint. */
   readonly services?: Readonly<Record<string, number>>
   readonly manifests: (origin: string) => readonly Manifest[]
+  /** The section `config` of the config file of the data plane. `directory` is one for its files. */
+  readonly settings?: (directory: string) => object
 }
 
 /** Starts both programs. If one does not start, stops the other and rejects with the error message. */
-export async function startGateway({ services = {}, manifests }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({ services = {}, manifests, settings }: GatewayOptions): Promise<Gateway> {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-'))
   const closing: (() => Promise<void>)[] = [() => rm(directory, { recursive: true, force: true })]
   const stop = async (): Promise<void> => {
@@ -46,7 +48,15 @@ export async function startGateway({ services = {}, manifests }: GatewayOptions)
     await apply(manifests(origin))
     const operator = await startOperator({ directory })
     closing.unshift(() => operator.stop())
-    const dataplane = await startDataplane({ config: { address: operator.address, namespace: 'default', gateway: 'gw' } })
+    const settingsFile = join(directory, 'settings', 'config.json')
+    if (settings !== undefined) {
+      await mkdir(dirname(settingsFile))
+      await writeFile(settingsFile, JSON.stringify({ config: settings(dirname(settingsFile)) }))
+    }
+    const dataplane = await startDataplane({
+      config: { address: operator.address, namespace: 'default', gateway: 'gw' },
+      ...(settings !== undefined && { settingsFile }),
+    })
     closing.unshift(() => dataplane.stop(100))
     return { port, origin, operator, dataplane, apply, stop }
   } catch (error) {

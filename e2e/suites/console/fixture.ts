@@ -22,6 +22,7 @@ export const pages = [
   ['llm', '#/llm', 'table.llm tbody tr'],
   ['playground', '#/llm/playground', '.prompt textarea'],
   ['guards', '#/llm/guards', '.prompt textarea'],
+  ['spend', '#/spend', 'table.spend tbody tr, .burn-down canvas'],
   ['mcp', '#/mcp', 'main form button.primary'],
   ['expressions', '#/expressions', '.completion button, .completion .muted'],
   ['config', '#/config', 'main .panel .badge, main .panel summary, main .panel tbody tr, main .panel li'],
@@ -73,7 +74,7 @@ kind: ProxyBackend
 metadata: { name: llm }
 spec:
   ai: { provider: { openai: {}, host: 127.0.0.1, port: ${providerPort} } }
-  policies: { ai: { routes: { /chat/completions: Completions, /messages: Messages, /responses: Responses }, promptGuard: { request: [{ regex: { builtins: [Ssn] } }, { regex: { matches: [forbidden], action: Reject } }] } } }
+  policies: { ai: { prices: { "*": { input: "1000000", output: "0" } }, routes: { /chat/completions: Completions, /messages: Messages, /responses: Responses }, promptGuard: { request: [{ regex: { builtins: [Ssn] } }, { regex: { matches: [forbidden], action: Reject } }] } } }
 ---
 apiVersion: proxy.dev/v1alpha1
 kind: ProxyPolicy
@@ -101,6 +102,9 @@ spec:
   traffic: { apiKeyAuthentication: { mode: Optional, secretRef: { name: clients } } }
 `
 
+/** Users name themselves. */
+const settings = (directory: string): object => ({ ledger: { sqlite: { path: join(directory, 'ledger.db') }, user: 'request.headers["x-user"]' } })
+
 export interface Fixture {
   readonly gateway: Gateway
   /** `http://127.0.0.1:<port>/` of the management port. */
@@ -117,7 +121,7 @@ export async function startFixture(): Promise<Fixture> {
   const provider = await startMockProvider()
   const mcp = await startHostileMcp(HOSTILE)
   const initial = [manifests(provider.port, mcp.port)]
-  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => initial }).catch(async (error: unknown) => {
+  const gateway = await startGateway({ services: { app: echo.port }, manifests: () => initial, settings }).catch(async (error: unknown) => {
     await Promise.all([echo.close(), provider.close(), mcp.close()])
     throw error
   })
@@ -141,7 +145,7 @@ const requests = [
   ['GET', 'shop.example', '/cart/1', { 'x-beta': HOSTILE }],
   ['GET', 'shop.example', '/denied', { 'x-evil': HOSTILE }],
   ['GET', 'shop.example', `/search?q=${encodeURIComponent(HOSTILE)}`, { 'user-agent': HOSTILE }],
-  ['POST', 'llm.example', '/v1/chat/completions', { authorization: 'Bearer top-secret', 'content-type': 'application/json' }],
+  ['POST', 'llm.example', '/v1/chat/completions', { authorization: 'Bearer top-secret', 'content-type': 'application/json', 'x-user': HOSTILE }],
   ['GET', 'none.example', '/nothing', {}],
 ] as const
 

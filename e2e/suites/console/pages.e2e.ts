@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import axe from 'axe-core'
+import type { BudgetUse } from '#api/management/budgets.ts'
 import type { McpSessions } from '#api/management/mcp.ts'
 import type { BrowserContext, Page } from 'playwright-core'
 import { waitUntil } from '../../harness/wait.ts'
@@ -187,6 +188,27 @@ describe('the console', () => {
     await page.locator('table.budgets tbody tr', { hasText: HOSTILE }).waitFor()
     await page.locator('table.budgets tbody tr', { hasText: 'used up' }).waitFor()
     expect([await page.evaluate('globalThis.hacked'), problems]).toEqual([undefined, []])
+  })
+
+  test('shows the cost over time and by user, and when a budget is used up, with names as text', async () => {
+    const { page, problems } = await open('#/spend')
+    await page.locator('table.spend tbody tr', { hasText: HOSTILE }).waitFor()
+    await page.getByRole('combobox', { name: /^By/ }).selectOption('user')
+    const row = page.locator('table.spend tbody tr', { hasText: HOSTILE })
+    await row.waitFor()
+    const cells = await row.locator('td').allTextContents()
+    expect(Number(cells[1]?.replaceAll(/\D/g, ''))).toBeGreaterThan(0)
+    expect(cells[5]).toMatch(/^[\d.]+ \$$/)
+    await page.getByRole('combobox', { name: /^Time/ }).selectOption('24 hours')
+    await page.getByRole('img', { name: /^Cost per hour over the last 24 hours, [\d.]+ \$ in all$/ }).waitFor()
+    const budget = page.locator('.burn-down', { hasText: HOSTILE })
+    await budget.locator('canvas').waitFor()
+    expect(await budget.textContent()).toMatch(/lasts until the end of the window|used up .* in \d/)
+    expect(await page.locator('.burn-down', { hasText: '1 requests per Month' }).textContent()).toContain('used up until')
+    const history = await page.evaluate("fetch('/api/v1/budgets?history=true').then((response) => response.json())")
+    expect((history as BudgetUse).rows[0]?.history?.length).toBeGreaterThan(0)
+    expect(await page.evaluate('globalThis.hacked')).toBeUndefined()
+    expect(problems).toEqual([])
   })
 
   test('lists tools, prompts and resources of an MCP server, and calls a tool, with all names and descriptions as text', async () => {

@@ -69,7 +69,7 @@ export function createConsoleServer({ targets, problems, listening }: ConsoleSer
   app.get('/api/v1/requests', async (c) => c.json(mergeBatches(await targets.json<RequestBatch>(pathOf(c)), Number(c.req.query('limit') ?? 100))))
   app.get('/api/v1/requests/stream', (c) => streamRequests(c, targets))
   app.get('/api/v1/llm', async (c) => c.json(mergeLlmUsage(valuesOf(await targets.json<LlmUsage>('/api/v1/llm')), Date.now())))
-  app.get('/api/v1/budgets', async (c) => c.json(mergeBudgets(await targets.json<BudgetUse>('/api/v1/budgets'), Date.now())))
+  app.get('/api/v1/budgets', async (c) => c.json(mergeBudgets(await targets.json<BudgetUse>(pathOf(c)), Date.now())))
   app.get('/api/v1/mcp/sessions', async (c) => c.json(mergeMcpSessions(await targets.json<McpSessions>('/api/v1/mcp/sessions'), Date.now())))
   app.get('/api/v1/spend', async (c) => {
     const [first, ...others] = valuesOf(await targets.json<Spend>(pathOf(c)))
