@@ -49,6 +49,7 @@ export const fileDefinitions: Definitions = {
         ['path'],
       ),
     }),
+    redis: ref('RedisConfig'),
     plugins: object('Permissions of plugins.', {
       inProcess: { type: 'boolean', description: 'Whether plugins with isolation InProcess may run; default false.' },
     }),
@@ -97,6 +98,21 @@ export const fileDefinitions: Definitions = {
       ),
       team: string('CEL expression of the team of a request. Default: `coalesce(apiKey.metadata.team, jwt.team)`.', { minLength: 1, maxLength: 16384 }),
     },
+  ),
+  RedisConfig: object(
+    'A Redis server for caches with `store: Redis`. Not set: they store in memory.',
+    {
+      url: string('`redis://USER@HOST:PORT/DATABASE`, user and database optional; `rediss://` connects with TLS and verifies the certificate.', {
+        minLength: 1,
+        maxLength: 4096,
+      }),
+      passwordFile: string('Absolute path of a file with the password. It is read for each connection.', { minLength: 1, maxLength: 4096 }),
+      caFile: string('Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.', {
+        minLength: 1,
+        maxLength: 4096,
+      }),
+    },
+    ['url'],
   ),
   FileBind: object(
     'A port.',

@@ -146,6 +146,12 @@ export const dataplaneMessages = {
       'The program of `command` of an MCP target could not be started, or a process of it ended while its session was open. The session is over; the next one starts a process, after repeated failures with a delay of up to 30 s.',
     fix: 'Field `error` has the reason; the standard error of the program is in the log. `command` has the absolute path of the program, or `env` has PATH. The program has no other environment than `env`.',
   },
+  PX4036: {
+    title: 'Redis cannot be used',
+    cause:
+      'The server of `config.redis` cannot be reached, its certificate is not valid for its name, or it rejects the user. Caches in Redis miss; requests go to the backends. Logged once until it is back.',
+    fix: 'Field `error` names the cause, `server` the address. The connection is tried again every 5 s at most. The metric `proxy_redis_commands_total{result="failed"}` counts the commands.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

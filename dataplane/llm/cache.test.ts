@@ -85,8 +85,11 @@ describe('the LLM response cache', () => {
     const headers = { ...acme, 'anthropic-version': '2023-06-01' }
     const replayed = await bed.post({ path: '/v1/messages', body: chat('hello', { max_tokens: 9, stream: true }), headers })
     expect([replayed.headers['age'], calls(bed)]).toEqual(['0', 1])
-    await bed.post({ path: '/v1/responses', body: { model: 'gpt-4o', input: 'hello' }, headers: acme })
+    for (const path of ['/v1/chat/completions', '/v1/messages'])
+      await bed.post({ path, body: { ...chat('hello', { max_tokens: 9 }), model: 'llama' }, headers: acme })
     expect(calls(bed)).toBe(2)
+    await bed.post({ path: '/v1/responses', body: { model: 'gpt-4o', input: 'hello' }, headers: acme })
+    expect(calls(bed)).toBe(3)
   })
 
   test('keeps streams without usage apart', async () => {

@@ -3,8 +3,9 @@ import { MAX_BUFFER_BYTES } from '../expression/buffer.ts'
 import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import { LlmCall } from './call.ts'
 import { errorFormatOf } from './errors.ts'
-import { ResponseCache, SharedEntries } from './response/cache-store.ts'
+import { RemoteEntries, ResponseCache, SharedEntries } from './response/cache-store.ts'
 import { KeyBudgets } from './request/keys.ts'
+import { valueStores } from '../runtime/value-store.ts'
 import { compileTargets, type LlmTarget, type ProviderStates } from './choice/target.ts'
 
 /** Options of the service factory. `random` returns numbers in [0, 1); tests replace it. */
@@ -28,7 +29,8 @@ export function createLlmFactory({ random = Math.random, onEviction }: LlmFactor
       if (--shared.users === 0) states.delete(key)
     }
     const { responses } = config.state.shared ?? {}
-    cache ??= new ResponseCache(responses && new SharedEntries(responses))
+    const values = valueStores.get(config.state.registry)
+    cache ??= new ResponseCache(responses && new SharedEntries(responses), values && new RemoteEntries(values))
     budgets ??= new KeyBudgets(config.state.monotonicMs, config.state.shared)
     return createLlmService(config, { states: shared, budgets, cache, random, onClose: release })
   }

@@ -3,8 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { parseTimeout } from '#api/duration.ts'
 import { totalmem } from 'node:os'
 import { countCpus, type CpuCount } from '../runtime/cpu.ts'
-import type { LedgerConfig, ProcessConfig } from '#gen/config/types.ts'
+import type { LedgerConfig, ProcessConfig, RedisConfig } from '#gen/config/types.ts'
 import { readLedgerSettings, type LedgerSettings } from '../ledger/settings.ts'
+import { readRedisSettings, type RedisSettings } from '../redis/settings.ts'
 
 /**
  * Settings of the process, except its addresses (admin/listen.ts). The environment overrides the file's `config` section, which
@@ -33,6 +34,8 @@ export interface ProcessSettings {
   readonly ledger: LedgerSettings | undefined
   /** SQLite file of the counters of budgets; undefined: they are lost when the process ends. */
   readonly budgetsFile: string | undefined
+  /** Undefined: caches store in memory. */
+  readonly redis: RedisSettings | undefined
 }
 
 /** An invalid setting. The message names the variable or field, its value and a fix. */
@@ -64,6 +67,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     minDrainMs: readMs('CONNECTION_MIN_TERMINATION_DEADLINE', text('CONNECTION_MIN_TERMINATION_DEADLINE', file.connectionMinTerminationDeadline ?? '0s')),
     maxDrainMs: readGrace(env, file),
     workers: readWorkers(text('WORKERS', String(file.workers ?? 'auto'))),
+    redis: file.redis && readRedis(file.redis),
     ledger: file.ledger && readLedger(file.ledger, `${namespace}/${gateway}`),
     budgetsFile: file.budgets?.sqlite && readBudgetsFile(file.budgets.sqlite.path),
   }
@@ -93,8 +97,15 @@ function readGrace(env: Environment, file: ProcessConfig): number {
   return Math.max(1, seconds > 10 ? seconds - 5 : seconds - 1) * 1000
 }
 
-function readLedger(section: LedgerConfig, owner: string): LedgerSettings {
-  const settings = readLedgerSettings(section, owner)
+function readRedis(section: RedisConfig): RedisSettings {
+  const settings = checked(readRedisSettings(section))
+  if (settings.caFile !== undefined) checkCertificates('config.redis.caFile', settings.caFile)
+  return settings
+}
+
+const readLedger = (section: LedgerConfig, owner: string): LedgerSettings => checked(readLedgerSettings(section, owner))
+
+function checked<T>(settings: T | string): T {
   if (typeof settings === 'string') throw new SettingError(settings)
   return settings
 }

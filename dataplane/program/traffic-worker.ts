@@ -15,6 +15,7 @@ import { SessionRelay } from '../workers/relay.ts'
 import { SharedSessions } from '../workers/sessions.ts'
 import { RelayWriter } from '../workers/writer.ts'
 import { followOperator } from './operator.ts'
+import { openRedis } from './redis.ts'
 import { closeParts, createParts } from './parts.ts'
 
 /** Entry of a worker thread: handles traffic by the config that the main thread sends. */
@@ -70,6 +71,7 @@ const parts = createParts({
 })
 const { store, binds, gateway, telemetry, logging } = parts
 
+const redis = await openRedis(data.redis, logging, telemetry.metrics.registry)
 const recorder =
   data.ledger &&
   (await import('../ledger/recorder.ts')).startRecorder({
@@ -95,6 +97,7 @@ endpoint.open({
     relay.close()
     recorder?.close()
     await closeParts(parts)
+    redis?.close()
     await telemetry.close()
   },
 })

@@ -14,6 +14,7 @@ import { allocateBudgets, allocateMemory } from '../workers/data.ts'
 import { WorkerPool } from '../workers/pool.ts'
 import { aliveRoutes } from './alive-routes.ts'
 import type { PartsOptions } from './parts.ts'
+import { openRedis } from './redis.ts'
 import type { ProcessSettings } from './settings.ts'
 import { createShares } from './shares.ts'
 
@@ -69,6 +70,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
   const parts = createParts({ ...options, shares, budgetCells })
   const { store, logging, telemetry, binds, gateway } = parts
   registry.current = telemetry.metrics.registry
+  const redis = await openRedis(settings.redis, logging, telemetry.metrics.registry)
   const ledger = await openLedger(telemetry.metrics.registry)
   const recorder =
     ledger &&
@@ -96,6 +98,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
       recorder?.close()
       await closeParts(parts)
       await counters?.close()
+      redis?.close()
       await ledger?.close()
     },
     close: () => telemetry.close(),
@@ -139,6 +142,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
       xdsAddress,
       managementPorts,
       ledger: ledger && { settings: ledger.settings, pending: ledger.pending.memory },
+      redis: settings.redis,
     }),
   })
   const store = createConfigStore()

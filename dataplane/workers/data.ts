@@ -1,5 +1,6 @@
 import { SharedHeldBytes } from '../http/budget.ts'
 import type { LedgerSettings } from '../ledger/settings.ts'
+import type { RedisSettings } from '../redis/settings.ts'
 import { allocateSessions, type SessionMemory } from './sessions.ts'
 import { allocateCells } from '../runtime/shared-cells.ts'
 import { allocateRing } from '../runtime/shared-ring.ts'
@@ -67,6 +68,8 @@ export interface WorkerData {
   readonly xdsAddress: string | undefined
   /** Ports of the management endpoints. */
   readonly managementPorts: readonly number[]
+  /** Undefined: caches store in memory. */
+  readonly redis: RedisSettings | undefined
   /** Undefined: requests are not recorded. */
   readonly ledger: { readonly settings: LedgerSettings; readonly pending: SharedArrayBuffer } | undefined
 }

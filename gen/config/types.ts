@@ -2498,6 +2498,7 @@ export interface ProcessConfig {
       path: string
     }
   }
+  redis?: RedisConfig
   /**
    * Permissions of plugins.
    */
@@ -2567,6 +2568,23 @@ export interface LedgerConfig {
    * CEL expression of the team of a request. Default: `coalesce(apiKey.metadata.team, jwt.team)`.
    */
   team?: string
+}
+/**
+ * A Redis server for caches with `store: Redis`. Not set: they store in memory.
+ */
+export interface RedisConfig {
+  /**
+   * `redis://USER@HOST:PORT/DATABASE`, user and database optional; `rediss://` connects with TLS and verifies the certificate.
+   */
+  url: string
+  /**
+   * Absolute path of a file with the password. It is read for each connection.
+   */
+  passwordFile?: string
+  /**
+   * Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.
+   */
+  caFile?: string
 }
 /**
  * A port.

@@ -1143,13 +1143,17 @@ export interface Retry {
   backoff?: Duration
 }
 /**
- * Stores responses to GET requests in memory as a shared cache (RFC 9111), if the upstream says by `cache-control` or `expires` for how long. Not for backends of type ai, mcp or cloudBackend.
+ * Stores responses to GET requests as a shared cache (RFC 9111), if the upstream says by `cache-control` or `expires` for how long. Not for backends of type ai, mcp or cloudBackend.
  */
 export interface HttpCache {
   /**
    * Requests share responses only if this text is equal. Without a value, the request is not cached. Default: all requests share responses.
    */
   tenant?: CELExpression
+  /**
+   * Where responses are stored. Memory: in each worker. Redis: in the server of `config.redis` of the data plane, shared by replicas; without one, in memory. Default: Memory.
+   */
+  store?: 'Memory' | 'Redis'
 }
 /**
  * Responds to the request without forwarding it, after authentication, authorization and limits.
@@ -1895,7 +1899,7 @@ export interface BackendAI {
   reserveTokens?: boolean
 }
 /**
- * Stores responses to chat requests in memory and returns them to equal requests.
+ * Stores responses to chat requests and returns them to equal requests.
  */
 export interface LlmCache {
   /**
@@ -1906,6 +1910,10 @@ export interface LlmCache {
    * Time for which a response is used. Default: 5m. At least 1ms.
    */
   ttl?: Duration
+  /**
+   * Where responses are stored. Memory: in each replica. Redis: in the server of `config.redis` of the data plane, shared by replicas; without one, in memory. Default: Memory.
+   */
+  store?: 'Memory' | 'Redis'
   /**
    * Requests with tools, tool calls or tool results. Allow: they are cached if all tools run at the client. Default: Bypass.
    */

@@ -51,10 +51,14 @@ const price = (description: string) => string(description, { maxLength: 32, patt
 export const aiDefinitions: Definitions = {
   BackendAI: object('LLM settings; only for backends of type ai. Merges field by field.', fields, [], [atLeastOneOf(...Object.keys(fields))]),
   LlmCache: object(
-    'Stores responses to chat requests in memory and returns them to equal requests.',
+    'Stores responses to chat requests and returns them to equal requests.',
     {
       tenant: ref('CELExpression', 'Requests share responses only if this text is equal. Without a value, the request is not cached.'),
       ttl: duration('Time for which a response is used. Default: 5m.', 1),
+      store: choice(
+        ['Memory', 'Redis'],
+        'Where responses are stored. Memory: in each replica. Redis: in the server of `config.redis` of the data plane, shared by replicas; without one, in memory. Default: Memory.',
+      ),
       tools: choice(
         ['Bypass', 'Allow'],
         'Requests with tools, tool calls or tool results. Allow: they are cached if all tools run at the client. Default: Bypass.',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { SharedRing } from '../../runtime/shared-ring.ts'
+import type { ValueStore } from '../../runtime/value-store.ts'
 import type { ReplyForm } from '../replay/index.ts'
 
 /** A stored response, in the form that was recorded. */
@@ -23,7 +24,7 @@ const ENTRY_OVERHEAD_BYTES = 1024
 
 /** Stored responses by key. Any of them may be missing at any time. */
 export interface EntryStore {
-  find(key: string, nowMs: number): CachedResponse | undefined
+  find(key: string, nowMs: number): CachedResponse | undefined | Promise<CachedResponse | undefined>
   store(key: string, entry: CachedResponse): void
 }
 
@@ -100,6 +101,28 @@ export class SharedEntries implements EntryStore {
   }
 }
 
+/** Bytes of the head of an entry at most. */
+const MAX_HEAD_BYTES = 4096
+
+/** Responses in a store that replicas share. Its failures are misses. */
+export class RemoteEntries implements EntryStore {
+  readonly #values: ValueStore
+
+  constructor(values: ValueStore) {
+    this.#values = values
+  }
+
+  async find(key: string, nowMs: number): Promise<CachedResponse | undefined> {
+    const value = await this.#values.get(`proxy:llm:${key}`, MAX_ENTRY_BYTES + MAX_HEAD_BYTES)
+    const entry = value ? decodeEntry(value) : undefined
+    return entry === undefined || entry.expiresAtMs <= nowMs ? undefined : entry
+  }
+
+  store(key: string, entry: CachedResponse): void {
+    if (entry.body.length <= MAX_ENTRY_BYTES) this.#values.set(`proxy:llm:${key}`, encodeEntry(entry), entry.expiresAtMs - entry.storedAtMs)
+  }
+}
+
 const digestOf = (key: string): Buffer => createHash('sha256').update(key).digest()
 
 /** Prints an entry: the length of its head (4 bytes), the head in JSON, the body. */
@@ -128,11 +151,18 @@ export function decodeEntry(bytes: Buffer): CachedResponse | undefined {
 
 /** The stored responses, and the requests of this worker whose responses are being recorded (llm.md §18.1). */
 export class ResponseCache {
-  readonly entries: EntryStore
+  readonly #local: EntryStore
+  readonly #remote: EntryStore | undefined
   readonly #recordings = new Map<string, PromiseWithResolvers<void>>()
 
-  constructor(entries: EntryStore = new MemoryEntries()) {
-    this.entries = entries
+  constructor(local: EntryStore = new MemoryEntries(), remote?: EntryStore) {
+    this.#local = local
+    this.#remote = remote
+  }
+
+  /** The responses in Redis, if the process has one, or those in memory. */
+  entriesOf(isRemote: boolean): EntryStore {
+    return isRemote ? (this.#remote ?? this.#local) : this.#local
   }
 
   /** Resolves when the recording of the key ends; undefined if there is none. */

@@ -41,6 +41,7 @@ const storedFormats: readonly unknown[] = ['completions', 'messages', 'responses
 export interface CacheQuery {
   readonly key: string
   readonly ttlMs: number
+  readonly isRemote: boolean
   /** The form of the response to the client. */
   readonly form: ReplyForm
   /** False: `cache-control: no-cache`, the stored response is replaced. */
@@ -82,6 +83,7 @@ export function cacheQueryOf(exchange: Exchange, target: LlmTarget, prepared: Pr
   return {
     key: createHash('sha256').update(JSON.stringify(parts)).digest('base64'),
     ttlMs: cache.ttlMs,
+    isRemote: cache.isRemote,
     form,
     isReadable: !directives.includes('no-cache'),
   }
@@ -106,8 +108,11 @@ function relevantHeaders({ request: { headers } }: Exchange, { provider }: LlmTa
 function canonical(request: JsonObject): string | undefined {
   const body = without(request, 'stream', ...(hasOrdinaryOptions(request) ? ['stream_options'] : []))
   const names = Object.keys(body)
+  // Two names of one limit: translated requests have the newer one.
+  const nameOf = (name: string): string => (name === 'max_tokens' && !names.includes('max_completion_tokens') ? 'max_completion_tokens' : name)
   if (names.length > MAX_FIELDS) return undefined
-  const text = printJson(names.toSorted().map((name) => ({ [name]: plainTexts(name, body[name]) })))
+  const members = names.map((name) => [nameOf(name), plainTexts(name, body[name])] as const).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const text = printJson(members.map(([name, value]) => ({ [name]: value })))
   return text.length > MAX_REQUEST_LENGTH ? undefined : text
 }
 
@@ -150,12 +155,13 @@ function hasClientToolsOnly({ tools, toolConfig }: JsonObject): boolean {
 /** Finds a stored response. Waits while another request records it. Rejects with the reason if the client disconnects. */
 export async function findCached(
   cache: ResponseCache,
-  { key, isReadable }: CacheQuery,
+  { key, isReadable, isRemote }: CacheQuery,
   exchange: Exchange,
   nowMs: () => number,
 ): Promise<CachedResponse | undefined> {
   if (!isReadable) return undefined
-  const found = cache.entries.find(key, nowMs())
+  const entries = cache.entriesOf(isRemote)
+  const found = await entries.find(key, nowMs())
   const recording = found === undefined ? cache.recordingOf(key) : undefined
   if (recording === undefined) return found
   let timer: NodeJS.Timeout | undefined
@@ -167,7 +173,7 @@ export async function findCached(
   await Promise.race([recording, limit])
   clearTimeout(timer)
   if (exchange.abortReason !== undefined) throw exchange.abortReason
-  return cache.entries.find(key, nowMs())
+  return entries.find(key, nowMs())
 }
 
 /** The response to the client, with `age` in seconds; undefined if what is stored cannot be written in the client's form. */
@@ -267,6 +273,7 @@ export class CacheRecording {
 
   #store(body: Buffer, { cost }: LlmRecord): void {
     const storedAtMs = this.#nowMs()
-    this.#cache.entries.store(this.#query.key, { form: this.#query.form, body, storedAtMs, expiresAtMs: storedAtMs + this.#query.ttlMs, cost })
+    const { key, form, ttlMs, isRemote } = this.#query
+    this.#cache.entriesOf(isRemote).store(key, { form, body, storedAtMs, expiresAtMs: storedAtMs + ttlMs, cost })
   }
 }

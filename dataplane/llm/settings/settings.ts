@@ -31,6 +31,8 @@ interface CacheSettings {
   readonly ttlMs: number
   /** Requests with tools of the client are cached. */
   readonly allowsTools: boolean
+  /** Responses are stored in Redis, if the process has one. */
+  readonly isRemote: boolean
 }
 
 const DEFAULT_CACHE_TTL_MS = 5 * 60_000
@@ -64,6 +66,7 @@ export function compileSettings(section: BackendAI): LlmSettings {
       tenant: compileExpression(cache.tenant, 'request'),
       ttlMs: parseTimeout(cache.ttl) ?? DEFAULT_CACHE_TTL_MS,
       allowsTools: cache.tools === 'Allow',
+      isRemote: cache.store === 'Redis',
     },
     firstTokenMs: parseTimeout(section.firstTokenTimeout),
     streamIdleMs: parseTimeout(section.streamIdleTimeout),

@@ -8,13 +8,15 @@ import { compileExpression } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { setLogField } from '../../telemetry/access-log/access-log.ts'
+import { valueStores } from '../../runtime/value-store.ts'
 import type { PolicyState } from '../state.ts'
 import { directivesOf, secondsOf, type Directives } from './directives.ts'
 import { cacheMetrics, type CacheResult } from './metrics.ts'
 import { record } from './record.ts'
 import { ageMsOf, isAbout, refreshed, replay } from './replay.ts'
+import { RemoteResponses } from './remote.ts'
 import { hasValidator, storableOf, type Times } from './storable.ts'
-import { digestOf, HttpCache, type CachedResponse, type CacheKey } from './store.ts'
+import { digestOf, HttpCache, type CachedResponse, type CacheKey, type ResponseStore } from './store.ts'
 
 /** Whether responses of the backend of a request are shared: if the upstream says that they may be, only if it says so explicitly, never. */
 export type Sharing = 'permitted' | 'explicit' | 'never'
@@ -45,7 +47,8 @@ const STATUS = 'cache-status'
  */
 export function compileCache(section: Section, state: PolicyState, { sharingOf, isPersonal }: CacheOptions): Policy {
   const { registry, monotonicMs, epochMs } = state
-  const cache = HttpCache.of(state)
+  const values = section.store === 'Redis' ? valueStores.get(registry) : undefined
+  const cache: ResponseStore = values === undefined ? HttpCache.of(state) : new RemoteResponses(values, state)
   const tenant = section.tenant === undefined ? undefined : compileExpression(section.tenant, 'request')
   const scope = JSON.stringify(section)
 
@@ -88,7 +91,7 @@ export function compileCache(section: Section, state: PolicyState, { sharingOf, 
       note(exchange, 'bypass', 'fwd=bypass')
       return undefined
     }
-    const found = cache.find(key, request.headers)
+    const found = await cache.find(key, request.headers)
     const isKnown = typeof found === 'object'
     const isUsable = isKnown && isFresh(found, monotonicMs())
     if (isUsable && isAccepted(found, request.headers.has('pragma'), directives, monotonicMs())) return void respond(exchange, found, 'hit', 'hit')
@@ -106,15 +109,15 @@ export function compileCache(section: Section, state: PolicyState, { sharingOf, 
     if (response === undefined || exchange.error !== undefined || exchange.isLocalAnswer) return undefined
     if (isAsked && response.status === 304) {
       if (!isAbout(found.headers, response.headers)) {
-        cache.remove(key, client)
+        await cache.remove(key, client)
         throw new ProxyError('UPSTREAM_FAILED', { detail: 'protocol error' })
       }
       const current = refresh(found, response, times, isShared)
       if (current.isStored) cache.store(key, client, current.storable, current.cached)
-      else cache.remove(key, client)
+      else await cache.remove(key, client)
       return void respond(exchange, current.cached, 'revalidated', `fwd=${why}; fwd-status=304`)
     }
-    if (isKnown && response.status < 500) cache.remove(key, client)
+    if (isKnown && response.status < 500) await cache.remove(key, client)
     const storable = storableOf(response, !isShared, times)
     if (storable !== undefined) {
       const save = ({ status, headers }: Pick<CachedResponse, 'status' | 'headers'>, body: Buffer): void =>

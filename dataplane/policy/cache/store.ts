@@ -45,8 +45,22 @@ interface Group {
 /** Caches by the registry of their thread. */
 const caches = new WeakMap<PolicyState['registry'], HttpCache>()
 
+/** Where a cache stores responses. */
+export interface ResponseStore {
+  /** The response that is stored for a request; otherwise which part of the key is unknown (RFC 9211 §2.2). */
+  find(key: CacheKey, request: HeaderList): FoundResponse | Promise<FoundResponse>
+  /** Stores a response. `key` is the one that was looked up. */
+  store(key: CacheKey, request: HeaderList, storable: Storable, response: CachedResponse): void
+  /** Drops the response that is stored for a request. */
+  remove(key: CacheKey, request: HeaderList): void | Promise<void>
+  /** Drops all responses of a URI, those of all groups (RFC 9111 §4.4). */
+  invalidate(uri: string): void
+}
+
+type FoundResponse = CachedResponse | 'uri-miss' | 'vary-miss'
+
 /** The responses that one worker stores (traffic.md §8.15). Drops the least recently used one first. */
-export class HttpCache {
+export class HttpCache implements ResponseStore {
   /** In order of use. */
   readonly #entries = new Map<string, Entry>()
   readonly #groups = new Map<string, Group>()
@@ -72,7 +86,6 @@ export class HttpCache {
     return this.#bytes
   }
 
-  /** The response that is stored for a request; otherwise which part of the key is unknown (RFC 9211 §2.2). */
   find({ uri, group }: CacheKey, request: HeaderList): CachedResponse | 'uri-miss' | 'vary-miss' {
     const known = this.#groups.get(uri + group)
     if (known === undefined) return 'uri-miss'
@@ -110,13 +123,11 @@ export class HttpCache {
     this.#bytes += size
   }
 
-  /** Drops the response that is stored for a request. */
   remove({ uri, group }: CacheKey, request: HeaderList): void {
     const known = this.#groups.get(uri + group)
     if (known !== undefined) this.#delete(keyOf(uri + group, known.vary, request))
   }
 
-  /** Drops all responses of a URI, those of all groups (RFC 9111 §4.4). */
   invalidate(uri: string): void {
     for (const groupKey of this.#uris.get(uri) ?? []) for (const key of this.#groups.get(groupKey)?.keys ?? []) this.#delete(key)
   }
@@ -142,7 +153,8 @@ export function digestOf(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64')
 }
 
-function keyOf(groupKey: string, vary: readonly string[], request: HeaderList): string {
+/** The key of a response among those of its group. */
+export function keyOf(groupKey: string, vary: readonly string[], request: HeaderList): string {
   if (vary.length === 0) return groupKey
   return groupKey + digestOf(vary.map((name) => (request.has(name) ? request.getAll(name).join(', ') : null)))
 }

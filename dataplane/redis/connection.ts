@@ -1,0 +1,135 @@
+import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { createClient, RESP_TYPES } from '@redis/client'
+import type { ValueStore } from '../runtime/value-store.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Registry } from '../telemetry/metrics/registry.ts'
+import { redisMetrics } from './metrics.ts'
+import type { RedisSettings } from './settings.ts'
+
+const CONNECT_MS = 2000
+/** Time of a command; a request waits at most so long for a value. */
+const COMMAND_MS = 250
+/** Pause after a command that took too long: other requests do not wait for a server that hangs. */
+const PAUSE_MS = 1000
+const MIN_RETRY_MS = 100
+const MAX_RETRY_MS = 5000
+/** Commands that wait for the server; further ones fail. */
+const MAX_QUEUE = 1000
+const PING_MS = 10_000
+
+type Command = 'get' | 'set' | 'remove'
+
+/** A client of Redis with values as bytes. */
+function openClient({ host, port, database, user, password, passwordFile, isTls, caFile }: RedisSettings) {
+  const socket = {
+    host,
+    port,
+    connectTimeout: CONNECT_MS,
+    reconnectStrategy: (retries: number): number => Math.min(MIN_RETRY_MS * 2 ** Math.min(retries, 10), MAX_RETRY_MS),
+  }
+  return createClient({
+    socket: isTls ? { ...socket, tls: true, servername: host, ...(caFile !== undefined && { ca: readFileSync(caFile, 'utf8') }) } : socket,
+    database,
+    RESP: 2,
+    disableOfflineQueue: true,
+    commandsQueueMaxLength: MAX_QUEUE,
+    pingInterval: PING_MS,
+    disableClientInfo: true,
+    maintNotifications: 'disabled',
+    ...((passwordFile ?? password ?? user) !== undefined && {
+      credentialsProvider: {
+        type: 'async-credentials-provider' as const,
+        credentials: async () => ({
+          username: user ?? 'default',
+          password: passwordFile === undefined ? (password ?? '') : (await readFile(passwordFile, 'utf8')).replace(/\r?\n$/, ''),
+        }),
+      },
+    }),
+  }).withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
+}
+
+/** What a connection of a thread needs. */
+export interface RedisOptions {
+  readonly settings: RedisSettings
+  readonly log: Logger
+  readonly registry: Registry
+}
+
+/** Connects in the background, and again after a connection was lost. Throws if the certificates cannot be read. */
+export const connectRedis = (options: RedisOptions): RedisConnection => new RedisConnection(options)
+
+/** The connection of one thread to Redis. Failures are counted, logged once until it works again, and never reach requests. */
+export class RedisConnection implements ValueStore {
+  readonly #client: ReturnType<typeof openClient>
+  readonly #count: (command: Command, isOk: boolean) => void
+  #pausedUntilMs = 0
+  #isFailing = false
+
+  constructor({ settings, log, registry }: RedisOptions) {
+    const { commands } = redisMetrics(registry)
+    this.#count = (command, isOk) => void commands.series(command, isOk ? 'ok' : 'failed').value++
+    const client = openClient(settings)
+    this.#client = client
+    const server = `${settings.host}:${settings.port}`
+    client.on('error', (error: unknown) => {
+      if (!this.#isFailing) log.warn('Redis cannot be used; caches miss', { code: 'PX4036', server, error: messageOf(error) })
+      this.#isFailing = true
+    })
+    client.on('ready', () => {
+      if (this.#isFailing) log.info('Redis can be used again', { server })
+      this.#isFailing = false
+    })
+    // Rejects only if it is closed before the first connection.
+    client.connect().catch(() => undefined)
+  }
+
+  async get(key: string, maxBytes: number): Promise<Buffer | undefined | null> {
+    // A value of another program may have any size.
+    const value = await this.#run('get', () => this.#client.getRange(key, 0, maxBytes))
+    if (value === undefined) return null
+    return value === null || value.length === 0 || value.length > maxBytes ? undefined : value
+  }
+
+  set(key: string, value: Buffer, ttlMs: number): void {
+    void this.#run('set', () => this.#client.set(key, value, { expiration: { type: 'PX', value: Math.max(1, Math.ceil(ttlMs)) } }))
+  }
+
+  remove(key: string): void {
+    void this.#run('remove', () => this.#client.unlink(key))
+  }
+
+  close(): void {
+    this.#client.destroy()
+  }
+
+  async #run<T>(command: Command, start: () => Promise<T>): Promise<T | undefined> {
+    if (!this.#client.isReady || performance.now() < this.#pausedUntilMs) {
+      this.#count(command, false)
+      return undefined
+    }
+    let timer: NodeJS.Timeout | undefined
+    try {
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => {
+          this.#pausedUntilMs = performance.now() + PAUSE_MS
+          reject(new Error('Redis did not respond in time'))
+        }, COMMAND_MS)
+      })
+      const running = start()
+      const value = await Promise.race([running, late])
+      // A late failure was counted already.
+      running.catch(() => undefined)
+      this.#count(command, true)
+      return value
+    } catch {
+      this.#count(command, false)
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+const messageOf = (error: unknown): string =>
+  error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error instanceof Error ? error.message : String(error)

@@ -1,0 +1,8 @@
+import { METRIC_PREFIX } from '#api/names.ts'
+import { defineMetrics } from '../telemetry/metrics/area.ts'
+
+/** Metrics of the connection to Redis. */
+export const redisMetrics = defineMetrics((registry) => ({
+  /** `command`: get, set or remove; `result`: ok or failed. */
+  commands: registry.counter(`${METRIC_PREFIX}redis_commands_total`, 'Commands to Redis; failed ones are misses of caches.', ['command', 'result']),
+}))

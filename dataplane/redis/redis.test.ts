@@ -1,0 +1,139 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { createRegistry } from '../telemetry/metrics/registry.ts'
+import { connectRedis, type RedisConnection } from './connection.ts'
+import { redisMetrics } from './metrics.ts'
+import { readRedisSettings, type RedisSettings } from './settings.ts'
+
+const closing: (() => void)[] = []
+afterEach(() => {
+  for (const close of closing.splice(0)) close()
+})
+
+/** A server that answers each read with what `respond` returns; undefined: never. */
+async function serve(respond: (request: string) => string | undefined): Promise<number> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.on('data', (data) => {
+      for (const command of data.toString('latin1').split(/(?=^\*\d+\r\n)/m)) {
+        const response = respond(command)
+        if (response !== undefined) socket.write(response)
+      }
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+function connect(port: number) {
+  const settings = readRedisSettings({ url: `redis://127.0.0.1:${port}` })
+  if (typeof settings === 'string') throw new Error(settings)
+  const registry = createRegistry()
+  const lines: unknown[][] = []
+  const add =
+    (level: string) =>
+    (message: string, fields: object = {}): void =>
+      void lines.push([level, message, fields])
+  const log = { error: add('error'), warn: add('warn'), info: add('info'), debug: add('debug'), trace: add('trace'), isEnabled: () => true }
+  const redis = connectRedis({ settings, log, registry })
+  closing.push(() => redis.close())
+  const failed = () => redisMetrics(registry).commands.series('get', 'failed').value
+  return { redis, lines, failed }
+}
+
+/** Reads until the connection is there. */
+async function get(redis: RedisConnection, failed: () => number): Promise<Buffer | undefined | null> {
+  for (;;) {
+    const before = failed()
+    const value = await redis.get('k', 100)
+    if (failed() === before) return value
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+describe('a connection to Redis', () => {
+  test.each([
+    ['a value', '$5\r\nhello\r\n', Buffer.from('hello')],
+    ['a missing value', '$0\r\n\r\n', undefined],
+    ['a value that is too large', `$101\r\n${'a'.repeat(101)}\r\n`, undefined],
+  ])('reads %s', async (_, response, expected) => {
+    const port = await serve((request) => (request.includes('GETRANGE') ? response : '+OK\r\n'))
+    const { redis, failed } = connect(port)
+    expect(await get(redis, failed)).toEqual(expected)
+  })
+
+  test.each([
+    ['an error', '-WRONGTYPE Operation against a key\r\n'],
+    ['no Redis', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+    ['a length that is none', '$abc\r\n'],
+  ])('counts %s as a failure and returns nothing', async (_, response) => {
+    const port = await serve((request) => (request.includes('GETRANGE') ? response : '+OK\r\n'))
+    const { redis, failed } = connect(port)
+    let before = failed()
+    while (failed() < before + 2) {
+      expect(await redis.get('k', 100)).toBeNull()
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    before = failed()
+    expect(before).toBeGreaterThan(0)
+  })
+
+  test('does not wait for a server that hangs, and asks it no more for a while', async () => {
+    let asked = 0
+    const port = await serve((request) => (request.includes('GETRANGE') ? void asked++ : '+OK\r\n'))
+    const { redis } = connect(port)
+    while (asked === 0) {
+      expect(await redis.get('k', 100)).toBeNull()
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    expect(asked).toBe(1)
+    for (let nth = 0; nth < 20; nth++) expect(await redis.get('k', 100)).toBeNull()
+    expect(asked).toBe(1)
+  })
+
+  test('logs once that the server cannot be reached', async () => {
+    const { redis, lines, failed } = connect(1)
+    while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    redis.set('k', Buffer.from('a'), 1000)
+    expect(await redis.get('k', 100)).toBeNull()
+    expect(failed()).toBe(1)
+    expect(lines).toEqual([['warn', 'Redis cannot be used; caches miss', expect.objectContaining({ code: 'PX4036', server: '127.0.0.1:1' })]])
+  })
+})
+
+describe('config.redis', () => {
+  test('names a server, with TLS, user and database', () => {
+    expect(readRedisSettings({ url: 'rediss://u%40:p@r.example/3', passwordFile: '/p' })).toEqual({
+      host: 'r.example',
+      port: 6379,
+      database: 3,
+      user: 'u@',
+      password: 'p',
+      passwordFile: '/p',
+      isTls: true,
+      caFile: undefined,
+    } satisfies RedisSettings)
+  })
+
+  test.each([
+    [{ url: 'http://a' }, /^config\.redis\.url is not the URL of Redis: give redis:/],
+    [{ url: 'redis://:secret@' }, /^config\.redis\.url is not the URL/],
+    [{ url: 'redis://a?x=secret' }, /is not the URL/],
+    [{ url: 'redis://%zz@a' }, /malformed escape/],
+    [{ url: 'redis://a/b' }, /has the database "b": give a number/],
+    [{ url: 'redis://a', passwordFile: 'p' }, /^config\.redis\.passwordFile is "p": give an absolute path/],
+    [{ url: 'redis://a', caFile: './c' }, /^config\.redis\.caFile is "\.\/c"/],
+  ])('%j is invalid, and the message has no secret', (section, message) => {
+    const problem = readRedisSettings(section)
+    expect(problem).toMatch(message)
+    expect(problem).not.toContain('secret')
+  })
+})
