@@ -164,6 +164,22 @@ describe('lists of servers without sessions (mcp.md §13.6)', () => {
   })
 })
 
+test.each([
+  ['missing', {}],
+  ['another value', { 'mcp-param-region': 'eu-1' }],
+])('a federation does not mend a header of an argument that is %s, so that the server rejects the call', async (_title, headers) => {
+  const { one, url } = await withTwo({ tools: [located] })
+  const { status, json } = await sendModern(url, 'tools/call', { name: 'a_located', arguments: { region: 'x' } }, { headers })
+  expect([status, json.error?.code, one.log()]).toEqual([400, -32020, ['server/discover', 'tools/call']])
+})
+
+test('call_tool adds headers of arguments, because its clients do not have the schema', async () => {
+  const { one, url } = await withTwo({ tools: [located] }, { toolSearch: 'Enabled' })
+  const params = { name: 'call_tool', arguments: { name: 'a_located', arguments: { region: 'x', text: 'y' } } }
+  expect((await sendModern(url, 'tools/call', params)).json.result?.['content']).toEqual(text('one: y'))
+  expect(one.received.at(-1)?.headers['mcp-param-region']).toBe('x')
+})
+
 test('the rejection of a call that passes unchanged reaches the client, which has the schema', async () => {
   const { one, url } = await withServer({ tools: [located] })
   const { status, json } = await sendModern(url, 'tools/call', { name: 'located', arguments: { region: 'x' } })

@@ -62,7 +62,7 @@ describe('a client and a server without sessions (mcp.md §13.3)', () => {
     const { url } = await withNew({ ttlMs: 5000, cacheScope: 'public' })
     const { result } = (await sendModern(url, 'server/discover')).json
     expect(result).toMatchObject({
-      supportedVersions: [MODERN],
+      supportedVersions: [MODERN, '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
       capabilities: { tools: { listChanged: true } },
       instructions: 'Use new.',
       ttlMs: 5000,

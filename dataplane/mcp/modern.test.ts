@@ -94,6 +94,10 @@ describe('checks of requests without session (mcp.md §13.1)', () => {
     },
   )
 
+  test('a method that the server rejects as unknown in an event stream is 404', async () => {
+    expect(gist(await sendModern(gateway.url, 'unknown/method'))).toEqual([404, -32601])
+  })
+
   test.each(['GET', 'DELETE'])('%s is not allowed', async (method) => {
     const { status, headers: answered } = await send(gateway.url, method, {
       accept: 'text/event-stream',

@@ -40,7 +40,7 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   // A hook may have removed the arguments.
   const params = { name: serverName, ...(args === undefined && given === undefined ? {} : { arguments: args }) }
   const check = kind === 'tool' ? resultCheck(run, target, serverName) : undefined
-  return callOne(run, target, request, rewritten(run, request, text, params), { name: serverName, change, check })
+  return callOne(run, target, request, rewritten(run, request, text, params), { name: serverName, arguments: args, change, check })
 }
 
 /** The arguments of a tool call as the target receives them. `shown` is the name that the client sent. */

@@ -46,6 +46,8 @@ export async function dispatchModern(run: Run, request: RpcRequest, text: string
     const sole = soleUnchanged(run)
     if (sole !== undefined && (await speaksRevision(run, sole, context))) {
       context.bridge.passUnchanged()
+      const described = request.method === 'server/discover' ? await describe(run, sole, request, context) : undefined
+      if (described !== undefined) return described
       return await dispatch(run, request, text, { admit: undefined, version: '' })
     }
     if (isUnknownTaskMethod(request.method)) throw notFound(request.method)
@@ -62,6 +64,13 @@ async function speaksRevision(run: Run, target: Target, { bridge }: ModernContex
   } catch (error) {
     throw toFailure(run, target, error)
   }
+}
+
+/** The result of the target, with the revisions of the gateway; undefined if the target speaks another revision now. */
+async function describe(run: Run, target: Target, { id }: RpcRequest, { bridge }: ModernContext): Promise<Reply | undefined> {
+  const result = await bridge.describe(run, target)
+  if (!Array.isArray(result['supportedVersions'])) return undefined
+  return { kind: 'message', body: new BufferBody(resultText(id, { ...result, supportedVersions: SUPPORTED_VERSIONS })) }
 }
 
 /** Handles a request whose message or response is not passed unchanged. */

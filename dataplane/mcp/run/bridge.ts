@@ -192,8 +192,9 @@ export class Bridge {
 
   async #sendModern(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
     const name = label.name ?? (this.#isUnchanged ? decodeValue(context.exchange.request.headers.get('mcp-name') ?? '') : undefined)
-    // A client whose messages pass unchanged has the server's schemas, and adds headers of arguments itself.
-    const link = modernLink(target, MODERN_STATE, run.memory, { addsParams: !this.#isUnchanged })
+    // The client has the server's schemas, and adds headers of arguments itself, so that the server can compare them.
+    const isAsSent = this.#isUnchanged || label.arguments === this.#request?.message.params?.['arguments']
+    const link = modernLink(target, MODERN_STATE, run.memory, { addsParams: !isAsSent })
     const sent = toModernText(text, this.#client)
     // The result of a task could not be checked.
     const admitted = checksResults(run, target) ? withoutTasksIn(sent) : sent

@@ -3,6 +3,7 @@ import { bodyHold } from '../../exchange/held.ts'
 import { MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
 import { ObservedBody } from '../../http/observe.ts'
+import { statusOf } from '../message/modern.ts'
 import { PASSED_CHARS, streamOf, Flow, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from './reverse.ts'
 import { brokenAnswer, endedAnswer, isAnswerTo, labelOf, post, readAnswer, type Run } from './run.ts'
@@ -26,20 +27,31 @@ export type CheckAnswer = (message: RpcMessage, exchange: Exchange) => Promise<R
 export interface CallOptions {
   /** Name or URI of the item, as the target knows it. */
   readonly name?: string
+  /** Arguments of a tool, as the target receives them. */
+  readonly arguments?: unknown
   readonly change?: ChangeAnswer | undefined
   readonly check?: CheckAnswer | undefined
+  /** The response is read before its head is sent, because its error may have an HTTP status. Messages before it are dropped. */
+  readonly isWhole?: boolean
 }
 
 /** What happens to the response. */
 type AnswerOptions = Pick<CallOptions, 'change' | 'check'>
 
 /** Sends a request to one target. Without `change` and `check` and with a single target, bytes pass through unread. */
-export async function callOne(run: Run, target: Target, request: RpcRequest, text: string, { name, ...options }: CallOptions = {}): Promise<Reply> {
-  const answer = await post(run, target, text, labelOf(request, name))
+export async function callOne(
+  run: Run,
+  target: Target,
+  request: RpcRequest,
+  text: string,
+  { name, arguments: args, isWhole = false, ...options }: CallOptions = {},
+): Promise<Reply> {
+  const answer = await post(run, target, text, { ...labelOf(request, name), arguments: args })
   switch (answer.kind) {
     case 'refused':
       return { kind: 'relay', response: answer.response }
     case 'events':
+      if (isWhole) return messageReply(run, target, request, answer, options)
       return { kind: 'stream', feed: (out) => new PassedEvents(run, target, request, options, out).start(answer.events) }
     case 'accepted':
     case 'json':
@@ -55,7 +67,8 @@ async function messageReply(run: Run, target: Target, request: RpcRequest, answe
   const message = check === undefined ? received : await check(received, run.exchange)
   run.onAnswer?.(message)
   const text = toText(change?.(message) ?? message)
-  return isMultiplexing ? streamOf([text]) : { kind: 'message', body: new BufferBody(text) }
+  const hasStatus = run.meta !== undefined && statusOf(message.error) !== 200
+  return isMultiplexing && !hasStatus ? streamOf([text]) : { kind: 'message', body: new BufferBody(text) }
 }
 
 /** Longer responses contain no error. */

@@ -25,6 +25,8 @@ export interface MessageLabel {
   readonly name?: string | undefined
   /** Headers of arguments, in place of those of the client. */
   readonly params?: readonly (readonly [string, string])[] | undefined
+  /** Arguments of a tool, as the target receives them. */
+  readonly arguments?: unknown
   /** Id, if the message is a request. */
   readonly id?: RpcId | undefined
   /** Token of the progress notifications that the client wants. */

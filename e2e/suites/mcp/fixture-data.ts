@@ -52,6 +52,7 @@ export const results: { readonly tools: Readonly<Record<string, CallToolResult>>
       ],
     },
     test_error_handling: { isError: true, content: [{ type: 'text', text: 'This tool intentionally returns an error for testing' }] },
+    test_streaming_elicitation: { content: [{ type: 'text', text: 'no request' }] },
     json_schema_2020_12_tool: { content: [{ type: 'text', text: 'schema' }] },
   },
   schemas: {
@@ -59,8 +60,13 @@ export const results: { readonly tools: Readonly<Record<string, CallToolResult>>
     test_elicitation: { properties: { message: { type: 'string' } }, required: ['message'] },
     json_schema_2020_12_tool: {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
-      $defs: { address: { type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } } },
-      properties: { name: { type: 'string' }, address: { $ref: '#/$defs/address' } },
+      $defs: { address: { $anchor: 'addressDef', type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } } },
+      properties: { name: { type: 'string' }, address: { $ref: '#/$defs/address' }, contactMethod: { enum: ['phone', 'email'] } },
+      allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
+      if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+      then: { required: ['phone'] },
+      else: { required: ['email'] },
       additionalProperties: false,
     },
   },
@@ -75,6 +81,12 @@ export const toolNames = [
   'test_elicitation_sep1034_defaults',
   'test_elicitation_sep1330_enums',
   'test_reconnection',
+  'test_logging_tool',
+  'test_missing_capability',
+  'test_input_required_result_sampling',
+  'test_input_required_result_list_roots',
+  'test_trigger_tool_change',
+  'test_trigger_prompt_change',
 ]
 
 export const defaultsSchema = {

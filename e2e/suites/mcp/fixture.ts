@@ -18,6 +18,7 @@ import {
   type CallToolResult,
   type JSONRPCMessage,
 } from '@modelcontextprotocol/sdk/types.js'
+import { localhostAllowedHostnames, validateHostHeader } from '@modelcontextprotocol/server'
 import { KEEP_ALIVE_TIMEOUT_MS } from '../../harness/upstream/keep-alive.ts'
 import { enumSchema, defaultsSchema, prompts, resources, results, toolNames, type PromptName } from './fixture-data.ts'
 
@@ -49,6 +50,9 @@ class MemoryEvents implements EventStore {
 export async function startFixture(port = 0, own = ''): Promise<Fixture> {
   const transports = new Map<string, StreamableHTTPServerTransport>()
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    // As the SDK's own server for the suite.
+    const host = validateHostHeader(request.headers.host, localhostAllowedHostnames())
+    if (!host.ok) return void response.writeHead(403).end(host.message)
     const id = String(request.headers['mcp-session-id'] ?? '')
     let transport = transports.get(id)
     if (transport === undefined && id !== '') return void response.writeHead(404).end()
@@ -118,6 +122,11 @@ function createFixtureServer(own: string): Server {
   server.setRequestHandler(SubscribeRequestSchema, () => ({}))
   server.setRequestHandler(UnsubscribeRequestSchema, () => ({}))
   server.setRequestHandler(CompleteRequestSchema, () => ({ completion: { values: ['paris', 'park', 'party'], total: 150, hasMore: false } }))
+  addCalls(server)
+  return server
+}
+
+function addCalls(server: Server): void {
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
     const fixed = results.tools[params.name]
     if (fixed !== undefined) return fixed
@@ -127,6 +136,7 @@ function createFixtureServer(own: string): Server {
       return typeof value === 'string' ? value : ''
     }
     switch (params.name) {
+      case 'test_logging_tool':
       case 'test_tool_with_logging':
         for (const data of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) {
           await extra.sendNotification({ method: 'notifications/message', params: { level: 'info', data } })
@@ -141,10 +151,21 @@ function createFixtureServer(own: string): Server {
         }
         return textOf('progressed')
       }
+      // The names of the suite for requests for input of revision 2026-07-28.
+      case 'test_missing_capability':
+      case 'test_input_required_result_sampling':
       case 'test_sampling': {
         const sampled = await server.createMessage({ messages: [{ role: 'user', content: { type: 'text', text: text('prompt') } }], maxTokens: 100 }, related)
         return textOf(`LLM response: ${JSON.stringify(sampled.content)}`)
       }
+      case 'test_input_required_result_list_roots':
+        return textOf(JSON.stringify(await server.listRoots({}, related)))
+      case 'test_trigger_tool_change':
+        await server.sendToolListChanged()
+        return textOf('changed')
+      case 'test_trigger_prompt_change':
+        await server.sendPromptListChanged()
+        return textOf('changed')
       case 'test_elicitation': {
         const properties = {
           username: { type: 'string' as const, description: "User's response" },
@@ -172,5 +193,4 @@ function createFixtureServer(own: string): Server {
         throw new Error(`no tool ${params.name}`)
     }
   })
-  return server
 }

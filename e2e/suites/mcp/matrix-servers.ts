@@ -79,12 +79,17 @@ export async function startServerV2(): Promise<MatrixServer> {
     return server
   }
   const handler = createMcpHandler(define, { legacy: 'reject' })
+  return serveFetch((request) => handler.fetch(request))
+}
+
+/** Serves a handler of Fetch API requests on a free port. */
+export async function serveFetch(handle: (request: Request) => Response | Promise<Response>): Promise<MatrixServer> {
   return serve(async (request, response) => {
     const headers = Object.entries(request.headers).map(([field, value]): [string, string] => [field, String(value)])
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = chunks.length === 0 ? {} : { body: Buffer.concat(chunks) }
-    const answer = await handler.fetch(new Request(`http://127.0.0.1${request.url ?? '/'}`, { method: request.method ?? 'GET', headers, ...body }))
+    const answer = await handle(new Request(`http://127.0.0.1${request.url ?? '/'}`, { method: request.method ?? 'GET', headers, ...body }))
     response.writeHead(answer.status, Object.fromEntries(answer.headers))
     if (answer.body === null) response.end()
     else Readable.fromWeb(answer.body).pipe(response)
