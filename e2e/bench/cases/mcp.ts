@@ -57,6 +57,7 @@ export const mcp: Case = {
       entry: bench.bundle,
       cpus: String(bench.proxyCpu),
       log: 'warn',
+      nodeArgs: bench.profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${bench.profiles}`],
       env: { SESSION_KEY: 'ab'.repeat(32) },
     })
     try {
@@ -68,7 +69,7 @@ export const mcp: Case = {
         await measureStreams(dataplane, 'subscriptions/listen', { port: newPort, method: 'POST', headers: LISTEN_HEADERS, body: LISTEN }),
       ]
     } finally {
-      await dataplane.stop(100)
+      await dataplane.stop(bench.profiles === undefined ? 100 : 10_000)
       await servers.stop(100)
     }
   },
