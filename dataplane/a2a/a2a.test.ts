@@ -1,3 +1,5 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { verifyAgentCardSignature, type AgentCard } from '@a2a-js/sdk'
 import { describe, expect, test } from '@jest/globals'
 import type { Route } from '#gen/config/types.ts'
 import { createConfigStore, type ConfigMessage } from '../config/store.ts'
@@ -31,7 +33,7 @@ interface Started {
 }
 
 /** A gateway whose agent responds with `reply`. */
-function start(reply: Reply, message: ConfigMessage = agent, change: Partial<Route> = {}): Started {
+function start(reply: Reply, message: ConfigMessage | readonly ConfigMessage[] = agent, change: Partial<Route> = {}): Started {
   const ref = message === agent ? { service: 'ns/agent', port: 80 } : { backend: 'ns/agent' }
   const seen: RequestHead[] = []
   const gateway = new Gateway({
@@ -54,7 +56,7 @@ function start(reply: Reply, message: ConfigMessage = agent, change: Partial<Rou
   })
   const store = createConfigStore()
   store.subscribe((snapshot) => gateway.update(snapshot))
-  replaceMessages(store, [...testListener, testRoute(ref, change), message])
+  replaceMessages(store, [...testListener, testRoute(ref, change), ...[message].flat()])
   return {
     seen,
     async send(head) {
@@ -87,6 +89,47 @@ const current = {
   supportedInterfaces: [{ url: 'https://agent.internal:9000/', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
   signatures: [{ protected: 'e30', signature: 'x' }],
 }
+
+describe('a backend with signed cards and skills (mcp.md §14)', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const skills = [{ id: 'open' }, { id: 'staff', when: 'request.headers["x-group"] == "staff"' }]
+  const a2a = { host: '10.0.0.1', port: 80, skills, cardSigning: { secretRef: { secret: 'opaque/ns/cards' } } }
+  const withSecret = (data: Record<string, string>): ConfigMessage[] => [
+    { kind: 'backend', message: { key: 'ns/agent', a2a } },
+    { kind: 'secret', message: { key: 'opaque/ns/cards', type: 'opaque', data } },
+  ]
+  const body = { ...current, skills: [{ id: 'open' }, { id: 'staff' }] }
+  const call = (method: string): Partial<RequestHead> => ({
+    method: 'POST',
+    target: '/rpc',
+    body: new BufferBody(JSON.stringify({ jsonrpc: '2.0', id: 1, method })),
+  })
+  const verify = verifyAgentCardSignature(() => Promise.resolve(publicKey))
+
+  test.each<[string, () => Partial<RequestHead>, object]>([
+    ['of GET', () => ({ target: CARD }), body],
+    ['of JSON-RPC', () => call('GetExtendedAgentCard'), { jsonrpc: '2.0', id: 1, result: body }],
+  ])('a card %s has the skills of the user and a valid signature', async (_title, request, reply) => {
+    const { send } = start({ body: reply }, withSecret({ key: pem }))
+    const cardFor = async (group: string) => {
+      const { text, headers } = await send({ ...request(), headers: new HeaderList(['x-group', group]) })
+      const json = JSON.parse(text) as AgentCard & { result?: AgentCard }
+      return { card: json.result ?? json, headers }
+    }
+    const { card, headers } = await cardFor('guests')
+    expect([card.skills, headers.get('cache-control')]).toEqual([[{ id: 'open' }], 'private'])
+    await verify(card)
+    const staff = await cardFor('staff')
+    expect(staff.card.skills).toEqual(body.skills)
+    await verify(staff.card)
+  })
+
+  test('without a key cards are errors, and other requests pass', async () => {
+    const { send } = start({ body: { jsonrpc: '2.0', id: 1, result: {} } }, withSecret({}))
+    expect([(await send({ target: CARD })).status, (await send(call('SendMessage'))).status]).toEqual([503, 200])
+  })
+})
 
 describe('the card of an agent (mcp.md §14)', () => {
   test.each([['/.well-known/agent.json'], [CARD], [`${CARD}?v=1`]])('at %s has the URLs of the gateway', async (target) => {

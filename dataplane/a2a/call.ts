@@ -9,6 +9,7 @@ import { ObservedBody } from '../http/observe.ts'
 import { setLogField } from '../telemetry/access-log/access-log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
+import type { Agent } from './agent.ts'
 import { CardError, cardPathOf, resemblesCard, rewriteCard, type AgentPlace } from './card.ts'
 import { isCardMethod, methodOfPath } from './method/path.ts'
 import { MethodScanner } from './method/scan.ts'
@@ -35,6 +36,7 @@ interface Expected {
 export class A2aCall {
   readonly #exchange: Exchange
   readonly #registry: Registry | undefined
+  readonly #agent: Agent | undefined
   /** Set if the path is that of a card. */
   readonly #expected: Expected | undefined
   /** Reads the request. */
@@ -46,7 +48,8 @@ export class A2aCall {
   #isObserved = false
 
   /** Prepares the request, whose target is that for the upstream. Throws a ProxyError for a card over gRPC. */
-  constructor(exchange: Exchange, registry?: Registry) {
+  constructor(exchange: Exchange, registry?: Registry, agent?: Agent) {
+    this.#agent = agent
     this.#exchange = exchange
     this.#registry = registry
     setProtocol(exchange, 'a2a')
@@ -159,7 +162,8 @@ export class A2aCall {
     try {
       const { bytes, trailers } = await readHeldBody(this.#exchange, body, MAX_CARD_BYTES)
       const message = parse(bytes, isCertain)
-      const changed = this.#scanner === undefined ? changeCard(message, place, isCertain) : this.#changeResult(message, place, isCertain)
+      const changed = await (this.#scanner === undefined ? this.#changeCard(message, place, isCertain) : this.#changeResult(message, place, isCertain))
+      if (this.#agent?.isPersonal === true) response.headers.set('cache-control', 'private')
       if (changed === message) return { ...response, body: new BufferBody(bytes, trailers) }
       this.#removeBodyHeaders(response)
       return { ...response, body: new BufferBody(JSON.stringify(changed), trailers) }
@@ -171,15 +175,22 @@ export class A2aCall {
   }
 
   /** The result of a JSON-RPC response. */
-  #changeResult(message: unknown, place: AgentPlace, isCertain: boolean): unknown {
+  async #changeResult(message: unknown, place: AgentPlace, isCertain: boolean): Promise<unknown> {
     this.#log(message)
     if (Array.isArray(message) && message.some((one) => isRecord(one) && resemblesCard(one['result']))) throw new CardError('it is in a batch')
     if (isRecord(message) && 'result' in message) {
-      const result = changeCard(message['result'], place, isCertain)
+      const result = await this.#changeCard(message['result'], place, isCertain)
       return result === message['result'] ? message : { ...message, result }
     }
     if (isCertain && !(isRecord(message) && isRecord(message['error']))) throw new CardError('the response has neither result nor error')
-    return changeCard(message, place, false)
+    return this.#changeCard(message, place, false)
+  }
+
+  /** The card for this client; the value itself if it is no card, or nothing changes. */
+  async #changeCard(value: unknown, place: AgentPlace, isCertain: boolean): Promise<unknown> {
+    if (!isCertain && !resemblesCard(value)) return value
+    const card = rewriteCard(value, place)
+    return this.#agent === undefined ? card : this.#agent.finishCard(card, this.#exchange)
   }
 
   #removeBodyHeaders({ headers }: ResponseHead): void {
@@ -230,8 +241,6 @@ function parse(bytes: Buffer, isCertain: boolean): unknown {
     return undefined
   }
 }
-
-const changeCard = (value: unknown, place: AgentPlace, isCertain: boolean): unknown => (isCertain || resemblesCard(value) ? rewriteCard(value, place) : value)
 
 /** Two paths without the segments at their ends that are equal. */
 function basesOf(upstream: string, received: string): [upstreamBase: string, base: string] {

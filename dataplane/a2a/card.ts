@@ -67,6 +67,17 @@ export function rewriteCard(card: unknown, place: AgentPlace): JsonObject {
   return isChanged ? changed : card
 }
 
+/** The card with the skills whose id is admitted. Returns the card itself if that are all. Throws a CardError if they are no list of objects. */
+export function withSkills(card: JsonObject, isAdmitted: (id: string) => boolean): JsonObject {
+  const skills = card['skills']
+  if (skills === undefined || skills === null) return card
+  const all = listOf(skills, 'skills')
+  const kept = all.filter(({ id }) => typeof id === 'string' && isAdmitted(id))
+  if (kept.length === all.length) return card
+  const { signatures: _, ...rest } = card
+  return { ...rest, skills: kept }
+}
+
 function listOf(value: unknown, name: string): readonly JsonObject[] {
   if (!Array.isArray(value)) throw new CardError(`${name} is not a list`)
   return value.map((one: unknown, index) => {

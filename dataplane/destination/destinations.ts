@@ -1,4 +1,4 @@
-import type { BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.ts'
+import type { A2ABackend, BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
 import { authorityOf, withoutBrackets } from '../http/message.ts'
 import type { EndpointState, EvictionEvent, SharedHealths } from '../upstream/balancer/balancer.ts'
@@ -263,12 +263,22 @@ export class Destinations {
     }
     if (backend.a2a !== undefined) {
       const { host, port } = backend.a2a
-      return { ...addressConfig(authorityOf(host, port), settingsFor(host)), appProtocol: 'A2A' }
+      return {
+        ...addressConfig(authorityOf(host, port), settingsFor(host)),
+        appProtocol: 'A2A',
+        agent: { backend: backend.a2a, signingKey: this.#signingKey(backend.a2a) },
+      }
     }
     const type = backend.ai === undefined ? (backend.mcp === undefined ? 'unknown' : 'mcp') : 'ai'
     if (backend.static === undefined) return { ...noEndpoints, type, error: 'BACKEND_NOT_FOUND' }
     const { host, port } = backend.static
     return addressConfig(authorityOf(host, port), settingsFor(host))
+  }
+
+  #signingKey({ cardSigning }: A2ABackend): string | undefined {
+    if (cardSigning?.key !== undefined) return cardSigning.key
+    const secret = cardSigning?.secretRef?.secret
+    return secret === undefined ? undefined : this.#secrets().get(secret)?.data?.['key']
   }
 
   /** The zone of a node does not change: it is cached once known. */

@@ -5,6 +5,7 @@ import { LOOP_HEADER } from './loop.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold } from '../exchange/held.ts'
+import { agentOf } from '../a2a/agent.ts'
 import { A2aCall } from '../a2a/call.ts'
 import { pickEndpoints } from '../inference/picker.ts'
 import { reportResponse } from '../inference/report.ts'
@@ -69,7 +70,7 @@ async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPl
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   prepareRequest(exchange, backend)
   // Changes headers, so it comes before the signature.
-  const a2a = destination.isA2a ? new A2aCall(exchange, plan.registry) : undefined
+  const a2a = destination.isA2a ? new A2aCall(exchange, plan.registry, agentOf(destination.agent)) : undefined
   if (auth !== undefined && needsFetch) await signRequest(exchange.request, auth, { exchange })
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, chosen) : callWithRetries(exchange, backend, plan, plan.retry, chosen))
   answer(exchange, backend, a2a === undefined ? response : await a2a.finish(response))

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '#api/errors.ts'
-import type { ServicePort } from '#gen/config/types.ts'
+import type { A2ABackend, ServicePort } from '#gen/config/types.ts'
 import type { BackendType, Exchange } from '../exchange/exchange.ts'
 import { isGrpcRequest } from '../exchange/error.ts'
 import { hostOf, portOf, withoutBrackets } from '../http/message.ts'
@@ -76,6 +76,8 @@ export interface DestinationConfig {
   readonly error: ErrorCode | undefined
   /** Default: unknown. */
   readonly type?: BackendType
+  /** The agent that the backend describes, for A2A. `signingKey`: the private key of its cards, if it resolves. */
+  readonly agent?: { readonly backend: A2ABackend; readonly signingKey: string | undefined } | undefined
   /** Endpoint picker; default: none, endpoints are balanced. */
   readonly picker?: EndpointPicker | undefined
 }
@@ -154,6 +156,10 @@ export class Destination {
   }
 
   /** Its endpoints are A2A agents. */
+  get agent(): DestinationConfig['agent'] {
+    return this.#config.agent
+  }
+
   get isA2a(): boolean {
     return this.#config.appProtocol === 'A2A'
   }

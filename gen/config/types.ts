@@ -49,7 +49,7 @@ import type {
   ProviderF,
   McpView,
   McpTools,
-  A2ABackend,
+  A2ASkill,
   DynamicForwardProxyBackend,
   CloudBackend,
   ShortString,
@@ -122,7 +122,7 @@ export type {
   McpView,
   McpTools,
   McpToolOverride,
-  A2ABackend,
+  A2ASkill,
   DynamicForwardProxyBackend,
   Destination,
   CloudBackend,
@@ -1211,6 +1211,51 @@ export interface McpTarget {
    * Policies for this target; they take precedence over those of the backend and of ProxyPolicies.
    */
   policies?: BackendWithMCP
+}
+/**
+ * An agent that speaks A2A.
+ */
+export interface A2ABackend {
+  /**
+   * Host name or IP address.
+   */
+  host: ShortString
+  /**
+   * Port.
+   */
+  port: number
+  /**
+   * Skills that agent cards show: those that an entry selects. Not set: all. Requests name no skill, so that this limits what clients see, not what they can ask for.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  skills?: A2ASkill[]
+  /**
+   * Signs agent cards, because signatures of the agent do not match a card that the gateway changes.
+   */
+  cardSigning?: A2ACardSigning
+}
+/**
+ * A key that agent cards are signed with (JWS, A2A 1.0 section 8.4): exactly one of key, secretRef. If it is not available, cards fail with 503.
+ */
+export interface A2ACardSigning {
+  /**
+   * Private key in PEM: EC (P-256, P-384, P-521), Ed25519, or RSA of at least 2048 bits. For config files; in manifests prefer secretRef, because everyone who may read the object can read it.
+   */
+  key?: string
+  /**
+   * Secret with the entry `key`: the private key in PEM.
+   */
+  secretRef?: ResolvedSecret
+  /**
+   * Header `kid` of signatures. Default: the thumbprint of the public key (RFC 7638).
+   */
+  keyId?: string
+  /**
+   * Header `jku` of signatures: the HTTPS URL of a key set with the public key. Default: none.
+   */
+  jwksUrl?: string
 }
 /**
  * Source of the keys that verify tokens: exactly one of remote, inline.

@@ -2856,6 +2856,51 @@ export interface A2ABackend {
    * Port.
    */
   port: number
+  /**
+   * Skills that agent cards show: those that an entry selects. Not set: all. Requests name no skill, so that this limits what clients see, not what they can ask for.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  skills?: A2ASkill[]
+  /**
+   * Signs agent cards, because signatures of the agent do not match a card that the gateway changes.
+   */
+  cardSigning?: A2ACardSigning
+}
+/**
+ * Selects skills of an agent card.
+ */
+export interface A2ASkill {
+  /**
+   * Id of the skill; `*` stands for any characters.
+   */
+  id: string
+  /**
+   * Shows the skills to requests for which it is true, such as `"staff" in jwt.groups`. An expression that fails is false. Default: true.
+   */
+  when?: CELExpression
+}
+/**
+ * A key that agent cards are signed with (JWS, A2A 1.0 section 8.4): exactly one of key, secretRef. If it is not available, cards fail with 503.
+ */
+export interface A2ACardSigning {
+  /**
+   * Private key in PEM: EC (P-256, P-384, P-521), Ed25519, or RSA of at least 2048 bits. For config files; in manifests prefer secretRef, because everyone who may read the object can read it.
+   */
+  key?: string
+  /**
+   * Secret with the entry `key`: the private key in PEM.
+   */
+  secretRef?: SecretReference
+  /**
+   * Header `kid` of signatures. Default: the thumbprint of the public key (RFC 7638).
+   */
+  keyId?: string
+  /**
+   * Header `jku` of signatures: the HTTPS URL of a key set with the public key. Default: none.
+   */
+  jwksUrl?: string
 }
 /**
  * Sends each request to the host that its Host header names (for TLS traffic, its SNI). Clients can reach any destination: restrict them with `allow`, or with authorization policies. Ports of the gateway itself, link-local and metadata addresses and, in a pod, loopback addresses are rejected with 403; a request that returns to the gateway with 508.

@@ -39,6 +39,7 @@ describe('where expressions are evaluated', () => {
     }
     for (const [name, schema] of Object.entries(definitions)) walk(name, schema, '')
     expect(owners.toSorted()).toEqual([
+      'A2ASkill.when',
       'AccessLog.filter',
       'AgentExtAuthGRPC.requestMetadata',
       'AgentExtAuthHTTP.addRequestHeaders',

@@ -26,7 +26,7 @@ import type { Context } from '../common/context.ts'
 import { checkPattern } from '../common/matches.ts'
 import { phaseOf } from '../common/phases.ts'
 import { selectMcpTargets } from './mcp-targets.ts'
-import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
+import { findSigningProblem, readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
 import { resolveGrpc } from './grpc-source.ts'
 import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.ts'
 import { documentId, findUrlProblem, keySetId, type DocumentReference, type KeySetReference } from './remote-reference.ts'
@@ -390,6 +390,9 @@ class Resolver {
     const lacking = secret && neededEntries[owner]?.filter((entry) => !hasEntry(secret.data, entry))
     if (lacking?.length) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} has no ${lacking.join(', ')}`, 'PX1304') }
     const material = secret && readOpaque(secret)
+    const unusable =
+      owner === 'A2ACardSigning.secretRef' && material?.message !== undefined ? findSigningProblem(material.message.data?.['key'] ?? '') : undefined
+    if (unusable !== undefined) return { invalid: this.#fail(path, `entry key of Secret ${this.#namespace}/${name} ${unusable}`, 'PX1356') }
     for (const problem of this.#badCredentials(material?.message, owner)) this.#fail(path, `Secret ${this.#namespace}/${name}: ${problem}; skipped`, 'PX1305')
     return this.#material(material, missing, path)
   }

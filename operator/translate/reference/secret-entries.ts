@@ -3,6 +3,7 @@ export const neededEntries: Readonly<Record<string, readonly string[]>> = {
   'BackendAuth.secretRef': ['Authorization'],
   'CloudAAuth.secretRef': ['accessKey', 'secretKey'],
   'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
+  'A2ACardSigning.secretRef': ['key'],
   'OAuthCredentials.secretRef': ['clientId', 'clientSecret'],
   'BasicAuthentication.secretRef': ['.htaccess'],
 }

@@ -37,6 +37,17 @@ export const backendRows: Row[] = [
   ['a static backend with policies', backend({ static: host, policies: { tls: {}, tcp: { connectTimeout: '100ms' } } })],
   ['a dynamic forward proxy', backend({ dynamicForwardProxy: {} })],
   ['an A2A agent', backend({ a2a: host })],
+  [
+    'an A2A agent with skills and signed cards',
+    backend({ a2a: { ...host, skills: [{ id: 'orders.*', when: 'true' }], cardSigning: { secretRef: { name: 's' }, keyId: 'k' } } }),
+  ],
+  ['an A2A agent with an empty skill', backend({ a2a: { ...host, skills: [{ id: '' }] } }), 'spec.a2a.skills[0].id', SHORT],
+  [
+    'an A2A agent with two keys',
+    backend({ a2a: { ...host, cardSigning: { key: 'k', secretRef: { name: 's' } } } }),
+    'spec.a2a.cardSigning',
+    one('key', 'secretRef'),
+  ],
   ['an A2A agent and a static host', backend({ a2a: host, static: host }), 'spec', kindsOfBackend],
   [
     'a dynamic forward proxy with limits',
