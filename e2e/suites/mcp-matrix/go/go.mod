@@ -1,4 +1,4 @@
-module proxy.dev/e2e/suites/mcp/go
+module proxy.dev/e2e/suites/mcp-matrix/go
 
 go 1.26.0
 

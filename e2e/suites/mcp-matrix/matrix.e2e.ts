@@ -10,8 +10,8 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { findFreePorts } from '../../harness/program/ports.ts'
 import { startProgram } from '../../harness/program/program.ts'
 import { waitUntil } from '../../harness/wait.ts'
-import { startGateway, type E2eGateway } from './gateway.ts'
-import { startServerV1, startServerV2 } from './matrix-servers.ts'
+import { startGateway, type E2eGateway } from '../mcp/gateway.ts'
+import { startServerV1, startServerV2 } from '../mcp/matrix-servers.ts'
 
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 const PYTHON = file('../../../.tools/mcp-python/bin/python')
@@ -42,7 +42,7 @@ beforeAll(async () => {
   const [one, two] = [await startServerV1(), await startServerV2()]
   const [py1 = 0, py2 = 0, go = 0] = await findFreePorts(3)
   const programs = [
-    startProgram({ name: 'python', command: PYTHON, args: [file('./server.py'), String(py1)] }),
+    startProgram({ name: 'python', command: PYTHON, args: [file('../mcp/server.py'), String(py1)] }),
     startProgram({ name: 'python2', command: PYTHON_2, args: [file('./server2.py'), String(py2)] }),
     startProgram({ name: 'go', command: GO, args: ['server', String(go)] }),
   ]
