@@ -132,7 +132,7 @@ describe('a plugin in process', () => {
 
   test('logs its errors with file, line and column', async () => {
     // In a thread of Node, because the test runner loads modules itself.
-    const module = (name: string): string => JSON.stringify(pathToFileURL(join(import.meta.dirname, name)).href)
+    const module = (name: string): string => JSON.stringify(pathToFileURL(join(import.meta.dirname, 'guest', name)).href)
     const report = `const { parentPort } = require('node:worker_threads')
       import(${module('import-module.ts')}).then(async ({ importModule }) => {
         const { describeError } = await import(${module('module-url.ts')})

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { BrowserContext, Page } from 'playwright-core'
+import type { ConfigVersions } from '#api/management/config.ts'
 import { startDataplane } from '../../harness/program/dataplane.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
+import { waitUntil } from '../../harness/wait.ts'
 import { startBrowser } from '../browser/browser.ts'
 import { HOSTILE, openPage, startFixture, type Fixture } from './fixture.ts'
 
@@ -95,7 +97,12 @@ describe('hostile content is shown as text', () => {
 kind: HTTPRoute
 metadata: { name: later }
 spec: { parentRefs: [{ name: gw }], rules: [{ matches: [{ headers: [{ name: x-later, value: ${JSON.stringify(HOSTILE)} }] }], backendRefs: [{ name: app, port: 80 }] }] }`)
-    await page.locator('.version', { hasText: 'added' }).first().click()
+    const added = async (): Promise<number | undefined> => {
+      const { versions } = (await (await fetch(`${fixture.base}api/v1/config/versions`)).json()) as ConfigVersions
+      return versions.find(({ changes }) => changes.some(({ key }) => key === 'default/later.00'))?.version
+    }
+    await waitUntil('a version adds the route', async () => (await added()) !== undefined)
+    await page.getByText(`version ${await added()}`, { exact: true }).click()
     await page.locator('.changes', { hasText: 'default/later' }).waitFor()
     await page.getByRole('button', { name: 'Show' }).click()
     await page.locator('.cm-line').first().waitFor()
