@@ -362,7 +362,10 @@ describe('the console', () => {
     await page.locator('.filter .is-bad', { hasText: 'unexpected' }).waitFor()
     // The route of the LLM removes the key that it checks.
     await filter.fill('request.method == "POST" && request.host == "shop.example"')
-    await page.locator('.tail td', { hasText: /GET|llm\.example/ }).first().waitFor({ state: 'detached' })
+    await page
+      .locator('.tail td', { hasText: /GET|llm\.example/ })
+      .first()
+      .waitFor({ state: 'detached' })
     await page.locator('.tail tbody tr').first().click()
     await page.getByText('<redacted>').first().waitFor()
     expect(await page.content()).not.toContain('top-secret')
