@@ -116,10 +116,7 @@ export class RedisConnection implements ValueStore {
           reject(new Error('Redis did not respond in time'))
         }, COMMAND_MS)
       })
-      const running = start()
-      const value = await Promise.race([running, late])
-      // A late failure was counted already.
-      running.catch(() => undefined)
+      const value = await Promise.race([start(), late])
       this.#count(command, true)
       return value
     } catch {

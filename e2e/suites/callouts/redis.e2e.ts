@@ -140,7 +140,7 @@ describe('caches in Redis', () => {
       expect(await running.failures()).toBeGreaterThan(0)
       await redis.resume()
       await waitUntil('a response is stored again', isCached(running, 'after'))
-      expect(logOf(running)).toContain('Redis can be used again')
+      await waitUntil('the log has the recovery', () => logOf(running).includes('Redis can be used again'))
 
       redis.signal('SIGSTOP')
       const began = performance.now()
