@@ -100,7 +100,7 @@ export const fileDefinitions: Definitions = {
     },
   ),
   RedisConfig: object(
-    'A Redis server for caches with `store: Redis`. Not set: they store in memory.',
+    'A Redis server for caches and budgets with `store: Redis`. Not set: caches store in memory, and `onDisconnect` of these budgets decides.',
     {
       url: string('`redis://USER@HOST:PORT/DATABASE`, user and database optional; `rediss://` connects with TLS and verifies the certificate.', {
         minLength: 1,

@@ -149,8 +149,14 @@ export const dataplaneMessages = {
   PX4036: {
     title: 'Redis cannot be used',
     cause:
-      'The server of `config.redis` cannot be reached, its certificate is not valid for its name, or it rejects the user. Caches in Redis miss; requests go to the backends. Logged once until it is back.',
+      'The server of `config.redis` cannot be reached, its certificate is not valid for its name, or it rejects the user. Caches in Redis miss, and `onDisconnect` of budgets in Redis decides. Logged once until it is back.',
     fix: 'Field `error` names the cause, `server` the address. The connection is tried again every 5 s at most. The metric `proxy_redis_commands_total{result="failed"}` counts the commands.',
+  },
+  PX4037: {
+    title: 'budgets cannot be charged in Redis',
+    cause:
+      'A budget has `store: Redis`, and `config.redis` is not set, or the server did not respond within 250 ms, or rejected the script, for example because the user may not run scripts or its memory is full. `onDisconnect` of the budget decides. Logged once until a budget is charged again.',
+    fix: 'Field `error` names the cause. Set `config.redis`, or correct the server: the user needs `+@hash +@scripting +exists +pexpire` and the keys `~proxy:budget:*`, and `maxmemory-policy` is `noeviction` or one that keeps these keys. The metric `proxy_budget_disconnected_total` counts the requests.',
   },
 } as const satisfies MessageTable
 

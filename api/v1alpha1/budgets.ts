@@ -5,7 +5,7 @@ const NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'
 
 export const budgetDefinitions: Definitions = {
   Budget: object(
-    'A budget of money, LLM tokens or requests for each value of a key. `scope` says whether it holds for each replica or for all of them together. What was spent is kept over changes of the policy.',
+    'A budget of money, LLM tokens or requests for each value of a key. `scope` and `store` say whether it holds for each replica or for several together. What was spent is kept over changes of the policy.',
     {
       name: string('Name, unique in the list; shown to clients that exceed the budget, in logs and metrics.', { minLength: 1, maxLength: 63, pattern: NAME }),
       parent: string('Name of another budget of the list. A request that is charged to this budget is charged to the parent too.', {
@@ -40,9 +40,13 @@ export const budgetDefinitions: Definitions = {
         'Replica: each replica of the Gateway has the full budget, lost when it restarts. Gateway: the budget holds for all replicas together; they get shares of it from the operator, by demand.',
         { default: 'Replica' },
       ),
+      store: choice(
+        ['Redis'],
+        'Redis: the counters are in the Redis server of `config.redis`; the budget holds for all replicas, Gateways and clusters that use this server and have a policy of the same namespace and name. `scope` is ignored. Default: where `scope` says.',
+      ),
       onDisconnect: choice(
         ['Reject', 'Allow'],
-        'Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s). Reject: 503. Allow: as with scope Replica, until it gets a share again.',
+        'Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), or that gets no response from Redis within 250 ms. Reject: 503. Allow: as with scope Replica, until it gets a share or a response again.',
         { default: 'Reject' },
       ),
       exposeRemaining: boolean('Whether responses have the header x-budget-remaining-usd. Default: false.'),

@@ -97,7 +97,7 @@ endpoint.open({
     relay.close()
     recorder?.close()
     await closeParts(parts)
-    redis?.close()
+    await redis?.close()
     await telemetry.close()
   },
 })

@@ -98,7 +98,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
       recorder?.close()
       await closeParts(parts)
       await counters?.close()
-      redis?.close()
+      await redis?.close()
       await ledger?.close()
     },
     close: () => telemetry.close(),

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
-import { createClient, RESP_TYPES } from '@redis/client'
-import type { ValueStore } from '../runtime/value-store.ts'
+import { createClient, ErrorReply, RESP_TYPES } from '@redis/client'
+import type { Script, ScriptOutcome, ScriptStore, ValueStore } from '../runtime/value-store.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { redisMetrics } from './metrics.ts'
@@ -17,8 +17,12 @@ const MAX_RETRY_MS = 5000
 /** Commands that wait for the server; further ones fail. */
 const MAX_QUEUE = 1000
 const PING_MS = 10_000
+/** Time that a start waits for the first connection. */
+const OPEN_MS = 1000
+/** Time for commands that are sent when the connection is closed. */
+const CLOSE_MS = 1000
 
-type Command = 'get' | 'set' | 'remove'
+type Command = 'get' | 'set' | 'remove' | 'evaluate'
 
 /** A client of Redis with values as bytes. */
 function openClient({ host, port, database, user, password, passwordFile, isTls, caFile }: RedisSettings) {
@@ -59,8 +63,10 @@ export interface RedisOptions {
 /** Connects in the background, and again after a connection was lost. Throws if the certificates cannot be read. */
 export const connectRedis = (options: RedisOptions): RedisConnection => new RedisConnection(options)
 
-/** The connection of one thread to Redis. Failures are counted, logged once until it works again, and never reach requests. */
-export class RedisConnection implements ValueStore {
+/** The connection of one thread to Redis. Failures are counted, logged once until it works again, and never thrown. */
+export class RedisConnection implements ValueStore, ScriptStore {
+  /** Resolves when the first connection is open or has failed, or after a second. */
+  readonly opened: Promise<void>
   readonly #client: ReturnType<typeof openClient>
   readonly #count: (command: Command, isOk: boolean) => void
   #pausedUntilMs = 0
@@ -73,13 +79,17 @@ export class RedisConnection implements ValueStore {
     this.#client = client
     const server = `${settings.host}:${settings.port}`
     client.on('error', (error: unknown) => {
-      if (!this.#isFailing) log.warn('Redis cannot be used; caches miss', { code: 'PX4036', server, error: messageOf(error) })
+      if (!this.#isFailing) log.warn('Redis cannot be used', { code: 'PX4036', server, error: messageOf(error) })
       this.#isFailing = true
     })
     client.on('ready', () => {
       if (this.#isFailing) log.info('Redis can be used again', { server })
       this.#isFailing = false
     })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.opened = promise
+    for (const event of ['ready', 'error']) client.once(event, resolve)
+    setTimeout(resolve, OPEN_MS).unref()
     // Rejects only if it is closed before the first connection.
     client.connect().catch(() => undefined)
   }
@@ -99,34 +109,61 @@ export class RedisConnection implements ValueStore {
     void this.#run('remove', () => this.#client.unlink(key))
   }
 
-  close(): void {
-    this.#client.destroy()
+  evaluate({ source, sha }: Script, keys: readonly string[], args: readonly string[]): Promise<ScriptOutcome> {
+    const options = { keys: [...keys], arguments: [...args] }
+    return this.#attempt('evaluate', async () => {
+      try {
+        return await this.#client.evalSha(sha, options)
+      } catch (error) {
+        // The server was restarted since it received the script, or has never received it.
+        if (!messageOf(error).startsWith('NOSCRIPT')) throw error
+        return this.#client.eval(source, options)
+      }
+    })
+  }
+
+  /** Sends what waits, for a second at most. */
+  async close(): Promise<void> {
+    if (this.#client.isReady) {
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_MS)))
+      await Promise.race([this.#client.close().catch(() => undefined), late])
+      clearTimeout(timer)
+    }
+    if (this.#client.isOpen) this.#client.destroy()
   }
 
   async #run<T>(command: Command, start: () => Promise<T>): Promise<T | undefined> {
+    const outcome = await this.#attempt(command, start)
+    return 'value' in outcome ? outcome.value : undefined
+  }
+
+  async #attempt<T>(command: Command, start: () => Promise<T>): Promise<ScriptOutcome<T>> {
     if (!this.#client.isReady || performance.now() < this.#pausedUntilMs) {
       this.#count(command, false)
-      return undefined
+      return { error: this.#client.isReady ? TOO_LATE : 'there is no connection to Redis', mayRun: false }
     }
     let timer: NodeJS.Timeout | undefined
     try {
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(() => {
           this.#pausedUntilMs = performance.now() + PAUSE_MS
-          reject(new Error('Redis did not respond in time'))
+          reject(new Error(TOO_LATE))
         }, COMMAND_MS)
       })
       const value = await Promise.race([start(), late])
       this.#count(command, true)
-      return value
-    } catch {
+      return { value }
+    } catch (error) {
       this.#count(command, false)
-      return undefined
+      return { error: messageOf(error), mayRun: !(error instanceof ErrorReply) }
     } finally {
       clearTimeout(timer)
     }
   }
 }
+
+const TOO_LATE = 'Redis did not respond in time'
 
 const messageOf = (error: unknown): string =>
   error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error instanceof Error ? error.message : String(error)

@@ -3,6 +3,10 @@ import { defineMetrics } from '../telemetry/metrics/area.ts'
 
 /** Metrics of the connection to Redis. */
 export const redisMetrics = defineMetrics((registry) => ({
-  /** `command`: get, set or remove; `result`: ok or failed. */
-  commands: registry.counter(`${METRIC_PREFIX}redis_commands_total`, 'Commands to Redis; failed ones are misses of caches.', ['command', 'result']),
+  /** `command`: get, set, remove or evaluate; `result`: ok or failed. */
+  commands: registry.counter(
+    `${METRIC_PREFIX}redis_commands_total`,
+    'Commands to Redis; failed ones are misses of caches, and budgets that cannot be charged.',
+    ['command', 'result'],
+  ),
 }))

@@ -44,7 +44,7 @@ function connect(port: number) {
       void lines.push([level, message, fields])
   const log = { error: add('error'), warn: add('warn'), info: add('info'), debug: add('debug'), trace: add('trace'), isEnabled: () => true }
   const redis = connectRedis({ settings, log, registry })
-  closing.push(() => redis.close())
+  closing.push(() => void redis.close())
   const failed = () => redisMetrics(registry).commands.series('get', 'failed').value
   return { redis, lines, failed }
 }
@@ -99,13 +99,40 @@ describe('a connection to Redis', () => {
     expect(asked).toBe(1)
   })
 
+  test('sends a script that the server does not know, and returns its result or error', async () => {
+    const known = new Set<string>()
+    const port = await serve((request) => {
+      if (request.includes('EVALSHA')) return known.has('s') ? '*2\r\n:1\r\n$1\r\na\r\n' : '-NOSCRIPT No matching script\r\n'
+      if (request.includes('EVAL')) {
+        known.add('s')
+        return '-ERR user_script:1: not a counter\r\n'
+      }
+      return '+OK\r\n'
+    })
+    const { redis } = connect(port)
+    await redis.opened
+    const script = { source: 'return 1', sha: 'f'.repeat(40) }
+    expect(await redis.evaluate(script, ['k'], ['a'])).toEqual({ error: 'ERR user_script:1: not a counter', mayRun: false })
+    expect(await redis.evaluate(script, ['k'], ['a'])).toEqual({ value: [1, Buffer.from('a')] })
+  })
+
+  test('says whether a script may run after its failure', async () => {
+    const port = await serve((request) => (request.includes('EVALSHA') ? undefined : '+OK\r\n'))
+    const { redis } = connect(port)
+    await redis.opened
+    const script = { source: 'return 1', sha: 'f'.repeat(40) }
+    expect(await redis.evaluate(script, [], [])).toEqual({ error: 'Redis did not respond in time', mayRun: true })
+    expect(await redis.evaluate(script, [], [])).toEqual({ error: 'Redis did not respond in time', mayRun: false })
+    expect(await connect(1).redis.evaluate(script, [], [])).toEqual({ error: 'there is no connection to Redis', mayRun: false })
+  })
+
   test('logs once that the server cannot be reached', async () => {
     const { redis, lines, failed } = connect(1)
     while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
     redis.set('k', Buffer.from('a'), 1000)
     expect(await redis.get('k', 100)).toBeNull()
     expect(failed()).toBe(1)
-    expect(lines).toEqual([['warn', 'Redis cannot be used; caches miss', expect.objectContaining({ code: 'PX4036', server: '127.0.0.1:1' })]])
+    expect(lines).toEqual([['warn', 'Redis cannot be used', expect.objectContaining({ code: 'PX4036', server: '127.0.0.1:1' })]])
   })
 })
 

@@ -9,5 +9,25 @@ export interface ValueStore {
   remove(key: string): void
 }
 
+/** A Lua script of Redis. */
+export interface Script {
+  readonly source: string
+  /** SHA-1 of the source, by which the server knows it. */
+  readonly sha: string
+}
+
+/** `mayRun`: the script may have run, or may run later. */
+export type ScriptOutcome<T = unknown> = { readonly value: T } | { readonly error: string; readonly mayRun: boolean }
+
+/** Runs scripts on values that other processes share; nothing else changes them while a script runs. */
+export interface ScriptStore {
+  /**
+   * Resolves with the error if the script failed, or did not respond in time. Scripts of one thread run in their order. Never rejects.
+   * Texts of the value are Buffers.
+   */
+  evaluate(script: Script, keys: readonly string[], args: readonly string[]): Promise<ScriptOutcome>
+}
+
 /** The store of a thread by its registry; none: the process has no such store. */
 export const valueStores = new WeakMap<object, ValueStore>()
+export const scriptStores = new WeakMap<object, ScriptStore>()

@@ -2615,7 +2615,7 @@ export interface LedgerConfig {
   team?: string
 }
 /**
- * A Redis server for caches with `store: Redis`. Not set: they store in memory.
+ * A Redis server for caches and budgets with `store: Redis`. Not set: caches store in memory, and `onDisconnect` of these budgets decides.
  */
 export interface RedisConfig {
   /**

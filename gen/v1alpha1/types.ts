@@ -781,7 +781,7 @@ export interface ConfigMapKeyReference {
   key: string
 }
 /**
- * A budget of money, LLM tokens or requests for each value of a key. `scope` says whether it holds for each replica or for all of them together. What was spent is kept over changes of the policy.
+ * A budget of money, LLM tokens or requests for each value of a key. `scope` and `store` say whether it holds for each replica or for several together. What was spent is kept over changes of the policy.
  */
 export interface Budget {
   /**
@@ -837,7 +837,11 @@ export interface Budget {
    */
   scope?: 'Replica' | 'Gateway'
   /**
-   * Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s). Reject: 503. Allow: as with scope Replica, until it gets a share again. Default: "Reject".
+   * Redis: the counters are in the Redis server of `config.redis`; the budget holds for all replicas, Gateways and clusters that use this server and have a policy of the same namespace and name. `scope` is ignored. Default: where `scope` says.
+   */
+  store?: 'Redis'
+  /**
+   * Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), or that gets no response from Redis within 250 ms. Reject: 503. Allow: as with scope Replica, until it gets a share or a response again. Default: "Reject".
    */
   onDisconnect?: 'Reject' | 'Allow'
   /**

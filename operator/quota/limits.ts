@@ -14,20 +14,21 @@ interface Policy {
     readonly budgets?: readonly {
       readonly name: string
       readonly scope?: string
+      readonly store?: string
       readonly timeZone?: string
       readonly limits: readonly Parameters<typeof compileLimit>[1][]
     }[]
   }
 }
 
-/** The limits of budgets with scope Gateway in the messages of one Gateway, by name. */
+/** The limits of budgets with scope Gateway, unless Redis counts them, in the messages of one Gateway, by name. */
 export function findLimits(messages: readonly PolicyMessage[]): Map<string, QuotaLimit> {
   const limits = new Map<string, QuotaLimit>()
   for (const { kind, message } of messages) {
     if (kind !== 'policy') continue
     const { policy, traffic } = message as Policy
-    for (const { name, scope, limits: own, timeZone } of traffic?.budgets ?? []) {
-      if (scope !== 'Gateway') continue
+    for (const { name, scope, store, limits: own, timeZone } of traffic?.budgets ?? []) {
+      if (scope !== 'Gateway' || store === 'Redis') continue
       for (const fields of own) {
         const limit = compileLimit(`${policy.namespace}/${policy.name} ${name}`, fields, timeZone)
         limits.set(limit.name, limit)

@@ -12,8 +12,10 @@ import { tighter } from '../rate-limit/local.ts'
 import type { PolicyState } from '../state.ts'
 import type { CompiledBudget } from './compile.ts'
 import type { Counter, Reservation } from './counter.ts'
-import type { Ledger } from './ledger.ts'
+import type { CounterKind, Ledger } from './ledger.ts'
 import { budgetMetrics } from './metrics.ts'
+import { RemoteCounter } from './remote-counter.ts'
+import { RemoteBudgets, type RemoteReservation } from './remote.ts'
 import { ShareCounter } from './share.ts'
 
 /** Output tokens that are reserved for a request without a limit of its own. */
@@ -45,7 +47,7 @@ interface Held {
   readonly budget: CompiledBudget
   readonly limit: CompiledLimit
   readonly counter: Counter
-  readonly reservation: Reservation
+  readonly reservation: Reservation | RemoteReservation
   /** Whether the request counts as spent already. */
   isSpent: boolean
 }
@@ -97,15 +99,31 @@ export class BudgetCharge implements TokenBudget {
   }
 
   settle(tokens: number, usd?: number): void {
-    for (const { budget, limit, counter, reservation } of this.#held.splice(0)) {
+    const remote: (Remote & { readonly used: number })[] = []
+    for (const held of this.#held.splice(0)) {
+      const { budget, limit, counter, reservation } = held
       const { unit } = limit
       if (unit === 'requests') continue
       // Without a known price the estimate stays charged.
       const spent = unit === 'tokens' ? tokens : usd === undefined ? reservation.taken : Math.round(usd * USD_UNITS)
+      if (isRemote(held)) {
+        this.#count(budget, limit, spent)
+        remote.push({ ...held, used: spent })
+        continue
+      }
       counter.spend(reservation.index, spent)
       const used = counter.settle(reservation.index, spent - reservation.taken)
       this.#count(budget, limit, spent)
       if (used !== undefined) this.#alert(budget, limit, counter, reservation.index, used)
+    }
+    if (remote.length > 0) void this.#settleRemote(remote)
+  }
+
+  async #settleRemote(settled: readonly (Remote & { readonly used: number })[]): Promise<void> {
+    const amounts = await RemoteBudgets.of(this.#context.state).settle(settled)
+    for (const [nth, { budget, limit, counter, reservation }] of settled.entries()) {
+      const amount = amounts?.[nth]
+      if (amount !== undefined) this.#alert(budget, limit, counter, reservation.index, amount)
     }
   }
 
@@ -151,21 +169,65 @@ export class BudgetCharge implements TokenBudget {
   }
 
   #counter({ sharing }: CompiledBudget, limit: CompiledLimit, key: string | undefined): Counter {
-    return this.#context.ledger.find(limit.name, key, limit.windows, sharing !== undefined && this.#context.state.shares !== undefined)
+    const kind: CounterKind = sharing?.by === 'redis' ? 'remote' : sharing !== undefined && this.#context.state.shares !== undefined ? 'shared' : 'own'
+    return this.#context.ledger.find(limit.name, key, limit.windows, kind)
   }
 
   /** Reserves from all limits that apply. If one rejects, everything that this request holds is returned. */
   #reserve(amountOf: (limit: CompiledLimit, budget: CompiledBudget) => number | undefined): void | Promise<void> {
     const wanted: Wanted[] = []
+    const remote: Wanted[] = []
     for (const [budget, key] of this.#applied) {
       for (const limit of budget.limits) {
         const amount = amountOf(limit, budget)
-        if (amount !== undefined) wanted.push({ budget, key, limit, amount })
+        if (amount !== undefined) (budget.sharing?.by === 'redis' ? remote : wanted).push({ budget, key, limit, amount })
       }
     }
     const first = this.#held.length
-    for (const [index, each] of wanted.entries()) if (!this.#take(each)) return this.#takeLater(wanted.slice(index)).then(() => this.#countRequests(first))
-    this.#countRequests(first)
+    const finish = (): void | Promise<void> => {
+      if (remote.length === 0) return this.#countRequests(first)
+      return this.#takeRemote(remote).then(() => this.#countRequests(first))
+    }
+    for (const [index, each] of wanted.entries()) if (!this.#take(each)) return this.#takeLater(wanted.slice(index)).then(finish)
+    return finish()
+  }
+
+  /** Reserves from limits in Redis, all at once. */
+  async #takeRemote(wanted: readonly Wanted[]): Promise<void> {
+    const { state } = this.#context
+    const nowMs = state.epochMs()
+    const entries = wanted.flatMap((each) => {
+      const counter = this.#counter(each.budget, each.limit, each.key)
+      return counter instanceof RemoteCounter ? [{ ...each, counter }] : []
+    })
+    const outcome = await RemoteBudgets.of(state).reserve(
+      nowMs,
+      entries.map(({ budget, limit, amount, counter }) => {
+        return { counter, limit: limit.amount, amount, isForced: budget.onExceeded !== 'Reject', isSettled: limit.unit !== 'requests' }
+      }),
+    )
+    if (outcome === undefined) return this.#takeAlone(wanted)
+    for (const [nth, { budget, limit, counter }] of entries.entries()) {
+      const reservation = outcome.reservations[nth]
+      if (reservation === undefined || (!outcome.isReserved && reservation.isAdmitted)) continue
+      if (outcome.isReserved) this.#held.push({ budget, limit, counter, reservation, isSpent: false })
+      this.#note(limit, reservation, budget)
+      if (!reservation.isAdmitted && (outcome.isReserved || budget.onExceeded === 'Reject')) this.#exceed(budget, limit, reservation, nowMs)
+    }
+  }
+
+  /** Redis cannot be used: the full budgets hold for this replica, if all of them permit it. */
+  #takeAlone(wanted: readonly Wanted[]): void {
+    const { registry } = this.#context.state
+    const rejecting = wanted.find(({ budget }) => budget.sharing?.allowsDisconnected !== true)
+    for (const { budget, limit } of rejecting === undefined ? wanted : [rejecting])
+      budgetMetrics(registry).alone(rejecting === undefined ? 'admitted' : 'rejected', budget.policy, budget.name, limit.unit).value++
+    if (rejecting === undefined) {
+      for (const each of wanted) this.#take(each)
+      return
+    }
+    this.#release()
+    throw new ProxyError('BUDGET_SHARE', { detail: `budget "${rejecting.budget.name}" cannot be charged now`, headers: { 'retry-after': '1' } })
   }
 
   /** Reserves from one limit. Returns false if the share of this replica is too small. */
@@ -253,10 +315,17 @@ export class BudgetCharge implements TokenBudget {
 
   /** Returns everything that is reserved. */
   #release(): void {
-    for (const { counter, reservation, isSpent } of this.#held.splice(0)) {
+    const remote = []
+    for (const held of this.#held.splice(0)) {
+      const { counter, reservation, isSpent } = held
+      if (isRemote(held)) {
+        remote.push({ ...held, used: held.reservation.id === '' ? -reservation.taken : 0 })
+        continue
+      }
       if (isSpent) counter.spend(reservation.index, -1)
       counter.settle(reservation.index, -reservation.taken)
     }
+    if (remote.length > 0) void RemoteBudgets.of(this.#context.state).settle(remote)
   }
 
   #note(limit: CompiledLimit, reservation: Reservation, { exposesRemaining }: CompiledBudget): void {
@@ -275,15 +344,30 @@ export class BudgetCharge implements TokenBudget {
   #alert({ policy, name, alertAt }: CompiledBudget, limit: CompiledLimit, counter: Counter, index: number, used: number): void {
     const percent = alertAt.find((each) => used * 100 >= limit.amount * each)
     if (percent === undefined || !counter.claimAlert(index, percent)) return
-    const { registry, log } = this.#context.state
-    budgetMetrics(registry).alerts(percent, policy, name, limit.unit).value++
-    log?.warn('budget reached a percentage of a limit', { code: 'PX4021', policy, budget: name, limit: limit.text, percent })
+    const { state } = this.#context
+    const report = (): void => {
+      budgetMetrics(state.registry).alerts(percent, policy, name, limit.unit).value++
+      state.log?.warn('budget reached a percentage of a limit', { code: 'PX4021', policy, budget: name, limit: limit.text, percent })
+    }
+    if (!(counter instanceof RemoteCounter)) return report()
+    // Another replica may have reported it.
+    void RemoteBudgets.of(state)
+      .claimAlert(counter, index, percent)
+      .then((isFirst) => {
+        if (isFirst) report()
+      })
   }
 }
 
+/** A reservation in Redis. */
+type Remote = Held & { readonly counter: RemoteCounter; readonly reservation: RemoteReservation }
+
+/** Whether a reservation was made in Redis: while it cannot be used, they are made in memory. */
+const isRemote = (held: Held): held is Remote => held.counter instanceof RemoteCounter && 'hash' in held.reservation
+
 /** Whether nothing is left, without a reservation. */
 function isUsedUp(counter: Counter, { amount }: CompiledLimit, nowMs: number): boolean {
-  if (counter instanceof ShareCounter) return (counter.read(nowMs)?.used ?? 0) >= amount
+  if (counter instanceof ShareCounter || counter instanceof RemoteCounter) return (counter.read(nowMs)?.used ?? 0) >= amount
   return !counter.reserve(nowMs, amount, 0, 1).isAdmitted
 }
 

@@ -23,9 +23,11 @@ export interface CompiledBudget {
   readonly ancestors: readonly CompiledBudget[]
 }
 
-/** A budget whose limits hold for all replicas of the Gateway together. */
+/** A budget whose limits hold for several replicas together. */
 interface BudgetSharing {
-  /** Whether this replica goes on with the full budget while it gets no shares. */
+  /** Counters in Redis, or shares from the operator. */
+  readonly by: 'redis' | 'operator'
+  /** Whether this replica goes on with the full budget while it gets no shares, or Redis cannot be used. */
   readonly allowsDisconnected: boolean
 }
 
@@ -46,7 +48,7 @@ export function compileSections(sections: readonly BudgetSection[]): CompiledBud
 }
 
 function compileBudget(policy: string, budget: Budget): CompiledBudget {
-  const { name, key, onMissingKey, limits, models, onExceeded, alertAt = [], unpriced, timeZone, exposeRemaining = false, scope, onDisconnect } = budget
+  const { name, key, onMissingKey, limits, models, onExceeded, alertAt = [], unpriced, timeZone, exposeRemaining = false, scope, store, onDisconnect } = budget
   return {
     name,
     policy,
@@ -58,7 +60,7 @@ function compileBudget(policy: string, budget: Budget): CompiledBudget {
     alertAt: alertAt.toSorted((a, b) => b - a),
     allowsUnpriced: unpriced === 'Allow',
     exposesRemaining: exposeRemaining,
-    sharing: scope === 'Gateway' ? { allowsDisconnected: onDisconnect === 'Allow' } : undefined,
+    sharing: sharingOf(scope, store, onDisconnect === 'Allow'),
     ancestors: [],
   }
 }
@@ -74,4 +76,9 @@ function ancestorsOf(name: string, budgets: readonly Budget[]): string[] {
   }
   seen.delete(name)
   return [...seen]
+}
+
+function sharingOf(scope: Budget['scope'], store: Budget['store'], allowsDisconnected: boolean): BudgetSharing | undefined {
+  if (store === 'Redis') return { by: 'redis', allowsDisconnected }
+  return scope === 'Gateway' ? { by: 'operator', allowsDisconnected } : undefined
 }

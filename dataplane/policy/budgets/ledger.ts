@@ -4,6 +4,7 @@ import type { ShareMemory } from '../../runtime/shares.ts'
 import type { PolicyState } from '../state.ts'
 import { Counter, COUNTER_WORDS, SAVED_WORD, type CounterMemory, type MemoryOf } from './counter.ts'
 import { budgetMetrics } from './metrics.ts'
+import { RemoteCounter } from './remote-counter.ts'
 import { SHARE_WORDS, ShareCounter } from './share.ts'
 import type { Windows } from '#api/budget-window.ts'
 
@@ -11,6 +12,11 @@ import type { Windows } from '#api/budget-window.ts'
 const MAX_KEYS = 10_000
 /** Longer keys are replaced by a digest. */
 const MAX_KEY_LENGTH = 256
+
+/** Of this replica, of all replicas by shares from the operator, or in Redis. */
+export type CounterKind = 'own' | 'shared' | 'remote'
+
+const kindOf = (counter: Counter): CounterKind => (counter instanceof ShareCounter ? 'shared' : counter instanceof RemoteCounter ? 'remote' : 'own')
 
 /** Ledgers by the registry of their thread. */
 const ledgers = new WeakMap<PolicyState['registry'], Ledger>()
@@ -62,13 +68,13 @@ export class Ledger {
    * @param limit name of the limit; the same in all workers
    * @param key undefined: the limit has one counter
    */
-  find(limit: string, key: string | undefined, windows: Windows, isShared = false): Counter {
+  find(limit: string, key: string | undefined, windows: Windows, kind: CounterKind = 'own'): Counter {
     let counters = this.#limits.get(limit)
     if (counters === undefined) this.#limits.set(limit, (counters = new Map()))
     const id = toId(key)
     let counter = counters.get(id)
-    // The scope of a budget may change; what was used is kept only with several workers, where it is in shared memory.
-    if (counter === undefined || counter instanceof ShareCounter !== isShared) counter = this.#create(counters, `${limit} ${id}`, windows, isShared)
+    // Scope and store of a budget may change; what was used is kept only with several workers, where it is in shared memory.
+    if (counter === undefined || kindOf(counter) !== kind) counter = this.#create(counters, `${limit} ${id}`, windows, kind)
     // The order decides only which counter is dropped. A Map is in order of insertion.
     else if (counters.size < MAX_KEYS / 2) return counter
     else counters.delete(id)
@@ -76,7 +82,7 @@ export class Ledger {
     return counter
   }
 
-  #create(counters: Map<string, Counter>, name: string, windows: Windows, isShared: boolean): Counter {
+  #create(counters: Map<string, Counter>, name: string, windows: Windows, kind: CounterKind): Counter {
     const { registry, shared } = this.#state
     const cells = shared?.budgetCells ?? this.#state.budgetCells
     const { evicted } = budgetMetrics(registry)
@@ -85,7 +91,7 @@ export class Ledger {
       // A shared counter stays in its cell.
       if (cells === undefined) evicted.value++
     }
-    const savedWord = isShared ? 0n : 1n
+    const savedWord = kind === 'own' ? 1n : 0n
     const cell = cells?.open(`spent ${name}`, (content) => void (content[SAVED_WORD] = savedWord))
     if (cell !== undefined) Atomics.store(cell.content, SAVED_WORD, savedWord)
     if (cells !== undefined) {
@@ -93,7 +99,8 @@ export class Ledger {
       this.#countedInCells = cells.evictions
     }
     const memory = cell === undefined ? ownMemory(COUNTER_WORDS) : sharedMemory(cell)
-    if (!isShared) return new Counter(memory, windows)
+    if (kind === 'own') return new Counter(memory, windows)
+    if (kind === 'remote') return new RemoteCounter(memory, windows, name)
     const share = cells?.open(`share ${name}`, () => undefined)
     return new ShareCounter(memory, share === undefined ? ownMemory(SHARE_WORDS) : sharedMemory(share), windows)
   }

@@ -5,23 +5,26 @@ import { makeCertificate } from '../../harness/certificates.ts'
 import { findFreePorts } from '../../harness/program/ports.ts'
 import { startProgram, type Program } from '../../harness/program/program.ts'
 
-/** Debian's Redis server on localhost with TLS and a password, without a file of its data. */
+/** Debian's Redis server on localhost with TLS and a password. */
 export class Redis {
   readonly port: number
   /** Files for clients, absolute paths. */
   readonly files: { readonly password: string; readonly authority: string }
   readonly #directory: string
+  readonly #isDurable: boolean
   #program: Program | undefined
 
-  private constructor(directory: string, port: number) {
+  private constructor(directory: string, port: number, isDurable: boolean) {
     this.#directory = directory
+    this.#isDurable = isDurable
     this.port = port
     this.files = { password: join(directory, 'password'), authority: join(directory, 'ca.crt') }
   }
 
-  static async start(): Promise<Redis> {
+  /** `isDurable`: each command is in a file before its response. Default: the data ends with the process, and is bounded as for caches. */
+  static async start({ isDurable = false } = {}): Promise<Redis> {
     const [port = 0] = await findFreePorts(1)
-    const server = new Redis(mkdtempSync(join(tmpdir(), 'redis-')), port)
+    const server = new Redis(mkdtempSync(join(tmpdir(), 'redis-')), port, isDurable)
     const authority = makeCertificate({ name: 'authority', isAuthority: true })
     const { certificate, privateKey } = makeCertificate({ name: 'localhost', issuer: authority })
     writeFileSync(server.files.password, 'p@ss:word/1\n')
@@ -32,7 +35,7 @@ export class Redis {
     return server
   }
 
-  /** Starts the server again after `stop`, without its data. */
+  /** Starts the server again after `stop`. */
   async resume(): Promise<void> {
     const settings = {
       port: '0',
@@ -43,8 +46,7 @@ export class Redis {
       'tls-auth-clients': 'no',
       requirepass: 'p@ss:word/1',
       save: '',
-      maxmemory: '16mb',
-      'maxmemory-policy': 'allkeys-lru',
+      ...(this.#isDurable ? { appendonly: 'yes', appendfsync: 'always' } : { maxmemory: '16mb', 'maxmemory-policy': 'allkeys-lru' }),
     }
     writeFileSync(
       join(this.#directory, 'redis.conf'),
@@ -62,6 +64,11 @@ export class Redis {
     this.signal('SIGKILL')
     await this.#program?.exited
     this.#program = undefined
+  }
+
+  /** Deletes the files of a server that is stopped. */
+  erase(): void {
+    rmSync(join(this.#directory, 'appendonlydir'), { recursive: true, force: true })
   }
 
   signal(name: NodeJS.Signals): void {
