@@ -43,6 +43,8 @@ export function Chart({ label, times, lines, values, format, height = 150, forma
       {
         width: element.clientWidth,
         height,
+        // Half of the label of a time that is at the right end.
+        padding: [null, formatTime === undefined ? 16 : 40, null, null],
         cursor: { y: false, drag: { x: false, y: false } },
         scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
         axes: [
