@@ -3,7 +3,12 @@ import type { EndpointNode } from '#api/management/overview.ts'
 import type { Destinations } from '../destination/destinations.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import type { Measured } from '../upstream/destination.ts'
-import type { ThreadEndpoints } from './thread.ts'
+
+/** The endpoints of a destination; `backend` is its name in logs and metrics. */
+export interface ThreadEndpoints {
+  readonly backend: string
+  readonly endpoints: readonly EndpointNode[]
+}
 
 /** The endpoints of all destinations in use with their state in this thread. */
 export function listEndpoints(destinations: Pick<Destinations, 'list'>): ThreadEndpoints[] {

@@ -5,7 +5,7 @@ import type { Backend, BackendRef, Listener, Route, TcpRoute } from '#gen/config
 import type { ConfigSnapshot } from '../config/store.ts'
 import { authorityOf } from '../http/message.ts'
 import { Slice } from '../runtime/cooperative.ts'
-import type { ThreadEndpoints } from './thread.ts'
+import type { ThreadEndpoints } from './endpoints.ts'
 
 type ListenerNode = Overview['listeners'][number]
 type RouteNode = Overview['routes'][number]

@@ -13,7 +13,14 @@ import { protocolOf, reasonOf, statusOf } from '../telemetry/outcome.ts'
 import { isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { observe, unobserve } from '../telemetry/observers.ts'
-import type { TailCall } from './thread.ts'
+
+/** Returns the requests of a tail since the last call with its id. The first call starts the tail; it ends some seconds after the last one. */
+export interface TailCall {
+  readonly tail: string
+  readonly filter: string | undefined
+  /** Requests to return at most. */
+  readonly limit: number
+}
 
 /** Tails open at the same time. */
 const MAX_TAILS = 16

@@ -1,31 +1,18 @@
 import type { LlmUsage } from '#api/management/llm.ts'
 import type { McpSessions } from '#api/management/mcp.ts'
-import type { EndpointNode } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
 import type { RefusedPlugin } from '../policy/plugins/host.ts'
 import type { LimitUse } from '../policy/budgets/report.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { ThreadEndpoints } from './endpoints.ts'
+import type { TailCall } from './tail.ts'
 
 /** The parts of a thread that handles traffic. */
 export interface ThreadParts {
   readonly gateway: Gateway
   readonly telemetry: Telemetry
-}
-
-/** The endpoints of a destination; `backend` is its name in logs and metrics. */
-export interface ThreadEndpoints {
-  readonly backend: string
-  readonly endpoints: readonly EndpointNode[]
-}
-
-/** Returns the requests of a tail since the last call with its id. The first call starts the tail; it ends some seconds after the last one. */
-export interface TailCall {
-  readonly tail: string
-  readonly filter: string | undefined
-  /** Requests to return at most. */
-  readonly limit: number
 }
 
 /** Methods that the management API calls in every thread that handles traffic. */
