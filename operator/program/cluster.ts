@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { withCode } from '#api/messages/code.ts'
 import { GATEWAY_CLASS } from '#api/names.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { serveEndpoints } from './endpoints.ts'
@@ -17,6 +18,7 @@ import { createTokenAuthentication } from '../kube/token-review.ts'
 import { textOf, type Log } from '../runtime/log.ts'
 import { createFailureLog, type FailureLog } from '../runtime/throttle.ts'
 import { createReconcileMetrics, renderGauges, renderProcess, type Gauge } from '../runtime/metrics.ts'
+import type { BudgetLimit } from '../quota/limits.ts'
 import { createQuotaServer, type QuotaServer } from '../quota/server.ts'
 import { createConfigMapStore } from '../quota/store.ts'
 import { Provisioner } from '../provision/provision.ts'
@@ -212,6 +214,7 @@ class Replica {
           return this.#source.find('Gateway', gateway.slice(0, slash), gateway.slice(slash + 1))?.object.metadata.uid
         },
       }),
+      onAlert: (gateway, limit, percent) => this.#recordAlert(gateway, limit, percent),
       onError: (gateway, error) => this.#logFailure(`budgets of Gateway ${gateway}`, error, 'it is retried; replicas use their last shares'),
     })
   }
@@ -364,6 +367,14 @@ class Replica {
     const { namespace, name } = object.metadata
     const message = `Gateway ${namespace}/${name}: ${transition.message}`
     for (const parameters of listParameters(this.#snapshot, object)) this.#events.record({ ...transition, object: parameters, message })
+  }
+
+  #recordAlert(gateway: string, { policy, budget, text }: BudgetLimit, percent: number): void {
+    const object = this.#source.find('ProxyPolicy', policy.namespace, policy.name)?.object
+    if (object === undefined) return
+    // Without the key: it may name a person, and equal Events are one with a count.
+    const message = withCode(`budget "${budget}" has reached ${percent} % of ${text} for a key at Gateway ${gateway}`, 'PX4021')
+    this.#events.record({ object, type: 'Warning', reason: 'BudgetAlert', message })
   }
 
   #reportNack({ role, resources, message }: Nack): void {

@@ -5,9 +5,10 @@ test('the operator divides budgets with scope Gateway, unless Redis counts them'
   const limits = [{ requests: 1, window: 'Day' }]
   const budgets = [
     { name: 'replica', limits },
-    { name: 'gateway', scope: 'Gateway', limits },
+    { name: 'gateway', scope: 'Gateway', alertAt: [50, 95, 80], limits },
     { name: 'redis', scope: 'Gateway', store: 'Redis', limits },
   ]
   const found = findLimits([{ kind: 'policy', message: { policy: { namespace: 'ns', name: 'p' }, traffic: { budgets } } }])
   expect([...found.keys()]).toEqual(['ns/p gateway requests Day'])
+  expect(found.get('ns/p gateway requests Day')).toMatchObject({ budget: 'gateway', policy: { namespace: 'ns', name: 'p' }, alertAt: [95, 80, 50] })
 })

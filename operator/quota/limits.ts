@@ -1,4 +1,4 @@
-import { compileLimit } from '#api/budget-limit.ts'
+import { compileLimit, type CompiledLimit } from '#api/budget-limit.ts'
 import type { QuotaLimit } from './pool.ts'
 
 /** A message of the config as the operator serves it. */
@@ -16,22 +16,29 @@ interface Policy {
       readonly scope?: string
       readonly store?: string
       readonly timeZone?: string
+      readonly alertAt?: readonly number[]
       readonly limits: readonly Parameters<typeof compileLimit>[1][]
     }[]
   }
 }
 
+/** A limit with the budget that it belongs to. */
+export interface BudgetLimit extends CompiledLimit, QuotaLimit {
+  readonly policy: { readonly namespace: string; readonly name: string }
+  readonly budget: string
+}
+
 /** The limits of budgets with scope Gateway, unless Redis counts them, in the messages of one Gateway, by name. */
-export function findLimits(messages: readonly PolicyMessage[]): Map<string, QuotaLimit> {
-  const limits = new Map<string, QuotaLimit>()
+export function findLimits(messages: readonly PolicyMessage[]): Map<string, BudgetLimit> {
+  const limits = new Map<string, BudgetLimit>()
   for (const { kind, message } of messages) {
     if (kind !== 'policy') continue
     const { policy, traffic } = message as Policy
-    for (const { name, scope, store, limits: own, timeZone } of traffic?.budgets ?? []) {
+    for (const { name, scope, store, limits: own, timeZone, alertAt = [] } of traffic?.budgets ?? []) {
       if (scope !== 'Gateway' || store === 'Redis') continue
       for (const fields of own) {
         const limit = compileLimit(`${policy.namespace}/${policy.name} ${name}`, fields, timeZone)
-        limits.set(limit.name, limit)
+        limits.set(limit.name, { ...limit, policy, budget: name, alertAt: alertAt.toSorted((a, b) => b - a) })
       }
     }
   }

@@ -205,3 +205,50 @@ describe('a pool of a rolling window', () => {
     expect(pool.report(a, [{ ...next }], first.endMs + 30_000)).toMatchObject([{ granted: 500, isLast: true }])
   })
 })
+
+describe('alerts of a pool', () => {
+  const alertAt = [95, 80, 50]
+  const alerting = (): QuotaPool => new QuotaPool((name) => (name === ID.limit ? { amount: 100, windows: DAY, alertAt } : undefined))
+
+  test('name the highest percentage that all replicas have used together, once', () => {
+    const pool = alerting()
+    const [one, two] = [new Replica(pool, 'a'), new Replica(pool, 'b')]
+    let nowMs = START
+    const use = (replica: Replica, amount: number): number[] => {
+      let left = amount
+      for (let step = 0; left > 0 && step < 50; step++) {
+        left -= replica.use(left)
+        for (const each of [one, two, one]) each.report((nowMs += 100))
+      }
+      expect(left).toBe(0)
+      return pool.takeAlerts().map(({ percent }) => percent)
+    }
+    expect(use(one, 25)).toEqual([])
+    expect(use(two, 25)).toEqual([50])
+    expect(use(one, 5)).toEqual([])
+    expect(use(two, 41)).toEqual([95])
+    expect(use(one, 1)).toEqual([])
+  })
+
+  test('do not count what is reserved, and are not repeated by the next operator', () => {
+    const pool = alerting()
+    const replica = new Replica(pool, 'a')
+    replica.wanted = 60
+    replica.report(START)
+    expect(replica.reserve(60)).toBe(true)
+    replica.report(START)
+    expect(pool.takeAlerts()).toEqual([])
+    replica.reserved = 0
+    replica.used = 60
+    replica.report(START)
+    expect(pool.takeAlerts()).toEqual([{ limit: ID.limit, percent: 50 }])
+    const next = alerting()
+    next.restore(pool.store(), START)
+    replica.reconnect(next, 'a')
+    replica.report(START)
+    expect(next.takeAlerts()).toEqual([])
+    replica.used = 85
+    replica.report(START)
+    expect(next.takeAlerts()).toEqual([{ limit: ID.limit, percent: 80 }])
+  })
+})

@@ -21,6 +21,8 @@ const CLOCK_WINDOWS = 1
 export interface QuotaLimit {
   readonly amount: number
   readonly windows: Windows
+  /** Percentages that are reported when they are reached, the highest first. */
+  readonly alertAt?: readonly number[]
 }
 
 /** The counter of one key of a limit in one window. */
@@ -72,9 +74,17 @@ interface Lease {
 
 interface Bucket {
   readonly id: BucketId
+  /** The highest percentage that was reported; 0: none. */
+  alerted: number
   readonly leases: Map<string, Lease>
   /** Some replica lacks units that others may have until then. */
   contendedUntilMs: number
+}
+
+/** A percentage of a limit that the use of one key has reached. */
+export interface QuotaAlert {
+  readonly limit: string
+  readonly percent: number
 }
 
 /** One stream of a replica. */
@@ -101,6 +111,7 @@ export class QuotaPool {
   readonly #buckets = new Map<string, Bucket>()
   readonly #contended = new Set<Bucket>()
   readonly #connections = new Map<string, Connection>()
+  #alerts: QuotaAlert[] = []
   /** Counts changes that are worth storing. */
   changes = 0
 
@@ -135,6 +146,7 @@ export class QuotaPool {
         const name = nameOf(usage)
         reported.set(name, bucket)
         this.#update(bucket, replica, usage, !connection.known.has(name), nowMs)
+        this.#checkAlerts(bucket, nowMs)
         connection.known.add(name)
       }
     }
@@ -149,6 +161,13 @@ export class QuotaPool {
       if (share !== undefined) shares.push(share)
     }
     return shares
+  }
+
+  /** The percentages that were reached since the last call, each once for a key and window. */
+  takeAlerts(): readonly QuotaAlert[] {
+    const alerts = this.#alerts
+    if (alerts.length > 0) this.#alerts = []
+    return alerts
   }
 
   /** What all replicas use and reserve; undefined for a bucket that is not known. */
@@ -184,6 +203,8 @@ export class QuotaPool {
         const expiresMs = nowMs + SHARE_MS + GRACE_MS
         bucket.leases.set(replica, { ...emptyLease(nowMs), used: current, granted: held, held: Math.max(held, current), expiresMs })
       }
+      // What was stored was reported before.
+      if (bucket !== undefined) bucket.alerted = this.#reachedBy(bucket, nowMs)
     }
   }
 
@@ -200,7 +221,7 @@ export class QuotaPool {
     if (Math.abs(limit.windows.at(nowMs).index - id.index) > 1 + CLOCK_WINDOWS) return undefined
     const [oldest] = this.#buckets
     if (this.#buckets.size >= MAX_BUCKETS && oldest !== undefined) this.#drop(...oldest)
-    const bucket: Bucket = { id: idOf(id), leases: new Map(), contendedUntilMs: 0 }
+    const bucket: Bucket = { id: idOf(id), alerted: 0, leases: new Map(), contendedUntilMs: 0 }
     this.#buckets.set(name, bucket)
     return bucket
   }
@@ -232,6 +253,21 @@ export class QuotaPool {
 
   #confirm(lease: Lease | undefined): void {
     if (lease !== undefined) lease.held = Math.max(lease.granted, currentOf(lease))
+  }
+
+  #checkAlerts(bucket: Bucket, nowMs: number): void {
+    const percent = this.#reachedBy(bucket, nowMs)
+    if (percent <= bucket.alerted) return
+    bucket.alerted = percent
+    this.#alerts.push({ limit: bucket.id.limit, percent })
+  }
+
+  /** The highest percentage that is used for good; 0: none. */
+  #reachedBy(bucket: Bucket, nowMs: number): number {
+    const limit = this.#findLimit(bucket.id.limit)
+    if (limit?.alertAt === undefined) return 0
+    const used = bucket.leases.values().reduce((sum, lease) => sum + lease.used, 0) + this.#rollingPart(bucket, limit, nowMs)
+    return limit.alertAt.find((each) => used * 100 >= limit.amount * each) ?? 0
   }
 
   /** The share of a replica. Undefined: it need not be sent. */
@@ -266,15 +302,20 @@ export class QuotaPool {
   }
 
   /** Units that no replica has. */
-  #freeOf(bucket: Bucket, { amount, windows }: QuotaLimit, nowMs: number): number {
-    let free = amount
+  #freeOf(bucket: Bucket, limit: QuotaLimit, nowMs: number): number {
+    let free = limit.amount
     for (const [replica, lease] of bucket.leases) free -= this.#heldBy(replica, lease, nowMs)
+    return free - this.#rollingPart(bucket, limit, nowMs)
+  }
+
+  /** What the previous window counts in a rolling one. */
+  #rollingPart(bucket: Bucket, { windows }: QuotaLimit, nowMs: number): number {
     const before = windows.isRolling ? this.totalOf({ ...bucket.id, index: bucket.id.index - 1 }) : undefined
-    if (before === undefined) return free
+    if (before === undefined) return 0
     const { startMs, endMs, index } = windows.at(nowMs)
     // Clocks differ: the window of the bucket may have begun earlier or later than here.
     const elapsed = index === bucket.id.index ? (nowMs - startMs) / (endMs - startMs) : index > bucket.id.index ? 1 : 0
-    return free - before * (1 - Math.min(1, Math.max(0, elapsed)))
+    return before * (1 - Math.min(1, Math.max(0, elapsed)))
   }
 
   #heldBy(replica: string, lease: Lease, nowMs: number): number {

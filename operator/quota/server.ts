@@ -5,8 +5,8 @@ import { RateLimitQuotaResponseSchema, RateLimitQuotaUsageReportsSchema } from '
 import { systemClock, type Clock } from '../serve/debounce.ts'
 import { roleOf, type GrpcService } from '../serve/server.ts'
 import type { Authenticate } from '../serve/session.ts'
-import { findLimits, type PolicyMessage } from './limits.ts'
-import { QuotaPool, type QuotaLimit, type StoredBucket } from './pool.ts'
+import { findLimits, type BudgetLimit, type PolicyMessage } from './limits.ts'
+import { QuotaPool, type StoredBucket } from './pool.ts'
 import { readReport, toResponse } from './protocol.ts'
 
 /** Where counters outlive the operator. */
@@ -25,6 +25,8 @@ export interface QuotaServerOptions {
   /** Default: counters are lost with the process, except what replicas report again. */
   readonly store?: QuotaStore | undefined
   readonly onError?: (gateway: string, error: unknown) => void
+  /** A key of a limit has reached a percentage of `alertAt`. Called once for each key and window. */
+  readonly onAlert?: (gateway: string, limit: BudgetLimit, percent: number) => void
   readonly clock?: Clock
   /** Milliseconds since 1970. */
   readonly epochMs?: () => number
@@ -62,7 +64,7 @@ const definition = {
 interface Domain {
   readonly gateway: string
   pool: QuotaPool
-  limits: ReadonlyMap<string, QuotaLimit>
+  limits: ReadonlyMap<string, BudgetLimit>
   /** Resolves when what was stored is restored. */
   loading: Promise<void> | undefined
   savedChanges: number
@@ -174,6 +176,10 @@ class Server implements QuotaServer {
       if (!this.#isLeader() || domain.pool !== pool) return end(call, status.UNAVAILABLE, NOT_LEADING)
       this.#reports++
       call.write(toResponse(replica, pool.report(connection, readReport(report).usages, this.#epochMs())))
+      for (const { limit, percent } of pool.takeAlerts()) {
+        const found = domain.limits.get(limit)
+        if (found !== undefined) this.#options.onAlert?.(domain.gateway, found, percent)
+      }
     }
     call.sendMetadata(new Metadata())
     answer(first)
