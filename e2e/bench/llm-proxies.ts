@@ -29,12 +29,13 @@ export interface OurPorts {
   readonly plain: number
 }
 
-/** Starts the data plane, with a JSON access log in a file or without. */
+/** Starts the data plane, with a JSON access log in a file or without, and with more fields of `config`. */
 export async function startOurs(
   bench: Bench,
   name: string,
   upstreamPort: number,
   hasLog: boolean,
+  settings: object = {},
 ): Promise<{ pid: number; ports: OurPorts; stop(): Promise<void> }> {
   const [chat = 0, guarded = 0, edited = 0, budget = 0, budgets = 0, plain = 0] = await findFreePorts(6)
   const directory = join(bench.directory, `llm-${name}`)
@@ -51,7 +52,7 @@ export async function startOurs(
   const all = { name: 'all', limits: [{ tokens: 1e9, window: 'Month' }] }
   const both = [all, { ...person, parent: 'all', limits: [...person.limits, { requests: 1e9, window: '1m' }] }]
   const config = {
-    config: { logging: { format: 'json' } },
+    config: { logging: { format: 'json' }, ...settings },
     binds: [
       bind(chat, llm({ routes: { '*': 'Completions' } })),
       bind(guarded, llm({ promptGuard: { response: [{ regex: { builtins: ['Ssn', 'CreditCard', 'Email'], matches: ['project-[a-z]+'] } }] } })),

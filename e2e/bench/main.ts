@@ -13,7 +13,7 @@ import { cel } from './cases/cel.ts'
 import { consoleCost } from './cases/console.ts'
 import { plugins } from './cases/plugins.ts'
 import { fleet } from './cases/fleet.ts'
-import { llm, llmBudgets, llmStreams } from './cases/llm.ts'
+import { llm, llmBudgets, llmLedger, llmStreams } from './cases/llm.ts'
 import { mcp } from './cases/mcp.ts'
 import { memory } from './cases/memory.ts'
 import { policies } from './cases/policies.ts'
@@ -50,6 +50,7 @@ const CASES: readonly Case[] = [
   llm,
   llmStreams,
   llmBudgets,
+  llmLedger,
   stall,
   memory,
   consoleCost,

@@ -118,6 +118,41 @@ export const llmBudgets: Case = {
   },
 }
 
+/** Pairs of processes that are compared: those with the same code differ by some percent for their whole life. */
+const LEDGER_PAIRS = 3
+
+/** The CPU time of a chat completion that the ledger records in a SQLite file, its thread included, against a process without a ledger. */
+export const llmLedger: Case = {
+  name: 'llm-ledger',
+  async run(bench) {
+    const fine = inSeconds(bench)
+    const compare = async (name: string, ledger: object, bar: { atMost?: number }): Promise<Judged> => {
+      const pairs: { ours: number; peer: number; ratio: number }[] = []
+      for (let pair = 0; pair < LEDGER_PAIRS; pair++) {
+        const path = join(bench.directory, `ledger-${name.replaceAll(' ', '-')}-${pair}.db`)
+        const ours = await startOurs(bench, 'ledger', bench.upstreamPort, false, { ledger: { sqlite: { path }, ...ledger } })
+        const bare = await startOurs(bench, 'bare', bench.upstreamPort, false)
+        try {
+          const send = ({ pid, ports }: typeof ours) => post(fine, pid, ports.chat, SMALL)
+          const { a, b, ratio } = await alternate(
+            fine,
+            () => send(ours),
+            () => send(bare),
+          )
+          pairs.push({ ours: a.cpuMicros, peer: b.cpuMicros, ratio: ratio.cpuMicros })
+          bench.log(`  pair ${pair + 1}: CPU ratio ${ratio.cpuMicros.toPrecision(4)}`)
+        } finally {
+          await Promise.all([ours.stop(), bare.stop()])
+        }
+      }
+      const middle = (key: 'ours' | 'peer' | 'ratio'): number => median(pairs.map((pair) => pair[key]))
+      const measured = { ours: middle('ours'), peer: middle('peer'), ratio: middle('ratio') }
+      return judge({ case: `chat completion, ${name}, CPU`, ...measured, peerName: 'ours, no ledger', unit: 'µs CPU/request' }, bar)
+    }
+    return [await compare('ledger', {}, { atMost: 1.05 }), await compare('ledger with bodies', { bodies: {} }, {})]
+  },
+}
+
 /**
  * Latency of one request at a time, with all programs on one CPU. With two CPUs a gateway wakes an idle CPU four times per request, which depends on the
  * machine; that latency is reported without a limit, for the data plane and for nginx.
