@@ -90,7 +90,13 @@ export const fileDefinitions: Definitions = {
       },
       bodies: object(
         'Stores the bodies of LLM chat requests and their responses, as prompt guards and plugins let them through: requests as sent to the provider, streams as one response. Not set: no bodies are stored.',
-        { maxBytes: integer('Bytes of the longest body; longer ones are cut. Default: 16384.', { minimum: 1, maximum: 262144 }) },
+        {
+          maxBytes: integer('Bytes of the longest body; longer ones are cut. Default: 16384.', { minimum: 1, maximum: 262144 }),
+          tools: {
+            type: 'boolean',
+            description: 'Stores arguments and results of MCP tools, too, as tool guards and plugins let them through; default false.',
+          },
+        },
       ),
       user: string(
         'CEL expression of the user of a request; null and errors: none. Bodies are not available. Default: `coalesce(jwt.sub, basicAuth.username)`.',

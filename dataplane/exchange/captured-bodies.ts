@@ -1,6 +1,6 @@
 import { defineSlot } from './slot.ts'
 
-/** Bodies of an LLM request as the guards let them through, of bounded length. */
+/** Bodies of an LLM request, or arguments and result of a tool of MCP, as the guards let them through, of bounded length. */
 export interface CapturedBodies {
   /** The request as it was sent to the provider. */
   request?: string | undefined
@@ -13,3 +13,5 @@ export const capturedBodies = defineSlot<CapturedBodies>('captured bodies', { is
 
 /** Bytes of the longest body that is captured, by the registry of a thread; no entry: none are. */
 export const captureLimits = new WeakMap<object, number>()
+/** The same for arguments and results of tools. */
+export const toolCaptureLimits = new WeakMap<object, number>()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { Secret } from '#api/cel/index.ts'
-import { captureLimits, capturedBodies } from '../exchange/captured-bodies.ts'
+import { captureLimits, capturedBodies, toolCaptureLimits } from '../exchange/captured-bodies.ts'
 import { apiKeyNames } from '../exchange/key-names.ts'
 import { variables } from '../exchange/variables.ts'
 import type { Exchange } from '../exchange/exchange.ts'
@@ -133,7 +133,7 @@ describe('the ledger', () => {
     for (const bodyBytes of [undefined, 100]) {
       const { ledger, registry } = await openLedger(settingsOf({ bodyBytes }))
       const { finish, recorder, batches } = record(ledger.settings, { pending: ledger.pending, registry })
-      expect(captureLimits.get(registry)).toBe(bodyBytes)
+      expect([captureLimits.get(registry), toolCaptureLimits.has(registry)]).toEqual([bodyBytes, false])
       const exchange = finished('llm')
       if (bodyBytes !== undefined) capturedBodies.set(exchange, { request: "'; DROP TABLE requests; --\0", response: '{"a":1}' })
       finish(exchange)
@@ -147,6 +147,16 @@ describe('the ledger', () => {
       expect.objectContaining({ request_body: null, response_body: null }),
       expect.objectContaining({ request_body: "'; DROP TABLE requests; --\0", response_body: '{"a":1}' }),
     ])
+  })
+
+  test('stores arguments and results of tools only if it is told to', () => {
+    const settings = readLedgerSettings({ sqlite: { path }, bodies: { tools: true, maxBytes: 7 } }, 'ns/gw')
+    if (typeof settings === 'string') throw new Error(settings)
+    const registry = createRegistry()
+    const { recorder } = record(settings, { registry })
+    expect(toolCaptureLimits.get(registry)).toBe(7)
+    recorder.close()
+    expect(toolCaptureLimits.has(registry)).toBe(false)
   })
 
   test('stores requests without bodies while too many bodies wait, and counts them', () => {
@@ -328,6 +338,7 @@ describe('config.ledger', () => {
     expect(readLedgerSettings({ sqlite: { path: '/l' } }, 'ns/gw')).toEqual({
       store: { kind: 'sqlite', path: '/l' },
       retentionMs: 90 * 86_400_000,
+      storesToolBodies: false,
       httpSampling: 0,
       user: 'coalesce(jwt.sub, basicAuth.username)',
       team: 'coalesce(apiKey.metadata.team, jwt.team)',

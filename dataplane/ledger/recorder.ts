@@ -1,4 +1,4 @@
-import { captureLimits } from '../exchange/captured-bodies.ts'
+import { captureLimits, toolCaptureLimits } from '../exchange/captured-bodies.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { observe, unobserve } from '../telemetry/observers.ts'
@@ -86,6 +86,7 @@ class LedgerRecorder {
     this.#dropped = dropped.series('full')
     this.#droppedBodies = bodiesDropped
     if (settings.bodyBytes !== undefined) captureLimits.set(telemetry.metrics.registry, settings.bodyBytes)
+    if (settings.bodyBytes !== undefined && settings.storesToolBodies) toolCaptureLimits.set(telemetry.metrics.registry, settings.bodyBytes)
     this.#observer = (exchange) => {
       const row = describe(exchange)
       if (row !== undefined) this.#add(row)
@@ -126,6 +127,7 @@ class LedgerRecorder {
     const { telemetry } = this.#options
     unobserve(telemetry, this.#observer)
     captureLimits.delete(telemetry.metrics.registry)
+    toolCaptureLimits.delete(telemetry.metrics.registry)
     this.flush()
   }
 }

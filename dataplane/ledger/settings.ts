@@ -16,6 +16,8 @@ export interface LedgerSettings {
   readonly team: string
   /** Bytes of the longest body that is stored; longer ones are cut. Undefined: no bodies are stored. */
   readonly bodyBytes: number | undefined
+  /** Whether arguments and results of tools of MCP are bodies. */
+  readonly storesToolBodies: boolean
 }
 
 const DEFAULT_BODY_BYTES = 16 * 1024
@@ -43,7 +45,7 @@ export function readLedgerSettings(section: LedgerConfig, owner: string): Ledger
   if (bodyBytes !== undefined && !(bodyBytes >= 1 && bodyBytes <= MAX_BODY_BYTES))
     return `config.ledger.bodies.maxBytes is ${bodyBytes}: give a number from 1 to ${MAX_BODY_BYTES}`
   const problem = checkExpression('user', user) ?? checkExpression('team', team)
-  return problem ?? { store, retentionMs, httpSampling, user, team, bodyBytes }
+  return problem ?? { store, retentionMs, httpSampling, user, team, bodyBytes, storesToolBodies: bodies?.tools ?? false }
 }
 
 function checkExpression(field: string, source: string): string | undefined {

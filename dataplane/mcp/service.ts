@@ -17,6 +17,7 @@ import { headersFor } from './message/headers.ts'
 import { readModernClient } from './message/modern.ts'
 import { deliver, feed, LegacyClients } from './method/legacy.ts'
 import { listen } from './method/listen.ts'
+import { ToolCapture } from './record/capture.ts'
 import { recordAnswer, recordError, recordMessage, recordOutcome, recordSession, readsResults } from './record/log.ts'
 import { countMessage, isNewItem, recordListed } from './record/metrics.ts'
 import { checkGet, checkPost, checkVersion, isWellKnown } from './message/request.ts'
@@ -312,6 +313,7 @@ class McpService implements BackendService {
 
   #runOf(exchange: Exchange, plan: CallPlan, config: McpConfig, session: Session): Run {
     const { registry } = this.#state
+    const capture = ToolCapture.of(exchange, registry)
     return {
       exchange,
       config,
@@ -327,13 +329,17 @@ class McpService implements BackendService {
       revisions: this.#shared.revisions,
       memory: this.#shared.memory,
       idPrefix: 'proxy',
-      onAnswer: (message) => recordAnswer(exchange, message),
+      onAnswer: (message) => {
+        recordAnswer(exchange, message)
+        capture?.result(message)
+      },
+      onArguments: capture && ((args) => capture.arguments(args)),
       onRejection: () => void (exchange.error = new ProxyError('GUARD_REJECTED')),
       onOutcome: (isSuccessful) => recordOutcome(exchange, isSuccessful),
       onListed: (item) => recordListed({ registry }, item),
       isNewItem: () => isNewItem({ registry, exchange }),
       onFailure: (code, detail) => recordError(exchange, code, detail),
-      readsResults: readsResults(exchange),
+      readsResults: capture !== undefined || readsResults(exchange),
     }
   }
 

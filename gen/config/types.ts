@@ -2604,6 +2604,10 @@ export interface LedgerConfig {
      * Bytes of the longest body; longer ones are cut. Default: 16384.
      */
     maxBytes?: number
+    /**
+     * Stores arguments and results of MCP tools, too, as tool guards and plugins let them through; default false.
+     */
+    tools?: boolean
   }
   /**
    * CEL expression of the user of a request; null and errors: none. Bodies are not available. Default: `coalesce(jwt.sub, basicAuth.username)`.

@@ -34,6 +34,7 @@ export async function callNamed(run: Run, request: RpcRequest, text: string, kin
   const args = checked.arguments
   // Logs have the arguments that the server receives.
   if (args !== given) recordItem(run, { kind, target: target.name, name: serverName, arguments: args })
+  if (kind === 'tool') run.onArguments?.(args)
   const change: ChangeAnswer | undefined = run.config.naming.prefixesUris
     ? (message) => prefixResult(target, message, kind === 'tool' ? 'content' : 'messages')
     : undefined

@@ -47,6 +47,8 @@ export interface Run extends CallContext {
   readonly onFailure: ((code: number, detail: string) => void) | undefined
   /** Called instead of `onAnswer` if logs do not need the response: whether it is a success. */
   readonly onOutcome: ((isSuccess: boolean) => void) | undefined
+  /** Called with the arguments of a tool as the server receives them; undefined: nobody stores them. */
+  readonly onArguments?: ((args: unknown) => void) | undefined
   /** Called if a guard rejects a call of a tool, for logs. */
   readonly onRejection?: (() => void) | undefined
   /** Called with each page of a target's list that is merged with others. */
