@@ -58,14 +58,33 @@ export const fileDefinitions: Definitions = {
     'Records each LLM and MCP request, and a sample of the others, in a database: who used which model, tokens, cost, latency and status. Not set: nothing is recorded.',
     {
       sqlite: object(
-        'The store: a SQLite file that this process writes. One of `sqlite` and `postgres` is required.',
+        'The store: a SQLite file that this process writes. One of `sqlite`, `postgres` and `clickhouse` is required.',
         { path: string('Absolute path of the file; it is created if it does not exist. Its directory must be writable.', { minLength: 1, maxLength: 4096 }) },
         ['path'],
       ),
       postgres: object(
-        'The store: a PostgreSQL database that several processes share. One of `sqlite` and `postgres` is required.',
+        'The store: a PostgreSQL database that several processes share. One of `sqlite`, `postgres` and `clickhouse` is required.',
         {
           url: string('`postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.', {
+            minLength: 1,
+            maxLength: 4096,
+          }),
+          passwordFile: string('Absolute path of a file with the password of the user. It is read for each connection.', { minLength: 1, maxLength: 4096 }),
+          caFile: string('Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.', {
+            minLength: 1,
+            maxLength: 4096,
+          }),
+          owner: string('Name that records and reports of this process have in the database. Default: namespace and name of the Gateway.', {
+            minLength: 1,
+            maxLength: 256,
+          }),
+        },
+        ['url'],
+      ),
+      clickhouse: object(
+        'The store: a ClickHouse database that several processes share, by its HTTP interface. One of `sqlite`, `postgres` and `clickhouse` is required.',
+        {
+          url: string('`https://USER@HOST:PORT/DATABASE`, port 8443 by default, or `http://` without TLS, port 8123 by default.', {
             minLength: 1,
             maxLength: 4096,
           }),

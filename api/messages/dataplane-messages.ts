@@ -119,7 +119,7 @@ export const dataplaneMessages = {
   PX4023: {
     title: 'database of the ledger cannot be used',
     cause:
-      'PostgreSQL cannot be reached, rejects the user, or cannot create its tables. At most 20,000 requests wait in memory; further ones are not recorded. Traffic goes on.',
+      'PostgreSQL or ClickHouse cannot be reached, rejects the user, or cannot create its tables. At most 20,000 requests wait in memory; further ones are not recorded. Traffic goes on.',
     fix: 'Field `error` names the cause, `path` the database. Rows that wait are stored when the database is back. Without the right to create tables, create them once with another user (docs/guide/ledger.md).',
   },
   PX4024: {

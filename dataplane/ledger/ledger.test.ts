@@ -316,8 +316,8 @@ describe('the file of a ledger', () => {
 
 describe('config.ledger', () => {
   test.each([
-    [{}, 'config.ledger needs exactly one of sqlite and postgres'],
-    [{ sqlite: { path: '/l' }, postgres: { url: 'postgres://u@h/d' } }, 'config.ledger needs exactly one of sqlite and postgres'],
+    [{}, 'config.ledger needs exactly one of sqlite, postgres and clickhouse'],
+    [{ sqlite: { path: '/l' }, postgres: { url: 'postgres://u@h/d' } }, 'config.ledger needs exactly one of sqlite, postgres and clickhouse'],
     [{ postgres: { url: 'mysql://u:secret@h/d' } }, /^config\.ledger\.postgres\.url is not the URL of a database: give postgres:/],
     [{ postgres: { url: 'postgres://h/d' } }, /^config\.ledger\.postgres\.url names no user: give/],
     [{ postgres: { url: 'postgres://u@h' } }, /^config\.ledger\.postgres\.url names no database: give/],
@@ -325,6 +325,11 @@ describe('config.ledger', () => {
     [{ postgres: { url: 'postgres://u@h/d?sslmode=prefer' } }, 'config.ledger.postgres.url has sslmode="prefer": use disable or verify-full'],
     [{ postgres: { url: 'postgres://u@h/d?options=-c' } }, 'config.ledger.postgres.url has the parameter "options": only sslmode is supported'],
     [{ postgres: { url: 'postgres://u@h/d', passwordFile: 'p' } }, 'config.ledger.postgres.passwordFile is "p": give an absolute path'],
+    [{ clickhouse: { url: 'postgres://u:secret@h/d' } }, /^config\.ledger\.clickhouse\.url is not the URL of a database: give https:/],
+    [{ clickhouse: { url: 'https://u@h/d?x=secret' } }, /^config\.ledger\.clickhouse\.url is not the URL of a database/],
+    [{ clickhouse: { url: 'https://h/d' } }, /^config\.ledger\.clickhouse\.url names no user: give/],
+    [{ clickhouse: { url: 'https://u@h/' } }, /^config\.ledger\.clickhouse\.url names no database: give/],
+    [{ clickhouse: { url: 'https://u@h/d', caFile: 'c' } }, 'config.ledger.clickhouse.caFile is "c": give an absolute path'],
     [{ sqlite: { path: 'ledger.db' } }, 'config.ledger.sqlite.path is "ledger.db": give an absolute path'],
     [{ sqlite: { path: '/l' }, retention: '59s' }, 'config.ledger.retention is "59s": give a duration of at least 1m, such as 720h'],
     [{ sqlite: { path: '/l' }, httpSampling: 2 }, 'config.ledger.httpSampling is 2: give a number from 0 to 1'],
@@ -351,5 +356,14 @@ describe('config.ledger', () => {
   ])('reads the database of %s', (url, expected) => {
     const store = { kind: 'postgres', user: 'u', database: 'd', passwordFile: undefined, caFile: undefined, owner: 'ns/gw', ...expected }
     expect(readLedgerSettings({ postgres: { url } }, 'ns/gw')).toMatchObject({ store })
+  })
+
+  test.each([
+    ['https://u@ch.example/d', { host: 'ch.example', port: 8443, isTls: true, password: undefined }],
+    ['https://u:p%40ss@[::1]:443/d', { host: '::1', port: 443, isTls: true, password: 'p@ss' }],
+    ['http://u@ch.example/d', { host: 'ch.example', port: 8123, isTls: false, password: undefined }],
+  ])('reads the ClickHouse database of %s', (url, expected) => {
+    const store = { kind: 'clickhouse', user: 'u', database: 'd', passwordFile: undefined, caFile: undefined, owner: 'o', ...expected }
+    expect(readLedgerSettings({ clickhouse: { url, owner: 'o' } }, 'ns/gw')).toMatchObject({ store })
   })
 })

@@ -26,12 +26,13 @@ const MAX_BODY_BYTES = 256 * 1024
 const DEFAULT_RETENTION_MS = 90 * 86_400_000
 const MIN_RETENTION_MS = 60_000
 type Postgres = NonNullable<LedgerConfig['postgres']>
+type ClickHouse = NonNullable<LedgerConfig['clickhouse']>
 const DEFAULT_USER = 'coalesce(jwt.sub, basicAuth.username)'
 const DEFAULT_TEAM = 'coalesce(apiKey.metadata.team, jwt.team)'
 
 /**
  * Reads `config.ledger` of the config file. Returns a text that names the field, its value and a fix if it is invalid.
- * @param owner default of `postgres.owner`: `<namespace>/<gateway>`
+ * @param owner default of `postgres.owner` and `clickhouse.owner`: `<namespace>/<gateway>`
  */
 export function readLedgerSettings(section: LedgerConfig, owner: string): LedgerSettings | string {
   const { retention, bodies, httpSampling = 0, user = DEFAULT_USER, team = DEFAULT_TEAM } = section
@@ -57,13 +58,15 @@ function checkExpression(field: string, source: string): string | undefined {
     : undefined
 }
 
-function readStore({ sqlite, postgres }: LedgerConfig, owner: string): StoreSettings | string {
-  if ((sqlite === undefined) === (postgres === undefined)) return 'config.ledger needs exactly one of sqlite and postgres'
+function readStore({ sqlite, postgres, clickhouse }: LedgerConfig, owner: string): StoreSettings | string {
+  if ([sqlite, postgres, clickhouse].filter((each) => each !== undefined).length !== 1)
+    return 'config.ledger needs exactly one of sqlite, postgres and clickhouse'
   if (sqlite !== undefined)
     return sqlite.path.startsWith('/')
       ? { kind: 'sqlite', path: sqlite.path }
       : `config.ledger.sqlite.path is ${JSON.stringify(sqlite.path)}: give an absolute path`
-  return postgres === undefined ? 'config.ledger.postgres is missing' : readPostgres(postgres, owner)
+  if (postgres !== undefined) return readPostgres(postgres, owner)
+  return clickhouse === undefined ? 'config.ledger.clickhouse is missing' : readClickHouse(clickhouse, owner)
 }
 
 const URL_FORM = 'give postgres://USER@HOST:PORT/DATABASE, and the password in passwordFile'
@@ -89,6 +92,36 @@ function readPostgres({ url: text, passwordFile, caFile, owner }: Postgres, defa
     kind: 'postgres',
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? 5432 : Number(url.port),
+    database,
+    user,
+    password: password === '' ? undefined : password,
+    passwordFile,
+    isTls,
+    caFile,
+    owner: owner ?? defaultOwner,
+  }
+}
+
+const CLICKHOUSE_FORM = 'give https://USER@HOST:PORT/DATABASE, and the password in passwordFile'
+
+function readClickHouse({ url: text, passwordFile, caFile, owner }: ClickHouse, defaultOwner: string): StoreSettings | string {
+  const field = 'config.ledger.clickhouse'
+  const url = URL.parse(text)
+  // Not the text: it may hold a password.
+  if (url === null || !/^https?:$/.test(url.protocol) || url.hash !== '' || url.search !== '')
+    return `${field}.url is not the URL of a database: ${CLICKHOUSE_FORM}`
+  const [user, password, database] = [url.username, url.password, url.pathname.slice(1)].map(decode)
+  if (user === undefined || password === undefined || database === undefined) return `${field}.url has a malformed escape: ${CLICKHOUSE_FORM}`
+  if (user === '' || database === '' || database.includes('/')) return `${field}.url names no ${user === '' ? 'user' : 'database'}: ${CLICKHOUSE_FORM}`
+  for (const [name, path] of Object.entries({ passwordFile, caFile }))
+    if (path !== undefined && !path.startsWith('/')) return `${field}.${name} is ${JSON.stringify(path)}: give an absolute path`
+  const isTls = url.protocol === 'https:'
+  // A URL has no port if it is that of HTTP.
+  const [, port] = /^[^/]*\/\/[^/]*:(\d+)(?:\/|$)/.exec(text) ?? []
+  return {
+    kind: 'clickhouse',
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === undefined ? (isTls ? 8443 : 8123) : Number(port),
     database,
     user,
     password: password === '' ? undefined : password,

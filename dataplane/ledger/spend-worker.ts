@@ -27,7 +27,10 @@ async function respond({ id, store, ...query }: WorkerRequest<SpendRequest>): Pr
 
 async function read(settings: StoreSettings, query: SpendQuery): Promise<SpendGroups> {
   if (settings.kind === 'sqlite') return (await import('./spend.ts')).readSpend(settings.path, query)
-  const store = new (await import('./postgres-store.ts')).PostgresStore(settings)
+  const store =
+    settings.kind === 'postgres'
+      ? new (await import('./postgres-store.ts')).PostgresStore(settings)
+      : new (await import('./clickhouse-store.ts')).ClickHouseStore(settings)
   try {
     return await store.spend(query)
   } finally {

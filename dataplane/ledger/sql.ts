@@ -34,8 +34,9 @@ const sumsOf = ({ total }: Dialect) =>
 /** The statement of a report. `from` is the table with the condition of the time: `requests WHERE time >= ? AND time < ?`. */
 export function spendStatement({ by }: Pick<SpendQuery, 'by'>, from: string, dialect: Dialect): string {
   const groups = by.map((name, index) => `${isPeriod(name) ? dialect.periods[name] : (expressions[name] ?? `"${name}"`)} AS g${index}`)
-  const values = Object.entries(sumsOf(dialect)).map(([name, sum]) => `${sum} AS "${name}"`)
-  const order = ['"cost" DESC', '"requests" DESC', ...by.map((_, index) => `g${index}`)]
+  // Not the name of a column: ClickHouse would replace the column by it.
+  const values = Object.entries(sumsOf(dialect)).map(([name, sum]) => `${sum} AS "total_${name}"`)
+  const order = ['"total_cost" DESC', '"total_requests" DESC', ...by.map((_, index) => `g${index}`)]
   const grouping = by.length > 0 ? `GROUP BY ${by.map((_, index) => `g${index}`).join(', ')}` : 'HAVING count(*) > 0'
   return `SELECT ${[...groups, ...values].join(', ')} FROM ${from} ${grouping} ORDER BY ${order.join(', ')} LIMIT ${MAX_GROUPS + 1}`
 }
@@ -46,15 +47,15 @@ export function spendGroups({ by }: Pick<SpendQuery, 'by'>, found: readonly Read
     isCut: found.length > MAX_GROUPS,
     rows: found.slice(0, MAX_GROUPS).map((row) => ({
       group: by.map((_, index) => toText(row[`g${index}`])),
-      requests: Number(row['requests']),
-      errors: Number(row['errors']),
-      inputTokens: Number(row['inputTokens']),
-      outputTokens: Number(row['outputTokens']),
-      cachedTokens: Number(row['cachedTokens']),
-      reasoningTokens: Number(row['reasoningTokens']),
-      cost: Number(row['cost']),
-      unpriced: Number(row['unpriced']),
-      seconds: Number(row['seconds']),
+      requests: Number(row['total_requests']),
+      errors: Number(row['total_errors']),
+      inputTokens: Number(row['total_inputTokens']),
+      outputTokens: Number(row['total_outputTokens']),
+      cachedTokens: Number(row['total_cachedTokens']),
+      reasoningTokens: Number(row['total_reasoningTokens']),
+      cost: Number(row['total_cost']),
+      unpriced: Number(row['total_unpriced']),
+      seconds: Number(row['total_seconds']),
     })),
   }
 }

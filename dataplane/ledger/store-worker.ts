@@ -35,10 +35,16 @@ const send = (message: FromStore): void => parentPort?.postMessage(message)
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 // Loaded on demand: a process has one kind of store.
-const openStore = async (): Promise<Store> =>
-  settings.kind === 'sqlite'
-    ? new (await import('./sqlite-store.ts')).LedgerStore(settings.path)
-    : new (await import('./postgres-store.ts')).PostgresStore(settings)
+async function openStore(): Promise<Store> {
+  switch (settings.kind) {
+    case 'sqlite':
+      return new (await import('./sqlite-store.ts')).LedgerStore(settings.path)
+    case 'postgres':
+      return new (await import('./postgres-store.ts')).PostgresStore(settings)
+    case 'clickhouse':
+      return new (await import('./clickhouse-store.ts')).ClickHouseStore(settings)
+  }
+}
 
 /** The only thread that writes: SQLite is synchronous and waits for the disk, and a database that is away must not hold up traffic. Batches are stored in order. */
 class StoreThread {

@@ -7,9 +7,8 @@ interface SqliteSettings {
   readonly path: string
 }
 
-/** A PostgreSQL database. */
-export interface PostgresSettings {
-  readonly kind: 'postgres'
+/** A database that several processes share. */
+interface DatabaseSettings {
   readonly host: string
   readonly port: number
   readonly database: string
@@ -25,8 +24,18 @@ export interface PostgresSettings {
   readonly owner: string
 }
 
+/** A PostgreSQL database. */
+export interface PostgresSettings extends DatabaseSettings {
+  readonly kind: 'postgres'
+}
+
+/** A ClickHouse database, by its HTTP interface. */
+export interface ClickHouseSettings extends DatabaseSettings {
+  readonly kind: 'clickhouse'
+}
+
 /** Where records are stored. Plain data, because threads receive it. */
-export type StoreSettings = SqliteSettings | PostgresSettings
+export type StoreSettings = SqliteSettings | PostgresSettings | ClickHouseSettings
 
 /** Where records are stored, for logs. Without credentials. */
 export const describeStore = (store: StoreSettings): string => (store.kind === 'sqlite' ? store.path : `${store.host}:${store.port}/${store.database}`)

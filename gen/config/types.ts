@@ -2559,7 +2559,7 @@ export interface ProcessConfig {
  */
 export interface LedgerConfig {
   /**
-   * The store: a SQLite file that this process writes. One of `sqlite` and `postgres` is required.
+   * The store: a SQLite file that this process writes. One of `sqlite`, `postgres` and `clickhouse` is required.
    */
   sqlite?: {
     /**
@@ -2568,11 +2568,32 @@ export interface LedgerConfig {
     path: string
   }
   /**
-   * The store: a PostgreSQL database that several processes share. One of `sqlite` and `postgres` is required.
+   * The store: a PostgreSQL database that several processes share. One of `sqlite`, `postgres` and `clickhouse` is required.
    */
   postgres?: {
     /**
      * `postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.
+     */
+    url: string
+    /**
+     * Absolute path of a file with the password of the user. It is read for each connection.
+     */
+    passwordFile?: string
+    /**
+     * Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.
+     */
+    caFile?: string
+    /**
+     * Name that records and reports of this process have in the database. Default: namespace and name of the Gateway.
+     */
+    owner?: string
+  }
+  /**
+   * The store: a ClickHouse database that several processes share, by its HTTP interface. One of `sqlite`, `postgres` and `clickhouse` is required.
+   */
+  clickhouse?: {
+    /**
+     * `https://USER@HOST:PORT/DATABASE`, port 8443 by default, or `http://` without TLS, port 8123 by default.
      */
     url: string
     /**
