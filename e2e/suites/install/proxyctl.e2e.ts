@@ -7,6 +7,9 @@ import { join } from 'node:path'
 import type { Overview } from '#api/management/overview.ts'
 import type { Series } from '#api/management/stats.ts'
 import { waitUntil } from '../../harness/wait.ts'
+import { updateConsole } from '../../../images/console.ts'
+import { startBrowser } from '../browser/browser.ts'
+import { DIST, openPage } from '../console/fixture.ts'
 import { get, installProxy, kubectl, run, startQuickstart } from './cluster.ts'
 
 /** proxyctl on a cluster: statuses from the API server, and the data plane of a pod through a forwarded port. */
@@ -61,13 +64,17 @@ test('console adds up the numbers of two pods, and follows a deleted one', async
   await kubectl('-n', NAMESPACE, 'scale', 'deployment/web', '--replicas=2')
   await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/web', '--timeout=300s')
   const args = ['operator/proxyctl/main.ts', 'console', '--gateway', `${NAMESPACE}/web`, '--no-open']
+  await updateConsole(DIST)
+  const browser = await startBrowser()
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
     const [line] = (await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])) as [unknown]
     const url = /http:\S+/.exec(String(line))?.[0] ?? ''
+    const { page, problems } = await openPage(browser.context, url, '#/overview')
     const read = async <T>(path: string): Promise<T> => (await fetch(`${url}${path}`)).json() as Promise<T>
     const pods = async (): Promise<string[]> => (await read<Overview>('api/v1/overview')).replicas.map(({ name }) => name).sort()
     await waitUntil('both pods are in the overview', async () => (await pods()).length === 2)
+    await page.getByRole('status').getByText('2 replicas').waitFor()
 
     for (let n = 0; n < 40; n++) await get(`http://${address}/`)
     const counted = async (pod: string): Promise<number> => {
@@ -87,8 +94,20 @@ test('console adds up the numbers of two pods, and follows a deleted one', async
       const names = await pods()
       return names.length === 2 && names.includes(kept) && !names.includes(deleted)
     })
+    // The page that was open all the time shows requests of the new pod.
+    const replacement = (await pods()).find((name) => name !== kept) ?? ''
+    await page.evaluate('localStorage.setItem(\'requests.columns\', \'["status", "path", "pod"]\')')
+    await page.getByRole('link', { name: 'Requests' }).click()
+    const ofReplacement = page.locator('.tail tbody tr', { hasText: replacement }).first()
+    await waitUntil('the page shows a request of the new pod', async () => {
+      await get(`http://${address}/`)
+      return ofReplacement.isVisible()
+    })
+    await page.getByRole('status').getByText('2 replicas').waitFor()
+    expect(problems).toEqual([])
   } finally {
     child.kill()
+    await browser.close()
     await kubectl('-n', NAMESPACE, 'scale', 'deployment/web', '--replicas=1')
   }
 })
