@@ -59,6 +59,7 @@ export type ConditionType =
   | 'InsecureFrontendValidationMode'
   | 'Attached'
   | 'SessionsShared'
+  | 'ToolsApproved'
   | 'StatusSummarized'
 
 /** Condition reasons that the operator writes: those of Gateway API where they exist (operator.md §4). */
@@ -101,6 +102,7 @@ export type ConditionReason =
   | 'InvalidExtensionRef'
   // ProxyBackends
   | 'OlderTransport'
+  | 'ToolsHeld'
   // Policies
   | 'Conflicted'
   | 'Valid'

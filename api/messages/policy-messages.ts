@@ -221,6 +221,12 @@ export const policyMessages = {
       'The entry `key` of the Secret of `a2a.cardSigning` holds no private key that the gateway can sign with. Requests for agent cards fail with 503; other requests work.',
     fix: 'Write an unencrypted private key in PEM: `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem`, then `kubectl create secret generic NAME --from-file=key=key.pem`. EC P-256, P-384 and P-521, Ed25519, and RSA of at least 2048 bits are usable.',
   },
+  PX1357: {
+    title: 'MCP tools are held until they are approved',
+    cause:
+      'A target of an MCP backend has tools that are new or differ from their pins, and `toolPins.action` is Hold or Block: clients do not see them. With Block, they may see no tool of the target. Condition `ToolsApproved` is False while the last list of the target in a data plane has such tools.',
+    fix: 'Look at the tools with `proxyctl mcp diff`, and approve them with `proxyctl mcp approve`, or remove the target. The metric `proxy_mcp_tools_held` has their number.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -2,20 +2,18 @@ import type { MessageCode } from '#api/messages/code.ts'
 import type { BudgetRow } from '#api/management/budgets.ts'
 import type { BackendNode, Overview, Problem } from '#api/management/overview.ts'
 import type { ConfigVersions } from '#api/management/config.ts'
-import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import { compileRoute } from '../route/compile.ts'
 import { Slice } from '../runtime/cooperative.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
 import { nameOfRef } from './graph.ts'
+import { findHeldTools } from './mcp/held-tools.ts'
 
 /** A certificate is reported this long before it expires. */
 const EXPIRY_NOTICE_MS = 14 * 24 * 60 * 60 * 1000
 const MAX_PROBLEMS = 200
 /** Keys of budgets near their end that are listed. */
 const MAX_BUDGETS = 20
-/** Metrics of MCP tools that are held, with the labels backend and server. */
-export const HELD_TOOLS_FAMILIES: readonly string[] = [`${METRIC_PREFIX}mcp_tools_held`]
 
 interface Findings {
   readonly snapshot: ConfigSnapshot
@@ -101,16 +99,8 @@ function* evictions({ backends }: Findings): Generator<Problem> {
         )
 }
 
-/** Each thread has its own numbers: the greatest is that of the latest lists, or close to it. */
 function* heldTools({ held, snapshot }: Findings): Generator<Problem> {
-  const counts = new Map<string, { readonly backend: string; readonly server: string; readonly count: number }>()
-  for (const { series, values } of held.flat())
-    for (const [index, [backend = '', server = '']] of series.entries()) {
-      const key = `${backend} ${server}`
-      const count = Math.max(values[index] ?? 0, counts.get(key)?.count ?? 0)
-      if (count > 0 && snapshot.backends.has(backend)) counts.set(key, { backend, server, count })
-    }
-  for (const { backend, server, count } of counts.values()) {
+  for (const { backend, server, count } of findHeldTools(held, snapshot)) {
     const tools = count === 1 ? '1 tool of MCP server' : `${count} tools of MCP server`
     yield report(
       'warning',

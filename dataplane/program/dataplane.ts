@@ -94,6 +94,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     registry: traffic.registry,
     onRejected: (rejection) => versions.reject(rejection),
     refusedPlugins: async () => mergeRefused(await traffic.threads('refusedPlugins', undefined)),
+    heldTools: () => listHeldTools(traffic),
   })
   await traffic.settled()
   live.start()
@@ -111,6 +112,13 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
 /** Each problem once: usually all threads have the same. */
 function mergeRefused(lists: readonly (readonly RefusedPlugin[])[]): RefusedPlugin[] {
   return [...new Map(lists.flat().map((refused) => [`${refused.plugin} ${refused.problem}`, refused])).values()]
+}
+
+/** MCP targets whose tools are held: `<namespace>/<backend>/<target>`. */
+async function listHeldTools({ threads, store }: Traffic): Promise<string[]> {
+  // Loaded on demand: most configs hold no tools.
+  const { findHeldTools, HELD_TOOLS_FAMILIES } = await import('../console/mcp/held-tools.ts')
+  return findHeldTools(await threads('sample', HELD_TOOLS_FAMILIES), store.snapshot()).map(({ backend, server }) => `${backend}/${server}`)
 }
 
 /** Opens the ledger of the settings. Throws a SettingError if its file cannot be used. */

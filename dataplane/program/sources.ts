@@ -10,8 +10,8 @@ import type { ProcessSettings } from './settings.ts'
 import type { Logging } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 
-/** Time between two reports about plugins. */
-const PLUGIN_REPORT_MS = 1000
+/** Time between two reports to the operator. */
+const REPORT_MS = 1000
 
 export interface SourceOptions {
   readonly store: ConfigStore
@@ -22,6 +22,8 @@ export interface SourceOptions {
   onRejected(rejection: Rejection): void
   /** Plugins that threads which handle traffic could not load. */
   refusedPlugins(): Promise<readonly RefusedPlugin[]>
+  /** MCP targets with tools that are held: `<namespace>/<backend>/<target>`. */
+  heldTools(): Promise<readonly string[]>
   /** The `-f` file and the result of its first reading. */
   readonly file: (ConfigFileOptions & { readonly path: string; readonly first: ReadFile }) | undefined
 }
@@ -35,7 +37,7 @@ export async function startSources(options: SourceOptions): Promise<{ close(): P
   const log = logging.logger('config')
   const report = createFileReport(log, file?.path)
   if (file !== undefined) report.warn(file.first)
-  const reports = stream === undefined ? undefined : setInterval(() => void reportPlugins(options, stream), PLUGIN_REPORT_MS).unref()
+  const reports = stream === undefined ? undefined : setInterval(() => void reportFindings(options, stream), REPORT_MS).unref()
   const followed =
     file &&
     (await followConfigFile({
@@ -57,10 +59,13 @@ export async function startSources(options: SourceOptions): Promise<{ close(): P
   }
 }
 
-/** Tells the operator which plugins cannot be loaded. Without plugins, no thread is asked. */
-async function reportPlugins({ store, refusedPlugins }: SourceOptions, stream: ConfigStream): Promise<void> {
-  const hasPlugins = [...store.snapshot().policies.values()].some(({ traffic }) => traffic?.plugins !== undefined)
-  stream.reportPlugins(hasPlugins ? await refusedPlugins() : [])
+/** Reports to the operator which plugins cannot be loaded, and which MCP targets have tools that are held. Threads are asked only if the config has such parts. */
+async function reportFindings({ store, refusedPlugins, heldTools }: SourceOptions, stream: ConfigStream): Promise<void> {
+  const snapshot = store.snapshot()
+  const hasPlugins = [...snapshot.policies.values()].some(({ traffic }) => traffic?.plugins !== undefined)
+  const holdsTools = snapshot.backends.values().some(({ mcp }) => mcp?.toolPins !== undefined && mcp.toolPins.action !== 'Audit')
+  const [plugins, held] = await Promise.all([hasPlugins ? refusedPlugins() : [], holdsTools ? heldTools() : []])
+  stream.reportFindings({ plugins, heldTools: held })
 }
 
 async function followStream(address: string, { settings, store, logging, registry, onRejected }: SourceOptions): Promise<ConfigStream> {

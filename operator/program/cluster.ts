@@ -26,7 +26,7 @@ import { systemClock } from '../serve/debounce.ts'
 import type { Nack } from '../serve/nack.ts'
 import type { Authenticate } from '../serve/session.ts'
 import { createConfigServer, roleOf, type ConfigServer } from '../serve/server.ts'
-import { createRefusals } from '../status/refused-plugins.ts'
+import { createReported } from '../status/reported.ts'
 import type { Settings } from './settings.ts'
 import type { ConfigMap, KubeObject } from '../source/objects.ts'
 import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
@@ -103,7 +103,7 @@ class Replica {
   readonly #provisioner: Provisioner
   readonly #gatewayClass: ReturnType<typeof keepGatewayClass>
   readonly #placeStatuses = createStatusPlacement()
-  readonly #addRefusals = createRefusals()
+  readonly #addReported = createReported()
   #snapshot: Snapshot = createSnapshot([])
   #translation: Translation = { gateways: new Map(), statuses: [] }
   #translations = 0
@@ -225,7 +225,7 @@ class Replica {
       services: [this.#quota.service],
       ...(this.#certificate ? { credentials: this.#certificate.credentials } : {}),
       onNack: (nack) => this.#reportNack(nack),
-      onRefused: () => this.#publishStatuses(),
+      onReport: () => this.#publishStatuses(),
     })
   }
 
@@ -355,8 +355,8 @@ class Replica {
   }
 
   #publishStatuses(): void {
-    const refused = this.#server.refusedPlugins()
-    const statuses = this.#addRefusals(this.#translation.statuses, (gateway) => refused.get(roleOf(gateway)) ?? [])
+    const reports = this.#server.reports()
+    const statuses = this.#addReported(this.#translation, (gateway) => reports.get(roleOf(gateway)))
     this.#writer.publish(this.#placeStatuses(statuses, this.#snapshot, this.#provisioner.deployedOf))
   }
 

@@ -4,7 +4,7 @@ import { describeImage } from '../remote/plugin-image.ts'
 import { createQuotaServer } from '../quota/server.ts'
 import { textOf } from '../runtime/log.ts'
 import { createConfigServer, roleOf } from '../serve/server.ts'
-import { createRefusals } from '../status/refused-plugins.ts'
+import { createReported } from '../status/reported.ts'
 import { watchDirectory, type Load } from '../source/directory.ts'
 import { findConditions, findOverlaps, findStrayRoutes } from './findings.ts'
 import { summarizeGateways, type GatewaySummary, type ReportEvent } from './report.ts'
@@ -24,7 +24,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   const quota = createQuotaServer()
   const server = createConfigServer({
     services: [quota.service],
-    onRefused: () => latest && publish(latest),
+    onReport: () => latest && publish(latest),
     onNack: ({ role, resources, message }) => {
       const rejected = resources.map(({ key, error }) => `${key}: ${error}`).join('; ') || message
       report({ event: 'error', message: `the data plane of ${role ?? 'an unknown Gateway'} rejected part of the config: ${rejected}` })
@@ -32,7 +32,7 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   })
   const host = listen.slice(0, listen.lastIndexOf(':'))
   const reporter = createReporter(report)
-  const addRefusals = createRefusals()
+  const addReported = createReported()
   let latest: Load | undefined
   const remotes = createRemotes({
     isLoopbackAllowed: true,
@@ -49,8 +49,8 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
   const publish = (load: Load): void => {
     latest = load
     const translated = remotes.translate(load.snapshot, { isStandalone: true, checkExpression })
-    const refused = server.refusedPlugins()
-    const translation = { ...translated, statuses: addRefusals(translated.statuses, (gateway) => refused.get(roleOf(gateway)) ?? []) }
+    const reports = server.reports()
+    const translation = { ...translated, statuses: addReported(translated, (gateway) => reports.get(roleOf(gateway))) }
     server.publish(translation)
     quota.publish(translation)
     reporter.findings([

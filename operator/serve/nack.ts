@@ -14,13 +14,24 @@ export interface RefusedPlugin {
   readonly problem: string
 }
 
+/** What a data plane reports that only it can find. */
+export interface DataplaneReport {
+  readonly plugins: readonly RefusedPlugin[]
+  /** MCP targets whose tools are held until they are approved: `<namespace>/<backend>/<target>`. */
+  readonly heldTools: readonly string[]
+}
+
+export const EMPTY_REPORT: DataplaneReport = { plugins: [], heldTools: [] }
+
 /** Bounds of a report: data planes send no more. */
 const MAX_REPORT_LENGTH = 256 * 1024
-const MAX_REFUSED = 64
+const MAX_ITEMS = 64
 const MAX_PROBLEM_LENGTH = 1000
+/** Three names of Kubernetes, and slashes. */
+const MAX_TARGET_LENGTH = 1000
 
-/** Reads the report `{"plugins": [{plugin, problem}]}` of a data plane. Undefined if it is none. */
-export function parseRefusedPlugins(message: string): readonly RefusedPlugin[] | undefined {
+/** Reads the report `{"plugins": [{plugin, problem}], "heldTools": [target]}` of a data plane; older ones have no `heldTools`. Undefined if it is none. */
+export function parseReport(message: string): DataplaneReport | undefined {
   if (message.length > MAX_REPORT_LENGTH) return undefined
   let parsed: unknown
   try {
@@ -28,13 +39,24 @@ export function parseRefusedPlugins(message: string): readonly RefusedPlugin[] |
   } catch {
     return undefined
   }
-  const list: unknown = typeof parsed === 'object' && parsed !== null && 'plugins' in parsed ? parsed.plugins : undefined
-  if (!Array.isArray(list)) return undefined
-  return list
-    .slice(0, MAX_REFUSED)
-    .filter((item): item is RefusedPlugin => typeof item?.plugin === 'string' && typeof item?.problem === 'string')
-    .map(({ plugin, problem }) => ({ plugin, problem: problem.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, MAX_PROBLEM_LENGTH) }))
+  const { plugins, heldTools = [] } = (typeof parsed === 'object' && parsed !== null ? parsed : {}) as {
+    readonly plugins?: unknown
+    readonly heldTools?: unknown
+  }
+  if (!Array.isArray(plugins) || !Array.isArray(heldTools)) return undefined
+  return {
+    plugins: plugins
+      .slice(0, MAX_ITEMS)
+      .filter((item): item is RefusedPlugin => typeof item?.plugin === 'string' && typeof item?.problem === 'string')
+      .map(({ plugin, problem }) => ({ plugin, problem: toText(problem, MAX_PROBLEM_LENGTH) })),
+    heldTools: heldTools
+      .slice(0, MAX_ITEMS)
+      .filter((item) => typeof item === 'string')
+      .map((item) => toText(item, MAX_TARGET_LENGTH)),
+  }
 }
+
+const toText = (value: string, maxLength: number): string => value.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, maxLength)
 
 /** A data plane rejected a response or part of it. It applies the valid part, and keeps its last valid version of the rest. */
 export interface Nack {

@@ -180,9 +180,9 @@ describe('the config server', () => {
     expect([server.stats().nacks, client.unread]).toEqual([1, 0])
   })
 
-  test('keeps the plugins that a data plane cannot load until it reports others or disconnects, and does not respond', async () => {
+  test('keeps what a data plane reports until it reports anew or disconnects, and does not respond', async () => {
     let calls = 0
-    const { server, connect } = await serve([bind('a')], { onRefused: () => void calls++ })
+    const { server, connect } = await serve([bind('a')], { onReport: () => void calls++ })
     const refused = { plugin: 'ns/p/a', problem: 'ns/m/index.ts:1:2: broken' }
     const report = (message: string): void => client.send({ errorDetail: { code: status.FAILED_PRECONDITION, message } })
     const [client, other] = [connect(), connect()]
@@ -190,21 +190,25 @@ describe('the config server', () => {
     for (const each of [client, other]) await each.next()
     report('{"plugins":"x"}')
     report('not JSON')
+    report('{"plugins":[],"heldTools":1}')
     report(JSON.stringify({ plugins: [{ plugin: 'ns/p/a', problem: 'ns/m/index.ts:1:2:\u001b\n\u202ebroken' }, { plugin: 1 }] }))
     await until(() => calls === 1)
-    expect(server.refusedPlugins()).toEqual(new Map([['ns~gw', [{ ...refused, problem: 'ns/m/index.ts:1:2: broken' }]]]))
+    expect(server.reports()).toEqual(new Map([['ns~gw', { plugins: [{ ...refused, problem: 'ns/m/index.ts:1:2: broken' }], heldTools: [] }]]))
     report(JSON.stringify({ plugins: [refused] }))
     other.send({
-      errorDetail: { code: status.FAILED_PRECONDITION, message: JSON.stringify({ plugins: [refused, { plugin: 'ns/p/b', problem: 'x'.repeat(5000) }] }) },
+      errorDetail: {
+        code: status.FAILED_PRECONDITION,
+        message: JSON.stringify({ plugins: [refused, { plugin: 'ns/p/b', problem: 'x'.repeat(5000) }], heldTools: ['ns/m/b', 'ns/m/a\n', 2] }),
+      },
     })
     await until(() => calls === 2)
-    expect(server.refusedPlugins().get('ns~gw')).toEqual([refused, { plugin: 'ns/p/b', problem: 'x'.repeat(1000) }])
+    expect(server.reports().get('ns~gw')).toEqual({ plugins: [refused, { plugin: 'ns/p/b', problem: 'x'.repeat(1000) }], heldTools: ['ns/m/b', 'ns/m/a '] })
     report('{"plugins":[]}')
     await until(() => calls === 3)
-    expect(server.refusedPlugins().get('ns~gw')).toHaveLength(2)
+    expect(server.reports().get('ns~gw')?.plugins).toHaveLength(2)
     other.close()
     await until(() => calls === 4)
-    expect([server.refusedPlugins(), server.stats().nacks, client.unread]).toEqual([new Map(), 0, 0])
+    expect([server.reports(), server.stats().nacks, client.unread]).toEqual([new Map(), 0, 0])
   })
 
   test('sends new services before the routes that need them, and removes old ones after the routes that needed them', async () => {

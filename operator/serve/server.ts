@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import { logVerbosity, Server, ServerCredentials, setLogVerbosity, status, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
 import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import { safeName } from '#api/names.ts'
@@ -7,7 +8,7 @@ import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import { debounce, systemClock, type Clock, type DebounceTimes } from './debounce.ts'
 import { createEncoder, type Encode, type ServedMessage } from './encode.ts'
-import type { Nack, RefusedPlugin } from './nack.ts'
+import { EMPTY_REPORT, type DataplaneReport, type Nack, type RefusedPlugin } from './nack.ts'
 import { Session, type Authenticate, type DeltaCall } from './session.ts'
 import { buildGlobalSnapshot, buildSnapshot, compareSnapshots, type Snapshot } from './snapshot.ts'
 
@@ -30,8 +31,8 @@ export interface ConfigServerOptions {
   /** Default: plaintext. */
   readonly credentials?: ServerCredentials
   readonly onNack?: (nack: Nack) => void
-  /** `refusedPlugins` changed. */
-  readonly onRefused?: () => void
+  /** `reports` changed. */
+  readonly onReport?: () => void
   /** Default: 10 ms quiet, 1 s at most. */
   readonly debounce?: DebounceTimes
   /** Time for a client to send its first request; default 10 s. */
@@ -55,8 +56,8 @@ export interface ConfigServer {
   /** Serves a translation: the first at once, later ones debounced. Messages are compared by identity, then by content. */
   publish(config: ServedConfig): void
   stats(): ConfigServerStats
-  /** Plugins that connected data planes cannot load, each problem once, by the role of their Gateway (`roleOf`). */
-  refusedPlugins(): ReadonlyMap<string, readonly RefusedPlugin[]>
+  /** What connected data planes reported, each finding once, by the role of their Gateway (`roleOf`). */
+  reports(): ReadonlyMap<string, DataplaneReport>
   /** Ends every stream and stops listening. */
   close(): Promise<void>
 }
@@ -129,10 +130,10 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
       nacks += 1
       options.onNack?.(nack)
     },
-    onRefused: () => options.onRefused?.(),
+    onReport: () => options.onReport?.(),
     onClose(session: Session) {
       sessions.delete(session)
-      if (session.refusedPlugins.length > 0) options.onRefused?.()
+      if (!isDeepStrictEqual(session.report, EMPTY_REPORT)) options.onReport?.()
     },
   }
   server.addService(discoveryService, {
@@ -161,7 +162,7 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
       if (snapshots === undefined) flush()
       else debounced.schedule()
     },
-    refusedPlugins: () => mergeRefused(sessions),
+    reports: () => mergeReports(sessions),
     stats: () => ({ streams: sessions.size, nacks, version }),
     async close() {
       isClosing = true
@@ -182,16 +183,17 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
   }
 }
 
-/** Each problem once, by role. */
-function mergeRefused(sessions: Iterable<Session>): ReadonlyMap<string, readonly RefusedPlugin[]> {
-  const byRole = new Map<string, Map<string, RefusedPlugin>>()
-  for (const { role, refusedPlugins } of sessions) {
-    if (role === undefined || refusedPlugins.length === 0) continue
-    const known = byRole.get(role) ?? new Map<string, RefusedPlugin>()
+/** Each finding once, by role. */
+function mergeReports(sessions: Iterable<Session>): ReadonlyMap<string, DataplaneReport> {
+  const byRole = new Map<string, { readonly plugins: Map<string, RefusedPlugin>; readonly heldTools: Set<string> }>()
+  for (const { role, report } of sessions) {
+    if (role === undefined || isDeepStrictEqual(report, EMPTY_REPORT)) continue
+    const known = byRole.get(role) ?? { plugins: new Map<string, RefusedPlugin>(), heldTools: new Set<string>() }
     byRole.set(role, known)
-    for (const refused of refusedPlugins) known.set(`${refused.plugin} ${refused.problem}`, refused)
+    for (const refused of report.plugins) known.plugins.set(`${refused.plugin} ${refused.problem}`, refused)
+    for (const target of report.heldTools) known.heldTools.add(target)
   }
-  return new Map([...byRole].map(([role, refused]) => [role, [...refused.values()]]))
+  return new Map([...byRole].map(([role, { plugins, heldTools }]) => [role, { plugins: [...plugins.values()], heldTools: [...heldTools] }]))
 }
 
 /** The library wraps the system's error in text of its own. */

@@ -7,7 +7,7 @@ import { DeltaDiscoveryResponseSchema, ResourceSchema } from '#gen/proto/envoy/s
 import { ADDRESS_TYPE } from '#api/names.ts'
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import type { Clock } from './debounce.ts'
-import { parseRefusedPlugins, type Nack, type NackedResource, type RefusedPlugin } from './nack.ts'
+import { EMPTY_REPORT, parseReport, type DataplaneReport, type Nack, type NackedResource } from './nack.ts'
 import { TYPE_URLS, type Changes, type Entries, type Snapshot } from './snapshot.ts'
 import { Subscription } from './subscription.ts'
 
@@ -31,8 +31,8 @@ export interface SessionContext {
   /** Counter of published versions, for `system_version_info`. */
   readonly version: () => number
   readonly onNack: (nack: Nack) => void
-  /** `refusedPlugins` of a session changed. */
-  readonly onRefused: () => void
+  /** `report` of a session changed. */
+  readonly onReport: () => void
   readonly onClose: (session: Session) => void
 }
 
@@ -40,7 +40,7 @@ export interface SessionContext {
 export class Session {
   role: string | undefined = undefined
   nodeId = ''
-  refusedPlugins: readonly RefusedPlugin[] = []
+  report: DataplaneReport = EMPTY_REPORT
   readonly #call: DeltaCall
   readonly #context: SessionContext
   readonly #subscriptions = new Map<string, Subscription>()
@@ -133,8 +133,8 @@ export class Session {
 
   /** An expired nonce does not concern the response in flight, so only the subscription changes of its request apply. */
   #acknowledge(subscription: Subscription, { typeUrl, responseNonce, errorDetail }: DeltaDiscoveryRequest): void {
-    // A request without a nonce concerns no response: it reports plugins.
-    if (responseNonce === '' && errorDetail !== undefined) return this.#takeRefused(errorDetail.message)
+    // A request without a nonce concerns no response: it is a report.
+    if (responseNonce === '' && errorDetail !== undefined) return this.#takeReport(errorDetail.message)
     if (responseNonce === '' || responseNonce !== subscription.inFlight) return
     subscription.inFlight = undefined
     if (errorDetail === undefined) return
@@ -142,11 +142,11 @@ export class Session {
     this.#context.onNack({ role: this.role, nodeId: this.nodeId, typeUrl, nonce: responseNonce, message, resources: parseNackMessage(message) })
   }
 
-  #takeRefused(message: string): void {
-    const refused = parseRefusedPlugins(message)
-    if (refused === undefined || isDeepStrictEqual(refused, this.refusedPlugins)) return
-    this.refusedPlugins = refused
-    this.#context.onRefused()
+  #takeReport(message: string): void {
+    const report = parseReport(message)
+    if (report === undefined || isDeepStrictEqual(report, this.report)) return
+    this.report = report
+    this.#context.onReport()
   }
 
   #findEntries(typeUrl: string): Entries | undefined {

@@ -31,6 +31,7 @@ const ownTypes: Readonly<Record<ConditionType, true>> = {
   InsecureFrontendValidationMode: true,
   Attached: true,
   SessionsShared: true,
+  ToolsApproved: true,
   StatusSummarized: true,
 }
 

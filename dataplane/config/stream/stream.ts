@@ -46,13 +46,27 @@ export interface RefusedPlugin {
   readonly problem: string
 }
 
-const NOTHING_REFUSED = '{"plugins":[]}'
-/** The operator reads no more. */
-const MAX_REFUSED = 64
+/** What only a data plane can find. */
+interface DataplaneReport {
+  /** Plugins that it cannot load. */
+  readonly plugins: readonly RefusedPlugin[]
+  /** MCP targets whose tools are held: `<namespace>/<backend>/<target>`. */
+  readonly heldTools: readonly string[]
+}
+
+const NOTHING_FOUND: DataplaneReport = { plugins: [], heldTools: [] }
+/** The operator reads no more of each list. */
+const MAX_ITEMS = 64
 const MAX_PROBLEM_LENGTH = 1000
 
-const describeRefused = (refused: readonly RefusedPlugin[]): string =>
-  JSON.stringify({ plugins: refused.slice(0, MAX_REFUSED).map(({ plugin, problem }) => ({ plugin, problem: problem.slice(0, MAX_PROBLEM_LENGTH) })) })
+const describe = ({ plugins, heldTools }: DataplaneReport): string =>
+  JSON.stringify({
+    plugins: plugins.slice(0, MAX_ITEMS).map(({ plugin, problem }) => ({ plugin, problem: problem.slice(0, MAX_PROBLEM_LENGTH) })),
+    // Without an order of its own, the same targets would be sent again.
+    heldTools: heldTools.toSorted().slice(0, MAX_ITEMS),
+  })
+
+const NOTHING_REPORTED = describe(NOTHING_FOUND)
 
 const PATH = '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources'
 /** Time until the server must have accepted the stream. */
@@ -78,9 +92,9 @@ export class ConfigStream {
   #attempt = 0
   #isConnected = false
   #call: Call | undefined
-  #refused: readonly RefusedPlugin[] = []
-  /** What the operator of this connection knows of `#refused`. */
-  #reported = NOTHING_REFUSED
+  #found = NOTHING_FOUND
+  /** What the operator of this connection knows of `#found`. */
+  #reported = NOTHING_REPORTED
 
   constructor(options: ConfigStreamOptions) {
     this.#options = options
@@ -93,14 +107,14 @@ export class ConfigStream {
     return this.#isConnected
   }
 
-  /** Reports to the operator the plugins that cannot be loaded: now if it does not know them, and on every new connection. */
-  reportPlugins(refused: readonly RefusedPlugin[]): void {
-    this.#refused = refused
-    this.#sendRefused()
+  /** Reports findings to the operator: now if it does not know them, and on every new connection. */
+  reportFindings(found: DataplaneReport): void {
+    this.#found = found
+    this.#sendFindings()
   }
 
-  #sendRefused(): void {
-    const message = describeRefused(this.#refused)
+  #sendFindings(): void {
+    const message = describe(this.#found)
     if (!this.#isConnected || this.#call === undefined || message === this.#reported) return
     this.#reported = message
     // Without a nonce it concerns no response (operator.md §6.4).
@@ -162,8 +176,8 @@ export class ConfigStream {
       this.#isConnected = true
       this.#report({ type: 'connected' })
       this.#call = call
-      this.#reported = NOTHING_REFUSED
-      this.#sendRefused()
+      this.#reported = NOTHING_REPORTED
+      this.#sendFindings()
     })
     call.on('data', (response: DeltaDiscoveryResponse) => {
       this.#handle(call, response, () => isClosed).catch((error: unknown) => {
