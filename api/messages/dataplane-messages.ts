@@ -158,6 +158,12 @@ export const dataplaneMessages = {
       'A budget has `store: Redis`, and `config.redis` is not set, or the server did not respond within 250 ms, or rejected the script, for example because the user may not run scripts or its memory is full. `onDisconnect` of the budget decides. Logged once until a budget is charged again.',
     fix: 'Field `error` names the cause. Set `config.redis`, or correct the server: the user needs `+@hash +@scripting +exists +pexpire` and the keys `~proxy:budget:*`, and `maxmemory-policy` is `noeviction` or one that keeps these keys. The metric `proxy_budget_disconnected_total` counts the requests.',
   },
+  PX4038: {
+    title: 'several MCP targets have one name',
+    cause:
+      'Targets of a ProxyBackend with `prefixMode: Never` offer tools or prompts of one name, or two tools have one name with `toolNames: Portable`. Calls could not be routed: lists do not have it, and calls of it fail. Logged once for each name, 100 names of a backend at most.',
+    fix: 'Fields `backend`, `kind`, `name` and `targets` name them. Rename one with `tools.overrides[].rename`, leave it out with `tools.exclude`, or use `prefixMode: Conditional`.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

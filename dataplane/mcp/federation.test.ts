@@ -261,6 +261,18 @@ describe('two targets', () => {
       expect((await client.listResources()).resources[0]?.uri).toBe('a+file:///x')
     })
 
+    test('logs a name that two targets offer once, with the targets', async () => {
+      const [one, other] = [await bed.upstream(definitions[0]), await bed.upstream(definitions[1])]
+      const logged: unknown[] = []
+      const targets = [staticTarget('a', one.port), staticTarget('b', other.port)]
+      const gateway = await bed.gateway({ mcp: { targets, prefixMode: 'Never' }, onLog: (message, fields) => void logged.push({ message, ...fields }) })
+      const client = await bed.client(gateway)
+      for (let time = 0; time < 2; time++) await client.listTools()
+      expect(logged).toEqual([
+        { message: 'several MCP targets have one name', code: 'PX4038', backend: 'ns/mcp', kind: 'tool', name: 'shared', targets: 'a,b' },
+      ])
+    })
+
     test('ignores denied items when it looks for duplicate names, in lists and calls', async () => {
       const [one, other] = [await bed.upstream(definitions[0]), await bed.upstream(definitions[1])]
       const deny = (expression: string) => ({ mcp: { authorization: { action: 'Deny' as const, policy: { matchExpressions: [expression] } } } })

@@ -70,7 +70,7 @@ export function list(run: Run, request: RpcRequest, text: string, shape: ListSha
               withoutDuplicates(
                 run,
                 shape,
-                gathered.flatMap(({ value }) => value.items),
+                gathered.map(({ target, value }) => ({ target, items: value.items })),
               ),
             ),
           ]
@@ -102,15 +102,7 @@ const isHooked = ({ hooks }: Run, { kind }: ListShape): boolean => kind === 'too
 /** Tools as the client sees them, after the hooks of plugins. Tools of several targets with one name are left out if names are looked up. */
 async function hookedTools(run: Run, shape: ListShape, lists: readonly TargetItems[]): Promise<JsonObject[]> {
   const listed = lists.flatMap(({ target, items }) => items.map((tool): ListedTool => ({ server: target.name, tool })))
-  const unique = isLookedUp(run, shape)
-    ? new Set(
-        withoutDuplicates(
-          run,
-          shape,
-          listed.map(({ tool }) => tool),
-        ),
-      )
-    : undefined
+  const unique = isLookedUp(run, shape) ? new Set(withoutDuplicates(run, shape, lists)) : undefined
   const shown = unique === undefined ? listed : listed.filter(({ tool }) => unique.has(tool))
   return ((await run.hooks?.list(shown)) ?? shown).map(({ tool }) => tool)
 }
@@ -264,11 +256,22 @@ function shownName({ naming, portable }: Run['config'], target: Target, kind: It
 }
 
 /** Removes names that two targets offer: a call could not be routed. */
-function withoutDuplicates({ exchange: { trace } }: Run, { kind }: ListShape, items: readonly JsonObject[]): JsonObject[] {
+function withoutDuplicates({ config: { clashes }, exchange: { trace } }: Run, { kind }: ListShape, lists: readonly TargetItems[]): JsonObject[] {
   const counts = new Map<unknown, number>()
-  for (const { name } of items) counts.set(name, (counts.get(name) ?? 0) + 1)
-  for (const [name, count] of counts) if (count > 1) trace?.addHidden({ kind, target: '', name: String(name) }, `${count} items have this name`)
-  return items.filter(({ name }) => counts.get(name) === 1)
+  for (const { items } of lists) for (const { name } of items) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const owners = new Map<unknown, string[]>()
+  const unique: JsonObject[] = []
+  for (const { target, items } of lists)
+    for (const item of items) {
+      const { name } = item
+      if (counts.get(name) === 1) unique.push(item)
+      else if (!owners.get(name)?.push(target.name)) owners.set(name, [target.name])
+    }
+  for (const [name, targets] of owners) {
+    trace?.addHidden({ kind, target: '', name: String(name) }, `${targets.length} items have this name`)
+    clashes.report(kind, String(name), targets)
+  }
+  return unique
 }
 
 const ignore = (): void => undefined

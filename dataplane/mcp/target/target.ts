@@ -15,6 +15,7 @@ import type { Destination } from '../../upstream/destination.ts'
 import { compileMcpAuthentication, type McpAuthentication } from '../auth/index.ts'
 import { compileToolGuards, type ToolGuards } from '../guards/tool-guards.ts'
 import { ToolPins } from '../pins/tool-pins.ts'
+import { NameClashes } from './clashes.ts'
 import { compileItemRules, type ItemRules } from './authorize.ts'
 import { GrpcSource } from './grpc-source.ts'
 import { ListChanges } from './list-changes.ts'
@@ -87,6 +88,8 @@ export interface McpConfig {
   readonly toolIndexes: ToolIndexes | undefined
   /** Pins of tools; undefined if all tools are approved. */
   readonly pins: ToolPins | undefined
+  /** Logs names that several targets offer. */
+  readonly clashes: NameClashes
   /** Tools of the view; undefined if it has all. */
   readonly offersTool: ViewSelection['offersTool']
   /** Views of the backend. If there are any, requests that match none are rejected. */
@@ -134,6 +137,7 @@ export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConf
     portable: mcp?.toolNames === 'Portable' ? (previous?.portable ?? new PortableNames()) : undefined,
     toolIndexes: mcp?.toolSearch === 'Enabled' ? (previous?.toolIndexes ?? new ToolIndexes()) : undefined,
     pins: pinsOf(config, previous),
+    clashes: previous?.clashes ?? new NameClashes(key, config.state.log),
     hasRules:
       rules !== undefined ||
       mcp?.toolPins !== undefined ||
