@@ -112,6 +112,7 @@ const programs = {
     'file-reader': 'dataplane/config/file/reader.ts',
     'password-worker': 'dataplane/policy/basic-authentication/password-worker.ts',
     'plugin-worker': 'dataplane/policy/plugins/guest/plugin-worker.ts',
+    'plugin-process': 'dataplane/policy/plugins/guest/plugin-process.ts',
     'token-worker': 'dataplane/llm/usage/token-worker.ts',
     'store-worker': 'dataplane/ledger/store-worker.ts',
     'counter-worker': 'dataplane/counters/counter-worker.ts',

@@ -29,8 +29,8 @@ export const pluginDefinitions: Definitions = {
       ),
       limits: ref('PluginLimits'),
       isolation: choice(
-        ['Worker', 'InProcess'],
-        'Where the plugin runs. Worker: in a worker thread. InProcess: in the thread that handles the request, where a call costs microseconds and nothing isolates faults; only for trusted plugins, and only if ProxyParameters set `plugins.inProcess`.',
+        ['Worker', 'Process', 'InProcess'],
+        'Where the plugin runs. Worker: in a worker thread. Process: in a process of its own with the permission model of Node, which denies files, network, processes and threads; needs Node 26.3, which the image has. InProcess: in the thread that handles the request, where a call costs microseconds and nothing isolates faults; only for trusted plugins, and only if ProxyParameters set `plugins.inProcess`.',
         { default: 'Worker' },
       ),
       failureMode: choice(

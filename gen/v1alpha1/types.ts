@@ -668,9 +668,9 @@ export interface Plugin {
   body?: 'None' | 'Buffered' | 'Streamed'
   limits?: PluginLimits
   /**
-   * Where the plugin runs. Worker: in a worker thread. InProcess: in the thread that handles the request, where a call costs microseconds and nothing isolates faults; only for trusted plugins, and only if ProxyParameters set `plugins.inProcess`. Default: "Worker".
+   * Where the plugin runs. Worker: in a worker thread. Process: in a process of its own with the permission model of Node, which denies files, network, processes and threads; needs Node 26.3, which the image has. InProcess: in the thread that handles the request, where a call costs microseconds and nothing isolates faults; only for trusted plugins, and only if ProxyParameters set `plugins.inProcess`. Default: "Worker".
    */
-  isolation?: 'Worker' | 'InProcess'
+  isolation?: 'Worker' | 'Process' | 'InProcess'
   /**
    * Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin. Default: "FailClosed".
    */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Plugin } from '#gen/config/types.ts'
+import { waitUntil } from '../../../e2e/harness/wait.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createRegistry } from '../../telemetry/metrics/registry.ts'
 import { createPolicyState } from '../state.ts'
@@ -20,12 +21,13 @@ afterAll(() => endPlugins(state.registry))
 let plugins = 0
 
 /** Runs a middleware as a plugin of its own. */
-async function run(body: string, more: Partial<Plugin> = {}): Promise<{ status: number; text: string; headers: Headers }> {
+async function runWith(isolation: Plugin['isolation'], body: string, more: Partial<Plugin> = {}): Promise<{ status: number; text: string; headers: Headers }> {
   const code = `export default { setup: ({ log }) => ({ async request(c, next) {\n${body}\n} }) }`
   const plugin: Plugin = {
     name: `p${++plugins}`,
     source: { configMapRef: { code, file: 'ns/map/index.ts', owner: 'ns/policy' } },
     limits: { timeout: '50s' },
+    ...(isolation && { isolation }),
     ...more,
   }
   const policy = compilePlugins([plugin], 'AfterAuthorization', state)
@@ -34,7 +36,9 @@ async function run(body: string, more: Partial<Plugin> = {}): Promise<{ status: 
   return { status: response.status, text: await response.text(), headers: response.headers }
 }
 
-describe('a plugin in a worker thread', () => {
+describe.each(['Worker', 'Process'] as const)('a plugin with isolation %s', (isolation) => {
+  const run = (body: string, more?: Partial<Plugin>): ReturnType<typeof runWith> => runWith(isolation, body, more)
+
   // Each expression throws, or results in undefined.
   test.each([
     ['process by a function that is compiled at run time', `new Function('return process')()`],
@@ -56,6 +60,7 @@ describe('a plugin in a worker thread', () => {
     ['other threads by node:worker_threads', `(await import('node:worker_threads')).parentPort`],
     ['other threads by BroadcastChannel', `new BroadcastChannel('a')`],
     ['shared memory', `new SharedArrayBuffer(8)`],
+    ['its process by node:process', `(await import('node:process')).exit`],
     ['code of V8 by node:vm', `(await import('node:vm')).runInThisContext('1')`],
   ])(
     'does not reach %s',
@@ -105,6 +110,30 @@ describe('a plugin in a worker thread', () => {
       const { status, text } = await run(body)
       expect([status, text]).toEqual([500, 'plugin failed'])
       expect(lines.join('\n')).toMatch(new RegExp(`"ns/policy/p${plugins}".*exceeded its memory limit of 64 MiB`))
+    },
+    SLOW,
+  )
+
+  test(
+    'that loops for ever gets 504, is ended, and is started again',
+    async () => {
+      const looping = `if (c.req.query('ok') === undefined) for (;;); return c.text('ok')`
+      expect(await run(looping, { limits: { timeout: '500ms' } })).toMatchObject({ status: 504, text: 'plugin timeout' })
+      await waitUntil('the log has the end', () => lines.some((text) => text.includes(`"ns/policy/p${plugins}"`) && text.includes('blocked for')))
+      expect(lines.join('\n')).toContain('plugin ended; it is started again')
+    },
+    SLOW,
+  )
+
+  test(
+    'does not see values that another plugin keeps',
+    async () => {
+      const keep = (body: string): Promise<{ text: string }> =>
+        run(body, {
+          source: { configMapRef: { code: `export default { setup: ({ kv }) => ({ async request(c) { ${body} } }) }`, file: 'index.ts', owner: 'ns/policy' } },
+        })
+      expect((await keep(`await kv.set('secret', 'mine'); return c.text(await kv.get('secret'))`)).text).toBe('mine')
+      expect((await keep(`return c.text(String(await kv.get('secret')) + String(await kv.get('../p1/secret')))`)).text).toBe('undefinedundefined')
     },
     SLOW,
   )

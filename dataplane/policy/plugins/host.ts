@@ -13,7 +13,9 @@ import { PluginError } from './plugin-error.ts'
 import type { PluginRunner } from './runner.ts'
 import { readSecrets, redact, type PluginSecrets } from './secrets.ts'
 import type { PluginServices } from './guest/services.ts'
-import { PluginThread } from './thread.ts'
+import { PluginThread, type ThreadOptions } from './thread.ts'
+import { startProcess } from './process-host.ts'
+import { startWorker } from './worker-host.ts'
 
 /** A plugin that this thread could not load. */
 export interface RefusedPlugin {
@@ -123,8 +125,7 @@ class Version {
     const { source, config = {}, limits } = this.#plugin
     const { code = '', file = 'plugin', invalid } = source.configMapRef ?? { invalid: 'source.file is for config files only' }
     if (invalid !== undefined) throw new PluginError('failed', invalid)
-    const runner = this.isInProcess ? InProcessPlugin : PluginThread
-    const thread: PluginRunner = new runner({
+    const options: ThreadOptions = {
       data: { code, file, config, secrets: this.secrets.values },
       timeoutMs: parseTimeout(limits?.timeout) ?? DEFAULT_TIMEOUT_MS,
       memoryMb: Number.parseInt(limits?.memory ?? '', 10) || DEFAULT_MEMORY_MB,
@@ -132,7 +133,10 @@ class Version {
       onLog: (level, message) => this.#slot.log(level, message),
       onMetrics: (samples) => this.#slot.record(samples),
       onEnd: (reason) => this.#onEnd(thread, reason),
-    })
+    }
+    const thread = this.isInProcess
+      ? new InProcessPlugin(options)
+      : new PluginThread(options, this.#plugin.isolation === 'Process' ? startProcess : startWorker)
     if (!this.isInProcess) pluginMetrics(this.#slot.registry).threads.series(this.#slot.name).value++
     return thread
   }

@@ -1,6 +1,6 @@
 import type { DirectPlugin } from './direct.ts'
 import type { HookName } from './hooks/run.ts'
-import type { FromPlugin, StreamMessage, StreamName, ToPlugin } from './guest/messages.ts'
+import type { FromPlugin, PluginData, StreamMessage, StreamName, ToPlugin } from './guest/messages.ts'
 import type { CallStreams } from './streams.ts'
 
 /** What a plugin did in one step of a call. */
@@ -13,6 +13,20 @@ export function streamIn(step: Step): StreamName | undefined {
   if (step.type === 'next') return step.change.body === 'stream' ? 'request' : undefined
   return step.type === 'done' && step.change.body === 'stream' ? 'response' : undefined
 }
+
+/** A thread or a process with one plugin. */
+export interface PluginHost {
+  post(message: ToPlugin): void
+  end(): void
+  /** The memory that it uses in MiB, if that is more than its limit. */
+  excessMb(): Promise<number | undefined>
+}
+
+/** Starts a thread or a process. `onEnd` may be called several times; the first reason counts. */
+export type StartHost = (
+  plugin: { readonly data: PluginData; readonly memoryMb: number },
+  reports: { readonly onMessage: (message: FromPlugin) => void; readonly onEnd: (reason: string) => void },
+) => PluginHost
 
 /** Where one version of a plugin runs. */
 export interface PluginRunner {

@@ -1,9 +1,8 @@
-import { Worker } from 'node:worker_threads'
 import type { HookName } from './hooks/run.ts'
 import type { FromPlugin, MetricSample, PluginData, StreamMessage, ToPlugin } from './guest/messages.ts'
 import { OpenCalls } from './open-calls.ts'
 import { PluginError } from './plugin-error.ts'
-import { streamIn, type PluginRunner, type Start, type Step } from './runner.ts'
+import { streamIn, type PluginHost, type PluginRunner, type Start, type StartHost, type Step } from './runner.ts'
 import { runService, type PluginServices, type ServiceCall } from './guest/services.ts'
 import { PendingSteps } from './steps.ts'
 import type { CallStreams } from './streams.ts'
@@ -26,16 +25,14 @@ const LOAD_MS = 10_000
 /** Time in which a thread must respond to a ping before it counts as blocked. */
 const PING_MS = 250
 const MEMORY_CHECK_MS = 500
-const MEBIBYTE = 1024 * 1024
-/** Memory of a thread without a plugin that is counted as external: buffers of Node itself. */
-const BASE_MB = 8
 
-/** A worker thread with one version of a plugin. It does not keep the process alive. */
+/** A worker thread or a process with one version of a plugin. It does not keep the data plane alive. */
 export class PluginThread implements PluginRunner {
   readonly ready: Promise<void>
   hooks: ReadonlySet<HookName> = new Set()
   readonly #options: ThreadOptions
-  readonly #worker: Worker
+  readonly #host: PluginHost
+  #settle: { resolve(): void; reject(error: PluginError): void; readonly timer: NodeJS.Timeout } | undefined
   readonly #steps: PendingSteps
   /** Calls that have started and not ended, those that wait for the response of `next()` included. */
   readonly #open = new OpenCalls(() => (this.#isRetired ? this.end('') : undefined))
@@ -45,24 +42,15 @@ export class PluginThread implements PluginRunner {
   #memory: NodeJS.Timeout | undefined
   #lastId = 0
 
-  constructor(options: ThreadOptions) {
+  constructor(options: ThreadOptions, start: StartHost) {
     this.#options = options
     this.#steps = new PendingSteps(options.timeoutMs, (id) => this.timeOut(id))
-    this.#worker = new Worker(new URL(import.meta.url.endsWith('.ts') ? './guest/plugin-worker.ts' : './plugin-worker.js', import.meta.url), {
-      workerData: options.data,
-      env: {},
-      argv: [],
-      stdin: false,
-      stdout: true,
-      stderr: true,
-      trackUnmanagedFds: true,
-      resourceLimits: { maxOldGenerationSizeMb: options.memoryMb, maxYoungGenerationSizeMb: Math.min(16, options.memoryMb / 4), stackSizeMb: 4 },
-    })
-    this.#worker.stdout.resume()
-    this.#worker.stderr.resume()
-    this.#worker.unref()
-    this.ready = this.#load()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.ready = promise
     this.ready.catch(() => undefined)
+    const timer = setTimeout(() => this.#fail(`not loaded in ${LOAD_MS / 1000} s`), LOAD_MS)
+    this.#settle = { resolve, reject, timer }
+    this.#host = start(options, { onMessage: (message) => this.#receive(message), onEnd: (reason) => this.#fail(reason) })
     this.#memory = setInterval(() => void this.#checkMemory(), MEMORY_CHECK_MS).unref()
   }
 
@@ -119,35 +107,32 @@ export class PluginThread implements PluginRunner {
     this.#isOver = true
     clearTimeout(this.#ping)
     clearInterval(this.#memory)
-    void this.#worker.terminate()
+    this.#host.end()
     const error = new PluginError('failed', reason)
     this.#steps.rejectAll(error)
     this.#open.cancelAll(error)
     this.#options.onEnd(reason)
   }
 
-  #load(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const fail = (reason: string): void => {
-        clearTimeout(timer)
-        reject(new PluginError('failed', reason))
-        this.end(reason)
-      }
-      const timer = setTimeout(() => fail(`not loaded in ${LOAD_MS / 1000} s`), LOAD_MS)
-      this.#worker.on('message', (message: FromPlugin) => {
-        if (message.type === 'invalid') return fail(message.message)
-        if (message.type !== 'ready') return this.#receive(message)
-        clearTimeout(timer)
-        this.hooks = new Set(message.hooks)
-        resolve()
-      })
-      this.#worker.on('error', (error) => fail(describeEnd(error, this.#options.memoryMb)))
-      this.#worker.on('exit', () => fail('the thread of the plugin ended'))
-    })
+  /** Ends it for a reason that keeps it from being loaded, if it is not yet. */
+  #fail(reason: string): void {
+    clearTimeout(this.#settle?.timer)
+    this.#settle?.reject(new PluginError('failed', reason))
+    this.#settle = undefined
+    this.end(reason)
   }
 
   #receive(message: FromPlugin): void {
+    if (this.#isOver) return
     switch (message.type) {
+      case 'invalid':
+        return this.#fail(message.message)
+      case 'ready':
+        clearTimeout(this.#settle?.timer)
+        this.hooks = new Set(message.hooks)
+        this.#settle?.resolve()
+        this.#settle = undefined
+        return
       case 'log':
         return this.#options.onLog(message.level, message.message)
       case 'metrics':
@@ -174,7 +159,6 @@ export class PluginThread implements PluginRunner {
       case 'data':
       case 'end':
         return this.#open.receive(message)
-      default:
     }
   }
 
@@ -202,22 +186,12 @@ export class PluginThread implements PluginRunner {
     this.#send({ type: 'ping' })
   }
 
-  /** The limit of V8 does not count buffers. */
   async #checkMemory(): Promise<void> {
-    const { memoryMb } = this.#options
-    const statistics = await this.#worker.getHeapStatistics?.().catch(() => undefined)
-    if (statistics === undefined) return
-    const usedMb = (statistics.used_heap_size + statistics.external_memory) / MEBIBYTE
-    if (usedMb > memoryMb + BASE_MB) this.end(`exceeded its memory limit of ${memoryMb} MiB: uses ${Math.round(usedMb)} MiB`)
+    const usedMb = await this.#host.excessMb()
+    if (usedMb !== undefined) this.end(`exceeded its memory limit of ${this.#options.memoryMb} MiB: uses ${Math.round(usedMb)} MiB`)
   }
 
   #send(message: ToPlugin): void {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
-    this.#worker.postMessage(message)
+    this.#host.post(message)
   }
-}
-
-function describeEnd(error: unknown, memoryMb: number): string {
-  if ((error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY') return `exceeded its memory limit of ${memoryMb} MiB`
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
 }

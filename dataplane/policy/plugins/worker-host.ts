@@ -1,0 +1,44 @@
+import { Worker } from 'node:worker_threads'
+import type { FromPlugin } from './guest/messages.ts'
+import type { StartHost } from './runner.ts'
+
+const MEBIBYTE = 1024 * 1024
+/** Memory of a thread without a plugin that is counted as external: buffers of Node itself. */
+const BASE_MB = 8
+
+/** Starts a worker thread for a plugin. It does not keep the process alive. */
+export const startWorker: StartHost = ({ data, memoryMb }, { onMessage, onEnd }) => {
+  const worker = new Worker(new URL(import.meta.url.endsWith('.ts') ? './guest/plugin-worker.ts' : './plugin-worker.js', import.meta.url), {
+    workerData: data,
+    env: {},
+    argv: [],
+    stdin: false,
+    stdout: true,
+    stderr: true,
+    trackUnmanagedFds: true,
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: Math.min(16, memoryMb / 4), stackSizeMb: 4 },
+  })
+  worker.stdout.resume()
+  worker.stderr.resume()
+  worker.unref()
+  worker.on('message', (message: FromPlugin) => onMessage(message))
+  worker.on('error', (error) => onEnd(describeEnd(error, memoryMb)))
+  worker.on('exit', () => onEnd('the thread of the plugin ended'))
+  return {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
+    post: (message) => worker.postMessage(message),
+    end: () => void worker.terminate(),
+    /** The limit of V8 does not count buffers. */
+    async excessMb() {
+      const statistics = await worker.getHeapStatistics?.().catch(() => undefined)
+      if (statistics === undefined) return undefined
+      const usedMb = (statistics.used_heap_size + statistics.external_memory) / MEBIBYTE
+      return usedMb > memoryMb + BASE_MB ? usedMb : undefined
+    },
+  }
+}
+
+function describeEnd(error: unknown, memoryMb: number): string {
+  if ((error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY') return `exceeded its memory limit of ${memoryMb} MiB`
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+}
