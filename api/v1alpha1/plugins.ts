@@ -33,6 +33,11 @@ export const pluginDefinitions: Definitions = {
         'Where the plugin runs. Worker: in a worker thread. Process: in a process of its own with the permission model of Node, which denies files, network, processes and threads; needs Node 26.3, which the image has. InProcess: in the thread that handles the request, where a call costs microseconds and nothing isolates faults; only for trusted plugins, and only if ProxyParameters set `plugins.inProcess`.',
         { default: 'Worker' },
       ),
+      kv: choice(
+        ['Memory', 'Redis'],
+        'Where the values of `kv` are. Memory: in each replica. Redis: in the server of `config.redis`, shared by all replicas, Gateways and clusters that use this server and have a policy of the same namespace and name; `kv` rejects while it cannot be used.',
+        { default: 'Memory' },
+      ),
       failureMode: choice(
         ['FailClosed', 'FailOpen'],
         'Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin.',

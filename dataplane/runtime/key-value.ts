@@ -17,7 +17,10 @@ export interface KeyValueLimits {
   readonly maxValueBytes: number
 }
 
-const DEFAULT_LIMITS: KeyValueLimits = { maxEntries: 10_000, maxBytes: 4 * 1024 * 1024, maxKeyBytes: 512, maxValueBytes: 64 * 1024 }
+export const DEFAULT_LIMITS: KeyValueLimits = { maxEntries: 10_000, maxBytes: 4 * 1024 * 1024, maxKeyBytes: 512, maxValueBytes: 64 * 1024 }
+
+export const NOT_AN_INTEGER = 'the value is not an integer and cannot be incremented'
+export const BEYOND_INTEGERS = 'the sum is beyond the range of integers'
 
 interface Entry {
   readonly value: string
@@ -45,8 +48,8 @@ export class KeyValueStore {
 
   /** Throws a TypeError for keys and values of a wrong type or beyond the limits, and for an increment of another value than an integer. */
   run(name: string, call: KeyValueCall): KeyValueResult {
+    checkCall(call, this.#limits)
     const { key } = call
-    checkText('the key', key, this.#limits.maxKeyBytes)
     let space = this.#spaces.get(name)
     if (space === undefined) {
       if (call.operation === 'get') return undefined
@@ -62,16 +65,14 @@ export class KeyValueStore {
         remove(space, key)
         return known !== undefined
       case 'set':
-        checkText('the value', call.value, this.#limits.maxValueBytes)
         this.#put(space, key, call.value, this.#end(call.ttlMs))
         return undefined
       case 'increment': {
         const { by } = call
-        if (!Number.isSafeInteger(by)) throw new TypeError(`increment by ${String(by)}: give an integer`)
         const before = known === undefined ? 0 : Number(known.value)
-        if (known !== undefined && !/^-?\d{1,16}$/.test(known.value)) throw new TypeError('the value is not an integer and cannot be incremented')
+        if (known !== undefined && !/^-?\d{1,16}$/.test(known.value)) throw new TypeError(NOT_AN_INTEGER)
         const sum = before + by
-        if (!Number.isSafeInteger(sum)) throw new TypeError(`${before} + ${by} is beyond the range of integers`)
+        if (!Number.isSafeInteger(sum)) throw new TypeError(BEYOND_INTEGERS)
         const end = this.#end(call.ttlMs)
         this.#put(space, key, String(sum), known?.expiresAtMs ?? end)
         return sum
@@ -92,9 +93,7 @@ export class KeyValueStore {
   }
 
   #end(ttlMs: number | undefined): number {
-    if (ttlMs === undefined) return Infinity
-    if (typeof ttlMs !== 'number' || !(ttlMs > 0)) throw new TypeError(`the time to live is ${String(ttlMs)}: give a positive number`)
-    return this.#nowMs() + ttlMs
+    return ttlMs === undefined ? Infinity : this.#nowMs() + ttlMs
   }
 
   #put(space: Space, key: string, value: string, expiresAtMs: number): void {
@@ -108,6 +107,16 @@ export class KeyValueStore {
       remove(space, oldest)
     }
   }
+}
+
+/** Throws a TypeError for keys, values, numbers and times of a wrong type or beyond the limits. */
+export function checkCall(call: KeyValueCall, { maxKeyBytes, maxValueBytes }: Pick<KeyValueLimits, 'maxKeyBytes' | 'maxValueBytes'>): void {
+  checkText('the key', call.key, maxKeyBytes)
+  if (call.operation === 'set') checkText('the value', call.value, maxValueBytes)
+  if (call.operation === 'increment' && !Number.isSafeInteger(call.by)) throw new TypeError(`increment by ${String(call.by)}: give an integer`)
+  if (call.operation !== 'set' && call.operation !== 'increment') return
+  const { ttlMs } = call
+  if (ttlMs !== undefined && (typeof ttlMs !== 'number' || !(ttlMs > 0))) throw new TypeError(`the time to live is ${String(ttlMs)}: give a positive number`)
 }
 
 function remove(space: Space, key: string): void {

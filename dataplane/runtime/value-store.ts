@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
 
 /** Values that other processes share, such as those in Redis. Any of them may be missing at any time. */
 export interface ValueStore {
@@ -15,6 +16,8 @@ export interface Script {
   /** SHA-1 of the source, by which the server knows it. */
   readonly sha: string
 }
+
+export const toScript = (source: string): Script => ({ source, sha: createHash('sha1').update(source).digest('hex') })
 
 /** `mayRun`: the script may have run, or may run later. */
 export type ScriptOutcome<T = unknown> = { readonly value: T } | { readonly error: string; readonly mayRun: boolean }

@@ -255,6 +255,10 @@ export interface Plugin {
    */
   isolation?: 'Worker' | 'Process' | 'InProcess'
   /**
+   * Where the values of `kv` are. Memory: in each replica. Redis: in the server of `config.redis`, shared by all replicas, Gateways and clusters that use this server and have a policy of the same namespace and name; `kv` rejects while it cannot be used. Default: "Memory".
+   */
+  kv?: 'Memory' | 'Redis'
+  /**
    * Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'

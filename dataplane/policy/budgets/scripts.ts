@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto'
-import type { Script } from '../../runtime/value-store.ts'
+import { toScript } from '../../runtime/value-store.ts'
 
 /*
  * A counter in Redis is a hash for each window: `v` is the amount, reservations included; `g` the id of the reservation that created the
  * hash, by which a loss of data is noticed; `a` the highest alert; and each reservation that is not settled has a field with its id.
  */
-
-const toScript = (source: string): Script => ({ source, sha: createHash('sha1').update(source).digest('hex') })
 
 /**
  * Reserves from all limits or from none. Keys of each limit: its hashes of the previous, the current and the next window. Arguments: an id,

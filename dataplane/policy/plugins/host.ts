@@ -1,3 +1,4 @@
+import { scriptStores } from '../../runtime/value-store.ts'
 import type { Policy as ConfigPolicy, Plugin } from '#gen/config/types.ts'
 import { parseTimeout } from '#api/duration.ts'
 import type { Logger } from '../../telemetry/log.ts'
@@ -13,6 +14,7 @@ import { PluginError } from './plugin-error.ts'
 import type { PluginRunner } from './runner.ts'
 import { readSecrets, redact, type PluginSecrets } from './secrets.ts'
 import type { PluginServices } from './guest/services.ts'
+import { runRemote } from './remote-values.ts'
 import { PluginThread, type ThreadOptions } from './thread.ts'
 import { startProcess } from './process-host.ts'
 import { startWorker } from './worker-host.ts'
@@ -129,7 +131,7 @@ class Version {
       data: { code, file, config, secrets: this.secrets.values },
       timeoutMs: parseTimeout(limits?.timeout) ?? DEFAULT_TIMEOUT_MS,
       memoryMb: Number.parseInt(limits?.memory ?? '', 10) || DEFAULT_MEMORY_MB,
-      services: this.#slot.services(this.#plugin.fetch?.hosts),
+      services: this.#slot.services(this.#plugin),
       onLog: (level, message) => this.#slot.log(level, message),
       onMetrics: (samples) => this.#slot.record(samples),
       onEnd: (reason) => this.#onEnd(thread, reason),
@@ -184,11 +186,14 @@ export class PluginSlot {
   }
 
   /** What the gateway does for the plugin. */
-  services(hosts: readonly string[] | undefined): PluginServices {
+  services({ fetch, kv }: Plugin): PluginServices {
     const { destinations, registry } = this.#state
     const { fetches } = pluginMetrics(registry)
-    const fetcher = new Fetcher({ hosts, destinations, onResult: (host, result) => void fetches.series(this.name, host, result).value++ })
-    return { keyValue: (call) => this.#keyValue(call), fetch: (call) => fetcher.run(call) }
+    const fetcher = new Fetcher({ hosts: fetch?.hosts, destinations, onResult: (host, result) => void fetches.series(this.name, host, result).value++ })
+    return {
+      keyValue: (call) => (kv === 'Redis' ? runRemote(scriptStores.get(registry), this.name, call) : this.#keyValue(call)),
+      fetch: (call) => fetcher.run(call),
+    }
   }
 
   async #keyValue(call: KeyValueCall | undefined): Promise<KeyValueResult> {
@@ -208,12 +213,12 @@ export class PluginSlot {
 
   /** Makes a version the current one. The one before stays until the new one is loaded. */
   update(plugin: Plugin, { permitsInProcess = false, secrets: all }: PolicyState): void {
-    const { source, config, limits, isolation, fetch } = plugin
+    const { source, config, limits, isolation, fetch, kv } = plugin
     const isDenied = isolation === 'InProcess' && !permitsInProcess
     const withheld = source.configMapRef?.denied === true ? source.configMapRef.invalid : undefined
     const denied = isDenied ? 'isolation InProcess is not permitted: set plugins.inProcess in ProxyParameters' : withheld
     const secrets = readSecrets(plugin, all)
-    const fingerprint = JSON.stringify([source, config, limits, isolation, fetch, denied, secrets.digest, secrets.problem])
+    const fingerprint = JSON.stringify([source, config, limits, isolation, fetch, kv, denied, secrets.digest, secrets.problem])
     if (fingerprint === this.#fingerprint) return
     this.#fingerprint = fingerprint
     if (this.#current !== this.#lastGood) this.#current?.retire()

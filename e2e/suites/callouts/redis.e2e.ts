@@ -39,12 +39,22 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
+/** A plugin that runs the operations of a query in Redis, and responds with their results. */
+const COUNT = `export default { setup: ({ kv }) => ({ async request(c) {
+  const results = []
+  for (const [operation, ...args] of JSON.parse(c.req.query('calls')))
+    results.push(await kv[operation](...args).catch((error) => error.message))
+  return c.json(results)
+} }) }`
+
 interface Running {
   readonly dataplane: Dataplane
   /** Sends a chat. Returns the age of its response; undefined: of the provider. */
   chat(content: string, path?: string, stream?: boolean): Promise<string | undefined>
   /** Returns the number of the response of the upstream. */
   get(path: string, method?: string): Promise<string | undefined>
+  /** Runs operations of `kv` in the plugin. */
+  keyValues(...calls: readonly (readonly unknown[])[]): Promise<unknown>
   failures(): Promise<number>
 }
 
@@ -67,6 +77,12 @@ async function start(name: string, change: object = {}, env: Readonly<Record<str
                 matches: [{ path: { type: 'PathPrefix', value: '/v1' } }],
                 backends: [{ ai: { provider: { providerA: {}, host: '127.0.0.1', port: mock.port } }, policies: { auth: { key: 'k' }, ai } }],
               },
+              {
+                name: 'count',
+                matches: [{ path: { type: 'Exact', value: '/count' } }],
+                backends: [{ host: `127.0.0.1:${upstreamPort}` }],
+                policies: { plugins: [{ name: 'count', source: { file: 'count.ts' }, kv: 'Redis' }] },
+              },
               { name: 'plain', backends: [{ host: `127.0.0.1:${upstreamPort}` }], policies: { cache: { store: 'Redis' } } },
             ],
           },
@@ -74,6 +90,7 @@ async function start(name: string, change: object = {}, env: Readonly<Record<str
       },
     ],
   }
+  await writeFile(join(directory, 'count.ts'), COUNT)
   await writeFile(file, JSON.stringify(config))
   const dataplane = await startDataplane({ config: { file }, env })
   const send = (path: string, init: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init)
@@ -90,6 +107,9 @@ async function start(name: string, change: object = {}, env: Readonly<Record<str
       const response = await sendTo({ port, host: 'page.example', path, method })
       expect([response.status, response.body]).toEqual([200, method])
       return String(response.headers['x-number'])
+    },
+    async keyValues(...calls) {
+      return (await send(`/count?calls=${encodeURIComponent(JSON.stringify(calls))}`, {})).json()
     },
     async failures() {
       const lines = (await dataplane.metrics()).split('\n').filter((line) => /^proxy_redis_commands_total\{.*result="failed"/.test(line))
@@ -196,5 +216,48 @@ describe('caches in Redis', () => {
 
   test('end the start if the certificates cannot be read', async () => {
     await expect(start('missing', { caFile: '/missing/ca.crt' })).rejects.toThrow(/config\.redis\.caFile is "\/missing\/ca\.crt": there is no such file/)
+  })
+})
+
+describe('values of plugins in Redis', () => {
+  test('are shared by data planes and workers, expire, and outlive a data plane', async () => {
+    const [one, two] = await Promise.all([start('kv-one'), start('kv-two', {}, { WORKERS: '2' })])
+    try {
+      await waitUntil('both can use Redis', async () => {
+        const results = await Promise.all([one.keyValues(['set', 'ready', 'yes']), two.keyValues(['set', 'ready', 'yes'])])
+        return results.every((result) => JSON.stringify(result) === '[null]')
+      })
+      const many = Array.from({ length: 50 }, () => ['increment', 'n'])
+      await Promise.all([one.keyValues(...many), two.keyValues(...many), two.keyValues(...many)])
+      expect(await one.keyValues(['get', 'n'], ['increment', 'n', -50], ['get', 'none'])).toEqual(['150', 100, null])
+      const odd = 'ä"\n{}'
+      expect(await two.keyValues(['set', odd, odd, { ttl: 3600 }], ['set', 'empty', ''], ['set', 'big', 'x'.repeat(4000)])).toEqual([null, null, null])
+      expect(await one.keyValues(['get', odd], ['get', 'empty'], ['delete', 'big'], ['delete', 'big'])).toEqual([odd, '', true, false])
+      expect(await one.keyValues(['set', 'word', '1x'], ['increment', 'word'], ['set', 'max', String(2 ** 53 - 1)], ['increment', 'max'])).toEqual([
+        null,
+        'the value is not an integer and cannot be incremented',
+        null,
+        'the sum is beyond the range of integers',
+      ])
+      await two.keyValues(['set', 'short', 'x', { ttl: 0.05 }], ['increment', 'window', 1, { ttl: 0.05 }])
+      await waitUntil('the values expire', async () => JSON.stringify(await one.keyValues(['get', 'short'], ['get', 'window'])) === '[null,null]')
+      await one.dataplane.stop()
+      expect(await two.keyValues(['get', 'n'])).toEqual(['100'])
+    } finally {
+      await Promise.all([one.dataplane.stop(), two.dataplane.stop()])
+    }
+  })
+
+  test('reject while the server is away, and are used again later', async () => {
+    const running = await start('kv-failing')
+    try {
+      await waitUntil('Redis can be used', async () => JSON.stringify(await running.keyValues(['set', 'k', 'v'])) === '[null]')
+      await redis.stop()
+      expect(await running.keyValues(['get', 'k'])).toEqual([expect.stringMatching(/^kv cannot be used: /)])
+      await redis.resume()
+      await waitUntil('Redis can be used again', async () => JSON.stringify(await running.keyValues(['set', 'k', 'v'], ['get', 'k'])) === '[null,"v"]')
+    } finally {
+      await running.dataplane.stop()
+    }
   })
 })

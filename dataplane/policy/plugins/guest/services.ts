@@ -19,11 +19,18 @@ export function runService(services: PluginServices, { service, call }: ServiceC
 
 /** The `kv` of a plugin. */
 export function createKv(run: PluginServices['keyValue']): PluginKv {
-  const msOf = (options: PluginKvOptions | undefined): number | undefined => (options?.ttl === undefined ? undefined : options.ttl * 1000)
   return {
     get: (key) => run({ operation: 'get', key }) as Promise<string | undefined>,
-    set: (key, value, options) => run({ operation: 'set', key, value, ttlMs: msOf(options) }) as Promise<undefined>,
+    set: async (key, value, options) => run({ operation: 'set', key, value, ttlMs: msOf(options) }) as Promise<undefined>,
     delete: (key) => run({ operation: 'delete', key }) as Promise<boolean>,
-    increment: (key, by = 1, options) => run({ operation: 'increment', key, by, ttlMs: msOf(options) }) as Promise<number>,
+    increment: async (key, by = 1, options) => run({ operation: 'increment', key, by, ttlMs: msOf(options) }) as Promise<number>,
   }
+}
+
+/** Checked here, because a process sends JSON, which has neither NaN nor Infinity. */
+function msOf(options: PluginKvOptions | undefined): number | undefined {
+  const ttl: unknown = options?.ttl
+  if (ttl === undefined || ttl === Infinity) return undefined
+  if (typeof ttl !== 'number' || !(ttl > 0)) throw new TypeError('ttl is not a positive number of seconds')
+  return ttl * 1000
 }
