@@ -1,6 +1,9 @@
 import { afterAll, describe, expect, test } from '@jest/globals'
+import { structuredLogger } from '@hono/structured-logger'
+import { uaBlocker } from '@hono/ua-blocker'
 import { build } from 'esbuild'
 import type { Plugin } from '#gen/config/types.ts'
+import { waitUntil } from '../../../e2e/harness/wait.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { endPlugins } from './host.ts'
@@ -8,14 +11,17 @@ import { compilePlugins } from './index.ts'
 
 /** More than a slow machine needs to bundle a plugin and to start a thread. */
 const SLOW = 60_000
-const state = createPolicyState()
+const lines: string[] = []
+const line = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields)}`)
+const state = createPolicyState({ log: { error: line, warn: line, info: line, debug: line, trace: line, isEnabled: () => true } })
 afterAll(() => endPlugins(state.registry))
 
-/** Bundles a middleware of Hono as a plugin, as the guide describes. */
+/** Bundles a middleware of Hono as a plugin, as the guide describes. `log` is that of the plugin. */
 async function bundle(module: string, middleware: string): Promise<string> {
   const name = middleware.slice(0, middleware.indexOf('('))
+  const contents = `import { ${name} } from '${module}'\nexport default { setup: ({ log }) => ({ request: ${middleware} }) }`
   const { outputFiles } = await build({
-    stdin: { contents: `import { ${name} } from '${module}'\nexport default { setup: () => ({ request: ${middleware} }) }`, resolveDir: import.meta.dirname },
+    stdin: { contents, resolveDir: import.meta.dirname },
     bundle: true,
     format: 'esm',
     write: false,
@@ -27,7 +33,7 @@ async function bundle(module: string, middleware: string): Promise<string> {
 async function start(module: string, middleware: string, more: Partial<Plugin> = {}) {
   const code = await bundle(module, middleware)
   const plugin: Plugin = {
-    name: module.replace('/', '-'),
+    name: module.replaceAll(/\W/g, '-').replace(/^-/, ''),
     source: { configMapRef: { code, file: 'ns/map/index.ts', owner: 'ns/policy' } },
     limits: { timeout: '50s' },
     ...more,
@@ -100,6 +106,27 @@ describe('a bundled middleware of Hono runs as a plugin', () => {
     async () => {
       const { response } = await (await start('hono/timing', `timing()`))()
       expect(response.headers.get('server-timing')).toMatch(/total;dur=\d/)
+    },
+    SLOW,
+  )
+
+  test(
+    '@hono/ua-blocker rejects user agents',
+    async () => {
+      const send = await start('@hono/ua-blocker', `${uaBlocker.name}({ blocklist: ['GPTBot', 'Bad Bot'] })`)
+      const denied = await send({ headers: { 'user-agent': 'Mozilla/5.0 (compatible; GPTBot/1.2)' } })
+      expect([denied.response.status, denied.isForwarded]).toEqual([403, false])
+      expect((await send({ headers: { 'user-agent': 'curl/8' } })).response.status).toBe(200)
+    },
+    SLOW,
+  )
+
+  test(
+    '@hono/structured-logger writes lines with the log of the plugin',
+    async () => {
+      const send = await start('@hono/structured-logger', `${structuredLogger.name}({ createLogger: () => log })`)
+      expect((await send()).response.status).toBe(200)
+      await waitUntil('the log has the response', () => lines.some((text) => /responseTime|elapsedMs|"status\\*":200/.test(text)))
     },
     SLOW,
   )
