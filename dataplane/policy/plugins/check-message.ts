@@ -1,9 +1,14 @@
-import type { FromPlugin } from './guest/messages.ts'
+import { MAX_LOG_LENGTH, type FromPlugin } from './guest/messages.ts'
+import { MAX_DETAIL_LENGTH, MAX_SAMPLES, METRIC_NAME } from './guest/plugin-metrics.ts'
 
 type Check = (value: unknown) => boolean
 type Shape = Readonly<Record<string, Check>>
 
 const isText: Check = (value) => typeof value === 'string'
+const textOf =
+  (maxLength: number): Check =>
+  (value) =>
+    typeof value === 'string' && value.length <= maxLength
 const isId: Check = (value) => Number.isSafeInteger(value)
 const isBytes: Check = (value) => value instanceof Uint8Array
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -26,6 +31,15 @@ const objectOf =
 
 const isStatus: Check = (value) => typeof value === 'number' && Number.isInteger(value) && value >= 200 && value <= 599
 const isFields: Check = (value) => Array.isArray(value) && value.length % 2 === 0 && value.every(isText)
+const isSample = (value: unknown): boolean =>
+  objectOf({
+    kind: oneOf('count', 'value'),
+    name: (name) => typeof name === 'string' && METRIC_NAME.test(name),
+    detail: textOf(MAX_DETAIL_LENGTH),
+    amount: Number.isFinite,
+  })(value) &&
+  // Counters do not decrease.
+  !(isRecord(value) && value['kind'] === 'count' && Number(value['amount']) < 0)
 const isStream = oneOf('request', 'response')
 const isMade: Check = (value) => value === 'stream' || isBytes(value)
 const fieldChanges: Shape = {
@@ -43,8 +57,8 @@ const shapes: Readonly<Record<FromPlugin['type'], Shape>> = {
   answer: { id: isId, status: isStatus, headers: isFields, body: isBytes },
   hooked: { id: isId, output: isText, state: isText },
   failed: { id: isId, message: isText },
-  log: { level: oneOf('error', 'warn', 'info', 'debug'), message: isText },
-  metrics: { samples: listOf(objectOf({ kind: oneOf('count', 'value'), name: isText, detail: isText, amount: Number.isFinite })) },
+  log: { level: oneOf('error', 'warn', 'info', 'debug'), message: textOf(MAX_LOG_LENGTH) },
+  metrics: { samples: (samples) => Array.isArray(samples) && samples.length <= MAX_SAMPLES && samples.every(isSample) },
   pull: { id: isId, stream: isStream },
   stop: { id: isId, stream: isStream },
   data: { id: isId, stream: isStream, chunk: isBytes },

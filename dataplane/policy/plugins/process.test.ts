@@ -117,6 +117,8 @@ describe('a message of a process', () => {
     { type: 'done', id: 1, change: { set: [], removed: ['a'], status: 204, body: 'stream' } },
     { type: 'answer', id: 1, status: 200, headers: ['a', 'b'], body: new Uint8Array() },
     { type: 'end', id: 1, stream: 'request' },
+    { type: 'metrics', samples: [{ kind: 'value', name: 'a_1', detail: 'x'.repeat(64), amount: -1 }] },
+    { type: 'log', level: 'info', message: 'x'.repeat(2000) },
     { type: 'use', id: 1, call: { service: 'fetch', call: {} } },
   ])('passes if it has its shape: %j', (message) => {
     expect(checkMessage(message)).toBe(message)
@@ -140,8 +142,18 @@ describe('a message of a process', () => {
     [{ type: 'next', id: 1 }],
     [{ type: 'data', id: 1, stream: 'other', chunk: new Uint8Array() }],
     [{ type: 'metrics', samples: [{ kind: 'count', name: 'a', detail: '', amount: null }] }],
+    [{ type: 'metrics', samples: [{ kind: 'count', name: 'a', detail: '', amount: -1 }] }],
+    [{ type: 'metrics', samples: [{ kind: 'count', name: 'A-1', detail: '', amount: 1 }] }],
+    [{ type: 'metrics', samples: [{ kind: 'value', name: 'a', detail: 'x'.repeat(65), amount: 1 }] }],
     [{ type: 'use', id: 1, call: { service: 'other', call: {} } }],
   ])('is rejected if it is %j', (message) => {
+    expect(() => checkMessage(message)).toThrow('a malformed message')
+  })
+
+  test.each<[string, object]>([
+    ['1001 samples', { type: 'metrics', samples: Array.from({ length: 1001 }, () => ({ kind: 'value', name: 'a', detail: '', amount: 1 })) }],
+    ['a line of 2001 characters', { type: 'log', level: 'info', message: 'x'.repeat(2001) }],
+  ])('is rejected if it has %s', (_, message) => {
     expect(() => checkMessage(message)).toThrow('a malformed message')
   })
 })

@@ -1,6 +1,9 @@
 import type { HookCall, HookName } from '../hooks/run.ts'
 import type { ServiceCall, ServiceResult } from './services.ts'
 
+/** Longest line of `log`, in characters. */
+export const MAX_LOG_LENGTH = 2000
+
 /** Data of a worker thread: one version of one plugin. */
 export interface PluginData {
   readonly code: string

@@ -1,10 +1,10 @@
 import type { PluginMetrics } from '#api/plugin/index.ts'
 import type { MetricSample } from './messages.ts'
 
-const NAME = /^[a-z][a-z0-9_]{0,62}$/
-const MAX_DETAIL_LENGTH = 64
+export const METRIC_NAME = /^[a-z][a-z0-9_]{0,62}$/
+export const MAX_DETAIL_LENGTH = 64
 /** Samples that wait to be sent; further ones are dropped. */
-const MAX_SAMPLES = 1000
+export const MAX_SAMPLES = 1000
 
 /** Collects the metrics of a plugin in its thread. Counts of one series become one sample. */
 export class MetricCollector implements PluginMetrics {
@@ -47,7 +47,7 @@ export class MetricCollector implements PluginMetrics {
 }
 
 function createSample(kind: MetricSample['kind'], name: string, amount: number, detail: string): MetricSample & { amount: number } {
-  if (typeof name !== 'string' || !NAME.test(name))
+  if (typeof name !== 'string' || !METRIC_NAME.test(name))
     throw new TypeError(`metrics: ${JSON.stringify(name)} is no name of a metric; use at most 63 lower-case letters, digits and _`)
   if (!Number.isFinite(amount)) throw new TypeError(`metrics: ${String(amount)} of ${name} is not a finite number`)
   if (typeof detail !== 'string') throw new TypeError(`metrics: detail of ${name} is not a string`)

@@ -1,11 +1,10 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { Plugin, PluginHooks, PluginLog, PluginTools } from '#api/plugin/index.ts'
 import { checkHooks } from '../hooks/run.ts'
-import type { FromPlugin } from './messages.ts'
+import { MAX_LOG_LENGTH, type FromPlugin } from './messages.ts'
 import { describeError } from './module-url.ts'
 
 export type LogLevel = Extract<FromPlugin, { type: 'log' }>['level']
-const MAX_LOG_LENGTH = 2000
 
 /** The `log` of a plugin. */
 export function createLog(file: string, write: (level: LogLevel, message: string) => void): PluginLog {
