@@ -29,9 +29,10 @@ const cases: readonly { readonly name: string; readonly body: string; readonly i
   { name: 'InProcess, edits c.req.raw', body: `c.req.raw.headers.set('x-tenant', 'b'); await next()`, isolation: 'InProcess' },
   { name: 'InProcess, edits c.res', body: `await next(); c.res.headers.set('x-tenant', 'b')`, isolation: 'InProcess' },
   { name: 'Worker, empty hook', body: 'await next()', isolation: 'Worker', limit: 40 },
+  { name: 'Process, empty hook', body: 'await next()', isolation: 'Process' },
 ]
 const ROUNDS = 100
-const REQUESTS: Readonly<Record<string, number>> = { InProcess: 3000, Worker: 300 }
+const REQUESTS: Readonly<Record<string, number>> = { InProcess: 3000, Worker: 300, Process: 300 }
 
 const respond = (exchange: Exchange): Promise<void> => {
   exchange.response = { status: 200, headers: new HeaderList(['content-type', 'text/plain', 'content-length', '0']), body: undefined, upgraded: undefined }
