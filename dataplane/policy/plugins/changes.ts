@@ -1,3 +1,4 @@
+import { PluginError } from './plugin-error.ts'
 import { holdBytes, replaceRequestBody } from '../../expression/buffer.ts'
 import { LocalResponse } from '../../exchange/answer.ts'
 import { framingFields } from '../../exchange/fields.ts'
@@ -62,10 +63,14 @@ function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-/** The response of a plugin. Headers that frame the message are those of the gateway. */
+/** The response of a plugin. Headers that frame the message are those of the gateway. Throws a PluginError if a process sent what is no response. */
 export function toAnswer({ status, headers: fields, body }: Answer): Response {
-  const headers = new Headers()
-  for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '')
-  for (const name of framingFields) headers.delete(name)
-  return new LocalResponse(body.length === 0 ? null : body, { status, headers }, undefined)
+  try {
+    const headers = new Headers()
+    for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '')
+    for (const name of framingFields) headers.delete(name)
+    return new LocalResponse(body.length === 0 ? null : body, { status, headers }, undefined)
+  } catch (error) {
+    throw new PluginError('failed', `a malformed response: ${error instanceof Error ? error.message : String(error)}`)
+  }
 }

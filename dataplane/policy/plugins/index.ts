@@ -108,15 +108,17 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
     try {
       if (prepare(exchange, await slot.use())) {
         call = await startCall(slot, exchange, { ...access, onFailure: (error) => record(error) })
-        step = await call.sendRequest(exchange)
+        const made = await call.sendRequest(exchange)
+        if (made.type === 'answer') {
+          const response = toAnswer(made)
+          count('answered')
+          releaseRequest(exchange)
+          return response
+        }
+        step = made
       }
     } catch (error) {
       fail(error, call?.streams?.hasRead('request') !== true)
-    }
-    if (step?.type === 'answer') {
-      count('answered')
-      releaseRequest(exchange)
-      return toAnswer(step)
     }
     if (step?.type === 'next') changeRequest(exchange, step.change, call?.streams?.body('request'))
     await next()

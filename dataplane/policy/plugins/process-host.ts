@@ -2,7 +2,7 @@ import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'n
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { checkMessage } from './check-message.ts'
-import { encodeFrame, MessageReader } from './guest/frames.ts'
+import { encodeFrame, MAX_JSON_BYTES, MessageReader } from './guest/frames.ts'
 import type { PluginHost, StartHost } from './runner.ts'
 
 /** Memory of a process without a plugin, besides its heap. */
@@ -55,7 +55,7 @@ export const startProcess: StartHost = ({ data, memoryMb }, { onMessage, onEnd }
     child.kill('SIGKILL')
     onEnd(reason)
   }
-  const reader = new MessageReader((message) => onMessage(checkMessage(message)))
+  const reader = new MessageReader((message) => onMessage(checkMessage(message)), MAX_JSON_BYTES)
   stdout.on('data', (chunk: Buffer) => {
     try {
       reader.push(chunk)

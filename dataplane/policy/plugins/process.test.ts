@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
+import { toAnswer } from './changes.ts'
 import { checkMessage } from './check-message.ts'
-import { encodeFrame, MessageReader, MAX_FRAME_BYTES } from './guest/frames.ts'
+import { encodeFrame, MessageReader, MAX_FRAME_BYTES, MAX_JSON_BYTES } from './guest/frames.ts'
 import type { FromPlugin } from './guest/messages.ts'
 import { spawnLimited, startProcess } from './process-host.ts'
 
@@ -76,7 +77,7 @@ describe('frames', () => {
     const messages = [
       { type: 'a', body: Buffer.from('bytes'), list: [new Uint8Array([1, 2]), 'x', null] },
       { empty: new Uint8Array() },
-      { text: 'ä'.repeat(1000) },
+      { text: 'ä'.repeat(1000), list: ['\ud800', 'x'.repeat(513)] },
     ]
     const all = Buffer.concat(messages.map(encodeFrame))
     for (const size of [1, 3, 7, 1000, all.length]) {
@@ -96,6 +97,17 @@ describe('frames', () => {
     return Buffer.concat([head, Buffer.from(json + bytes)])
   }
 
+  test('have short JSON, whatever their texts and bodies are', () => {
+    const messages: unknown[] = []
+    const reader = new MessageReader((message) => messages.push(message), MAX_JSON_BYTES)
+    const long = { output: 'x'.repeat(4 * MAX_JSON_BYTES), body: new Uint8Array(4 * MAX_JSON_BYTES) }
+    reader.push(encodeFrame(long))
+    expect(messages).toEqual([long])
+    expect(() => reader.push(encodeFrame({ list: Array.from({ length: MAX_JSON_BYTES }, () => 0) }))).toThrow(
+      'besides bodies and long texts; the limit is 131072',
+    )
+  })
+
   test.each<[string, Buffer]>([
     ['is longer than the limit', Buffer.from([0xff, 0xff, 0xff, 0xff])],
     ['is empty', Buffer.from([0, 0, 0, 0])],
@@ -103,6 +115,7 @@ describe('frames', () => {
     ['is no JSON', frame('{')],
     ['refers to bytes beyond its end', frame('{"a":{"\\u0000bytes":[0,10]}}', 'short')],
     ['refers to bytes before its start', frame('{"a":{"\\u0000bytes":[-1,1]}}', 'short')],
+    ['refers to bytes more than once', frame('[{"\\u0000bytes":[0,5]},{"\\u0000text":[0,5]}]', 'short')],
     ['refers to bytes by other values', frame('{"a":{"\\u0000bytes":["0",1]}}', 'short')],
   ])('fail if one %s', (_, bytes) => {
     expect(() => read(bytes)).toThrow()
@@ -156,4 +169,14 @@ describe('a message of a process', () => {
   ])('is rejected if it has %s', (_, message) => {
     expect(() => checkMessage(message)).toThrow('a malformed message')
   })
+})
+
+test('a response of a process that is none is a failure of the plugin', () => {
+  const answer = { type: 'answer', id: 1, body: new Uint8Array([1]) } as const
+  for (const [status, headers, body] of [
+    [200, ['a b', 'c'], answer.body],
+    [200, ['a', 'b\nc: d'], answer.body],
+    [204, [], answer.body],
+  ] as const)
+    expect(() => toAnswer({ ...answer, status, headers: [...headers], body })).toThrow(/^a malformed response: /)
 })
