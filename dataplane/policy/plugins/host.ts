@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { scriptStores } from '../../runtime/value-store.ts'
 import type { Policy as ConfigPolicy, Plugin } from '#gen/config/types.ts'
 import { parseTimeout } from '#api/duration.ts'
@@ -37,6 +38,8 @@ const IDLE_MS = 300_000
 const REMOVED_IDLE_MS = 1000
 const MAX_DELAY_MS = 10_000
 const MAX_LINES_PER_SECOND = 20
+/** Digits of a digest that name a version. */
+const VERSION_DIGITS = 12
 /** Series that one plugin may have. */
 const MAX_SERIES = 200
 
@@ -46,6 +49,8 @@ class Version {
   readonly #slot: PluginSlot
   readonly #denied: string | undefined
   readonly secrets: PluginSecrets
+  /** Start of the digest of the source. */
+  readonly id: string
   #thread: PluginRunner | undefined
   /** Threads that finish their calls. */
   readonly #retired = new Set<PluginRunner>()
@@ -62,6 +67,8 @@ class Version {
     this.#plugin = plugin
     this.#denied = denied
     this.#slot = slot
+    const { digest, code = '' } = plugin.source.configMapRef ?? {}
+    this.id = (digest ?? createHash('sha256').update(code).digest('hex')).slice(0, VERSION_DIGITS)
   }
 
   /** Why it cannot be loaded; undefined if it is loaded, or was not started yet. */
@@ -206,6 +213,7 @@ export class PluginSlot {
   /** Ends the threads of a plugin that the config no longer has, each when its calls have ended, and drops its values. */
   remove(): void {
     this.#isRemoved = true
+    this.#dropVersion()
     this.#keyValue(undefined).catch(() => undefined)
     this.#current?.retire()
     if (this.#lastGood !== this.#current) this.#lastGood?.retire()
@@ -227,6 +235,7 @@ export class PluginSlot {
     if ((denied ?? secrets.problem) === undefined) return
     this.#lastGood?.retire()
     this.#lastGood = undefined
+    this.#dropVersion()
   }
 
   /** The middleware of the current version, if it runs in this thread and is loaded. */
@@ -258,6 +267,17 @@ export class PluginSlot {
     if (before === version || this.#current !== version) return
     this.#lastGood = version
     before?.retire()
+    this.#dropVersion()
+    pluginMetrics(this.registry).versions.series(this.name, version.id).value = 1
+  }
+
+  #dropVersion(): void {
+    pluginMetrics(this.registry).versions.drop('plugin', (name) => name === this.name)
+  }
+
+  /** The version that serves calls. */
+  get version(): string {
+    return this.#lastGood?.id ?? 'none'
   }
 
   /** Loads the current version if that was not tried yet, so that its errors are known before the first request. */

@@ -96,8 +96,9 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
     }
   }
 
-  /** Adds the other hooks of the plugin to the request. Returns whether the plugin has a request hook. */
+  /** Notes the version in the trace, and adds the other hooks of the plugin to the request. Returns whether the plugin has a request hook. */
   const prepare = (exchange: Exchange, { hooks }: Pick<PluginRunner, 'hooks'>): boolean => {
+    exchange.trace?.add('policy', `plugin ${slot.name}`, { version: slot.version })
     addHooks(exchange, slot, hooks, isFailOpen)
     return hooks.has('request')
   }

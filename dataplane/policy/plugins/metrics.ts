@@ -19,5 +19,11 @@ export const pluginMetrics = defineMetrics((registry) => ({
     'host',
     'result',
   ]),
+  versions: registry.gauge(
+    'proxy_plugin_version',
+    'Version of a plugin that serves calls, with the value 1: the start of the SHA-256 of its source, in hex.',
+    ['plugin', 'version'],
+    'max',
+  ),
   threads: registry.gauge('proxy_plugin_threads', 'Threads of plugins that run.', ['plugin']),
 }))

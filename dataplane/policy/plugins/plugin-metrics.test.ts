@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import type { Plugin } from '#gen/config/types.ts'
+import { RequestTrace } from '../../exchange/trace.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'
-import { endPlugins } from './host.ts'
+import { endPlugins, retainPlugins } from './host.ts'
 import { compilePlugins } from './index.ts'
 import { MetricCollector } from './guest/plugin-metrics.ts'
 
@@ -24,6 +27,33 @@ async function run(body: string, metric: string): Promise<{ status: number; line
   const lines = [...state.registry.expose('text')].join('').split('\n')
   return { status: response.status, lines: lines.filter((line) => line.startsWith(metric)) }
 }
+
+test(
+  'the version that serves calls is in metrics and traces',
+  async () => {
+    const { registry } = (state = createPolicyState())
+    const use = async (code: string): Promise<{ versions: string[]; traced: unknown[] }> => {
+      const plugin: Plugin = { name: 'p', source: { configMapRef: { code, file: 'ns/map/index.ts', owner: 'ns/policy' } }, limits: { timeout: '50s' } }
+      const policy = compilePlugins([plugin], 'AfterAuthorization', state as PolicyState)
+      const trace = new RequestTrace(0)
+      await mountPolicies(policy === undefined ? [] : [policy], { prepare: (exchange) => void (exchange.trace = trace) }).request('http://host/')
+      const lines = [...registry.expose('text')].join('').split('\n')
+      const traced = trace.steps.filter(({ name }) => name.startsWith('plugin ')).map(({ name, detail }) => [name, detail])
+      return { versions: lines.filter((line) => line.startsWith('proxy_plugin_version')), traced }
+    }
+    for (const text of ['one', 'two']) {
+      const code = `export default { setup: () => ({ request: (c) => c.text('${text}') }) }`
+      const version = createHash('sha256').update(code).digest('hex').slice(0, 12)
+      expect(await use(code)).toEqual({
+        versions: [`proxy_plugin_version{plugin="ns/policy/p",version="${version}"} 1`],
+        traced: [['plugin ns/policy/p', { version }]],
+      })
+    }
+    retainPlugins(registry, [])
+    expect([...registry.expose('text')].join('')).not.toContain('proxy_plugin_version{')
+  },
+  SLOW,
+)
 
 describe('metrics of a plugin', () => {
   test(
