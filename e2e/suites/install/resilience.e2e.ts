@@ -144,8 +144,17 @@ test('data planes keep the last config without an operator and after its restart
 })
 
 test('data planes keep the last config while the stream is interrupted for two minutes and receive missed changes afterwards', async () => {
-  const cut = (action: '-I' | '-D') =>
-    Promise.all(['--dport', '--sport'].map((port) => run('iptables', ['-w', '-t', 'raw', action, 'PREROUTING', '-p', 'tcp', port, '9978', '-j', 'DROP'])))
+  // Only packets of the stream: other connections may have its port as their source port, by masquerading too.
+  const service = await read('service', 'proxy', SYSTEM)
+  const addresses = [service?.spec.clusterIP, ...(await operatorPods()).map(({ status }) => status.podIP)].map(String)
+  const cut = async (action: '-I' | '-D'): Promise<void> => {
+    for (const address of addresses)
+      for (const match of [
+        ['-d', address, '-p', 'tcp', '--dport', '9978'],
+        ['-s', address, '-p', 'tcp', '--sport', '9978'],
+      ])
+        await run('iptables', ['-w', '-t', 'raw', action, 'PREROUTING', ...match, '-j', 'DROP'])
+  }
   const load = startLoad(url, { everyMs: 100 })
   await cut('-I')
   try {
