@@ -40,6 +40,9 @@ export const callouts: Case = {
         rule('plugin-worker', pluginAs('Worker')),
         rule('plugin-process', pluginAs('Process')),
       ],
+    }).catch(async (error: unknown) => {
+      await program.stop()
+      throw error
     })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const stdio: ('ignore' | 'inherit' | 'ipc')[] = ['ignore', 'inherit', 'inherit', 'ipc']
