@@ -3,6 +3,25 @@ import { atMostOneOf, exactlyOneOf, ref, type Definitions, type Schema } from '.
 import { integer, list, object, port, string } from './shared.ts'
 import { shortFormDefinitions } from './short-forms.ts'
 
+/** A database of the ledger on a server. */
+const database = (description: string, url: string) =>
+  object(
+    description,
+    {
+      url: string(url, { minLength: 1, maxLength: 4096 }),
+      passwordFile: string('Absolute path of a file with the password of the user. It is read for each connection.', { minLength: 1, maxLength: 4096 }),
+      caFile: string('Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.', {
+        minLength: 1,
+        maxLength: 4096,
+      }),
+      owner: string('Name that records and reports of this process have in the database. Default: namespace and name of the Gateway.', {
+        minLength: 1,
+        maxLength: 256,
+      }),
+    },
+    ['url'],
+  )
+
 const duration = (description: string): Schema => string(description, { pattern: DURATION_PATTERN })
 
 /** The `-f` file: the content of the messages, nested instead of keyed. `dataplane/config/file/` converts it to messages. */
@@ -62,43 +81,13 @@ export const fileDefinitions: Definitions = {
         { path: string('Absolute path of the file; it is created if it does not exist. Its directory must be writable.', { minLength: 1, maxLength: 4096 }) },
         ['path'],
       ),
-      postgres: object(
+      postgres: database(
         'The store: a PostgreSQL database that several processes share. One of `sqlite`, `postgres` and `clickhouse` is required.',
-        {
-          url: string('`postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.', {
-            minLength: 1,
-            maxLength: 4096,
-          }),
-          passwordFile: string('Absolute path of a file with the password of the user. It is read for each connection.', { minLength: 1, maxLength: 4096 }),
-          caFile: string('Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.', {
-            minLength: 1,
-            maxLength: 4096,
-          }),
-          owner: string('Name that records and reports of this process have in the database. Default: namespace and name of the Gateway.', {
-            minLength: 1,
-            maxLength: 256,
-          }),
-        },
-        ['url'],
+        '`postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.',
       ),
-      clickhouse: object(
+      clickhouse: database(
         'The store: a ClickHouse database that several processes share, by its HTTP interface. One of `sqlite`, `postgres` and `clickhouse` is required.',
-        {
-          url: string('`https://USER@HOST:PORT/DATABASE`, port 8443 by default, or `http://` without TLS, port 8123 by default.', {
-            minLength: 1,
-            maxLength: 4096,
-          }),
-          passwordFile: string('Absolute path of a file with the password of the user. It is read for each connection.', { minLength: 1, maxLength: 4096 }),
-          caFile: string('Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.', {
-            minLength: 1,
-            maxLength: 4096,
-          }),
-          owner: string('Name that records and reports of this process have in the database. Default: namespace and name of the Gateway.', {
-            minLength: 1,
-            maxLength: 256,
-          }),
-        },
-        ['url'],
+        '`https://USER@HOST:PORT/DATABASE`, port 8443 by default, or `http://` without TLS, port 8123 by default.',
       ),
       retention: duration('Age at which records are deleted, at least 1m. Default: 2160h, 90 days.'),
       httpSampling: {

@@ -1,4 +1,5 @@
 import { parseDuration } from '#api/duration.ts'
+import { findRelativePath, readServerUrl } from '#api/server-url.ts'
 import type { LedgerConfig } from '#gen/config/types.ts'
 import { compileExpression, findProblem, readsRequestBody, readsResponseBody } from '../expression/program.ts'
 import type { StoreSettings } from './store.ts'
@@ -61,81 +62,62 @@ function checkExpression(field: string, source: string): string | undefined {
 function readStore({ sqlite, postgres, clickhouse }: LedgerConfig, owner: string): StoreSettings | string {
   if ([sqlite, postgres, clickhouse].filter((each) => each !== undefined).length !== 1)
     return 'config.ledger needs exactly one of sqlite, postgres and clickhouse'
-  if (sqlite !== undefined)
-    return sqlite.path.startsWith('/')
-      ? { kind: 'sqlite', path: sqlite.path }
-      : `config.ledger.sqlite.path is ${JSON.stringify(sqlite.path)}: give an absolute path`
+  if (sqlite !== undefined) return findRelativePath('config.ledger.sqlite', sqlite) ?? { kind: 'sqlite', path: sqlite.path }
   if (postgres !== undefined) return readPostgres(postgres, owner)
   return clickhouse === undefined ? 'config.ledger.clickhouse is missing' : readClickHouse(clickhouse, owner)
 }
 
-const URL_FORM = 'give postgres://USER@HOST:PORT/DATABASE, and the password in passwordFile'
+const POSTGRES_URL = {
+  protocol: /^postgres(ql)?:$/,
+  what: 'a database',
+  form: 'give postgres://USER@HOST:PORT/DATABASE, and the password in passwordFile',
+  hasQuery: true,
+}
 const MODES: Readonly<Record<string, boolean>> = { disable: false, 'verify-full': true }
 
-function readPostgres({ url: text, passwordFile, caFile, owner }: Postgres, defaultOwner: string): StoreSettings | string {
+function readPostgres(section: Postgres, defaultOwner: string): StoreSettings | string {
   const field = 'config.ledger.postgres'
-  const url = URL.parse(text)
-  // Not the text: it may hold a password.
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '' || url.hash !== '')
-    return `${field}.url is not the URL of a database: ${URL_FORM}`
-  const [user, password, database] = [url.username, url.password, url.pathname.slice(1)].map(decode)
-  if (user === undefined || password === undefined || database === undefined) return `${field}.url has a malformed escape: ${URL_FORM}`
-  if (user === '' || database === '' || database.includes('/')) return `${field}.url names no ${user === '' ? 'user' : 'database'}: ${URL_FORM}`
+  const database = readDatabase(field, section, POSTGRES_URL, defaultOwner)
+  if (typeof database === 'string') return database
+  const { url, settings } = database
   const unknown = [...url.searchParams.keys()].find((name) => name !== 'sslmode')
   if (unknown !== undefined) return `${field}.url has the parameter ${JSON.stringify(unknown)}: only sslmode is supported`
   const mode = url.searchParams.get('sslmode') ?? 'verify-full'
   const isTls = MODES[mode]
   if (isTls === undefined) return `${field}.url has sslmode=${JSON.stringify(mode)}: use disable or verify-full`
-  for (const [name, path] of Object.entries({ passwordFile, caFile }))
-    if (path !== undefined && !path.startsWith('/')) return `${field}.${name} is ${JSON.stringify(path)}: give an absolute path`
-  return {
-    kind: 'postgres',
-    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: url.port === '' ? 5432 : Number(url.port),
-    database,
-    user,
-    password: password === '' ? undefined : password,
-    passwordFile,
-    isTls,
-    caFile,
-    owner: owner ?? defaultOwner,
-  }
+  return findRelativePath(field, filesOf(section)) ?? { kind: 'postgres', ...settings, port: url.port === '' ? 5432 : Number(url.port), isTls }
 }
 
-const CLICKHOUSE_FORM = 'give https://USER@HOST:PORT/DATABASE, and the password in passwordFile'
+const CLICKHOUSE_URL = {
+  protocol: /^https?:$/,
+  what: 'a database',
+  form: 'give https://USER@HOST:PORT/DATABASE, and the password in passwordFile',
+}
 
-function readClickHouse({ url: text, passwordFile, caFile, owner }: ClickHouse, defaultOwner: string): StoreSettings | string {
+function readClickHouse(section: ClickHouse, defaultOwner: string): StoreSettings | string {
   const field = 'config.ledger.clickhouse'
-  const url = URL.parse(text)
-  // Not the text: it may hold a password.
-  if (url === null || !/^https?:$/.test(url.protocol) || url.hash !== '' || url.search !== '')
-    return `${field}.url is not the URL of a database: ${CLICKHOUSE_FORM}`
-  const [user, password, database] = [url.username, url.password, url.pathname.slice(1)].map(decode)
-  if (user === undefined || password === undefined || database === undefined) return `${field}.url has a malformed escape: ${CLICKHOUSE_FORM}`
-  if (user === '' || database === '' || database.includes('/')) return `${field}.url names no ${user === '' ? 'user' : 'database'}: ${CLICKHOUSE_FORM}`
-  for (const [name, path] of Object.entries({ passwordFile, caFile }))
-    if (path !== undefined && !path.startsWith('/')) return `${field}.${name} is ${JSON.stringify(path)}: give an absolute path`
-  const isTls = url.protocol === 'https:'
+  const database = readDatabase(field, section, CLICKHOUSE_URL, defaultOwner)
+  if (typeof database === 'string') return database
+  const isTls = database.url.protocol === 'https:'
   // A URL has no port if it is that of HTTP.
-  const [, port] = /^[^/]*\/\/[^/]*:(\d+)(?:\/|$)/.exec(text) ?? []
-  return {
-    kind: 'clickhouse',
-    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: port === undefined ? (isTls ? 8443 : 8123) : Number(port),
-    database,
-    user,
-    password: password === '' ? undefined : password,
-    passwordFile,
-    isTls,
-    caFile,
-    owner: owner ?? defaultOwner,
-  }
+  const [, port] = /^[^/]*\/\/[^/]*:(\d+)(?:\/|$)/.exec(section.url) ?? []
+  return (
+    findRelativePath(field, filesOf(section)) ?? {
+      kind: 'clickhouse',
+      ...database.settings,
+      port: port === undefined ? (isTls ? 8443 : 8123) : Number(port),
+      isTls,
+    }
+  )
 }
 
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
+/** What the sections of databases have in common: the URL, and the settings that do not depend on its scheme. */
+function readDatabase(field: string, section: Postgres | ClickHouse, form: Parameters<typeof readServerUrl>[1], defaultOwner: string) {
+  const server = readServerUrl(section.url, form)
+  if (typeof server === 'string') return `${field}.url ${server}`
+  const { url, host, user, password, path: database } = server
+  if (user === '' || database === '' || database.includes('/')) return `${field}.url names no ${user === '' ? 'user' : 'database'}: ${form.form}`
+  return { url, settings: { host, database, user, password, ...filesOf(section), owner: section.owner ?? defaultOwner } }
 }
+
+const filesOf = ({ passwordFile, caFile }: Postgres | ClickHouse) => ({ passwordFile, caFile })

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { parseTimeout } from '#api/duration.ts'
+import { findRelativePath } from '#api/server-url.ts'
 import { totalmem } from 'node:os'
 import { countCpus, type CpuCount } from '../runtime/cpu.ts'
 import type { LedgerConfig, ProcessConfig, RedisConfig } from '#gen/config/types.ts'
@@ -111,7 +112,8 @@ function checked<T>(settings: T | string): T {
 }
 
 function readBudgetsFile(path: string): string {
-  if (!path.startsWith('/')) throw new SettingError(`config.budgets.sqlite.path is ${JSON.stringify(path)}: give an absolute path`)
+  const problem = findRelativePath('config.budgets.sqlite', { path })
+  if (problem !== undefined) throw new SettingError(problem)
   return path
 }
 

@@ -1,3 +1,4 @@
+import { findRelativePath, readServerUrl } from '#api/server-url.ts'
 import type { RedisConfig } from '#gen/config/types.ts'
 
 /** How to reach Redis. Plain data, because threads receive it. */
@@ -14,36 +15,29 @@ export interface RedisSettings {
   readonly caFile: string | undefined
 }
 
-const FORM = 'give redis://HOST:PORT, rediss://HOST:PORT for TLS, and the password in passwordFile'
+const FORM = {
+  protocol: /^rediss?:$/,
+  what: 'Redis',
+  form: 'give redis://HOST:PORT, rediss://HOST:PORT for TLS, and the password in passwordFile',
+}
 const PORT = 6379
 
 /** Reads `config.redis` of the config file. Returns a text that names the field, its value and a fix if it is invalid. */
 export function readRedisSettings({ url: text, passwordFile, caFile }: RedisConfig): RedisSettings | string {
-  const url = URL.parse(text)
-  // Not the text: it may hold a password.
-  if (url === null || !/^rediss?:$/.test(url.protocol) || url.hostname === '' || url.hash !== '' || url.search !== '')
-    return `config.redis.url is not the URL of Redis: ${FORM}`
-  const [user, password, path] = [url.username, url.password, url.pathname.slice(1)].map(decode)
-  if (user === undefined || password === undefined || path === undefined) return `config.redis.url has a malformed escape: ${FORM}`
+  const server = readServerUrl(text, FORM)
+  if (typeof server === 'string') return `config.redis.url ${server}`
+  const { url, host, user, password, path } = server
   if (!/^\d{0,4}$/.test(path)) return `config.redis.url has the database ${JSON.stringify(path)}: give a number`
-  for (const [name, file] of Object.entries({ passwordFile, caFile }))
-    if (file !== undefined && !file.startsWith('/')) return `config.redis.${name} is ${JSON.stringify(file)}: give an absolute path`
+  const problem = findRelativePath('config.redis', { passwordFile, caFile })
+  if (problem !== undefined) return problem
   return {
-    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    host,
     port: url.port === '' ? PORT : Number(url.port),
     database: Number(path),
     user: user === '' ? undefined : user,
-    password: password === '' ? undefined : password,
+    password,
     passwordFile,
     isTls: url.protocol === 'rediss:',
     caFile,
-  }
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
   }
 }
