@@ -31,6 +31,14 @@ export function readServerUrl(text: string, { protocol, what, form, hasQuery = f
   return { url, host: url.hostname.replace(/^\[(.*)\]$/, '$1'), user, password: password === '' ? undefined : password, path }
 }
 
+/** As `readServerUrl`, for a URL that must name a user and a database, its path. */
+export function readDatabaseUrl(text: string, form: ServerUrlForm): ServerUrl | string {
+  const server = readServerUrl(text, form)
+  if (typeof server === 'string') return server
+  const { user, path } = server
+  return user === '' || path === '' || path.includes('/') ? `names no ${user === '' ? 'user' : 'database'}: ${form.form}` : server
+}
+
 /** The problem of the first of these paths that is relative, with its name after `field`. */
 export function findRelativePath(field: string, paths: Readonly<Record<string, string | undefined>>): string | undefined {
   for (const [name, path] of Object.entries(paths))

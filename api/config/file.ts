@@ -3,17 +3,24 @@ import { atMostOneOf, exactlyOneOf, ref, type Definitions, type Schema } from '.
 import { integer, list, object, port, string } from './shared.ts'
 import { shortFormDefinitions } from './short-forms.ts'
 
+const POSTGRES_URL = '`postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.'
+
+/** How to reach a database on a server. */
+const server = (url: string) => ({
+  url: string(url, { minLength: 1, maxLength: 4096 }),
+  passwordFile: string('Absolute path of a file with the password of the user. It is read for each connection.', { minLength: 1, maxLength: 4096 }),
+  caFile: string('Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.', {
+    minLength: 1,
+    maxLength: 4096,
+  }),
+})
+
 /** A database of the ledger on a server. */
 const database = (description: string, url: string) =>
   object(
     description,
     {
-      url: string(url, { minLength: 1, maxLength: 4096 }),
-      passwordFile: string('Absolute path of a file with the password of the user. It is read for each connection.', { minLength: 1, maxLength: 4096 }),
-      caFile: string('Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.', {
-        minLength: 1,
-        maxLength: 4096,
-      }),
+      ...server(url),
       owner: string('Name that records and reports of this process have in the database. Default: namespace and name of the Gateway.', {
         minLength: 1,
         maxLength: 256,
@@ -69,6 +76,7 @@ export const fileDefinitions: Definitions = {
       ),
     }),
     redis: ref('RedisConfig'),
+    postgres: ref('PostgresConfig'),
     plugins: object('Permissions of plugins.', {
       inProcess: { type: 'boolean', description: 'Whether plugins with isolation InProcess may run; default false.' },
     }),
@@ -83,7 +91,7 @@ export const fileDefinitions: Definitions = {
       ),
       postgres: database(
         'The store: a PostgreSQL database that several processes share. One of `sqlite`, `postgres` and `clickhouse` is required.',
-        '`postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.',
+        POSTGRES_URL,
       ),
       clickhouse: database(
         'The store: a ClickHouse database that several processes share, by its HTTP interface. One of `sqlite`, `postgres` and `clickhouse` is required.',
@@ -126,6 +134,11 @@ export const fileDefinitions: Definitions = {
         maxLength: 4096,
       }),
     },
+    ['url'],
+  ),
+  PostgresConfig: object(
+    'A PostgreSQL database for budgets with `store: Postgres`. Tables and functions, whose names begin with `proxy_budget`, are created. Not set: `onDisconnect` of these budgets decides.',
+    server(POSTGRES_URL),
     ['url'],
   ),
   FileBind: object(

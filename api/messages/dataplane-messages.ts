@@ -164,6 +164,12 @@ export const dataplaneMessages = {
       'Targets of a ProxyBackend with `prefixMode: Never` offer tools or prompts of one name, or two tools have one name with `toolNames: Portable`. Calls could not be routed: lists do not have it, and calls of it fail. Logged once for each name, 100 names of a backend at most.',
     fix: 'Fields `backend`, `kind`, `name` and `targets` name them. Rename one with `tools.overrides[].rename`, leave it out with `tools.exclude`, or use `prefixMode: Conditional`.',
   },
+  PX4039: {
+    title: 'budgets cannot be charged in PostgreSQL',
+    cause:
+      'A budget has `store: Postgres`, and `config.postgres` is not set, or the database cannot be reached, did not respond within 250 ms, or rejected the statement, for example because the user may not create tables. `onDisconnect` of the budget decides. Logged once until a budget is charged again.',
+    fix: 'Field `error` names the cause. Set `config.postgres`, or correct the server: the user needs `CREATE` on its schema for the first start, and the isolation of its transactions is `read committed`. The metric `proxy_budget_disconnected_total` counts the requests.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

@@ -41,12 +41,12 @@ export const budgetDefinitions: Definitions = {
         { default: 'Replica' },
       ),
       store: choice(
-        ['Redis'],
-        'Redis: the counters are in the Redis server of `config.redis`; the budget holds for all replicas, Gateways and clusters that use this server and have a policy of the same namespace and name. `scope` is ignored. Default: where `scope` says.',
+        ['Redis', 'Postgres'],
+        'Redis: the counters are in the Redis server of `config.redis`. Postgres: in the PostgreSQL database of `config.postgres`. The budget holds for all replicas, Gateways and clusters that use this server and have a policy of the same namespace and name. `scope` is ignored. Default: where `scope` says.',
       ),
       onDisconnect: choice(
         ['Reject', 'Allow'],
-        'Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), or that gets no response from Redis within 250 ms. Reject: 503. Allow: as with scope Replica, until it gets a share or a response again.',
+        'Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), or that gets no response from Redis or PostgreSQL in time. Reject: 503. Allow: as with scope Replica, until it gets a share or a response again.',
         { default: 'Reject' },
       ),
       exposeRemaining: boolean('Whether responses have the header x-budget-remaining-usd. Default: false.'),

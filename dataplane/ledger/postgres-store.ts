@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
+import { connectionOptions, isUnreachable, messageOf } from '../postgres/client.ts'
 import { addedColumns, columns, type Column } from './columns.ts'
 import { spendGroups, spendStatement, type Dialect } from './sql.ts'
-import { StoreUnreachableError, type PostgresSettings, type SpendGroups, type SpendQuery, type Store, type StoredBatch } from './store.ts'
+import { StoreUnreachableError, type PostgresStoreSettings, type SpendGroups, type SpendQuery, type Store, type StoredBatch } from './store.ts'
 
 /** Version of the tables, in `proxy_ledger`. */
 const VERSION = 1
@@ -49,12 +50,12 @@ const MAX_BATCH_ROWS = 65_536
 
 /** Records in a PostgreSQL database that several processes share. Connects when it is used, and again after a connection was lost. */
 export class PostgresStore implements Store {
-  readonly #settings: PostgresSettings
+  readonly #settings: PostgresStoreSettings
   /** Rows that arrive a second time, because the response to the first was lost, have the same source and number. */
   readonly #source = randomUUID()
   #client: Promise<pg.Client> | undefined
 
-  constructor(settings: PostgresSettings) {
+  constructor(settings: PostgresStoreSettings) {
     this.#settings = settings
   }
 
@@ -97,21 +98,14 @@ export class PostgresStore implements Store {
 
   /** Rejects with a StoreUnreachableError; the next statement connects again. */
   async #connect(): Promise<pg.Client> {
-    const { host, port, database, user, isTls } = this.#settings
+    const { caFile } = this.#settings
     let client: pg.Client | undefined
     try {
       client = new pg.Client({
-        host,
-        port,
-        database,
-        user,
-        // A function keeps the driver from reading the environment and files of the user.
-        password: () => this.#password(),
-        ssl: isTls ? { ca: await this.#certificates(), servername: host } : false,
+        ...connectionOptions(this.#settings, caFile === undefined ? undefined : await readFile(caFile, 'utf8')),
         connectionTimeoutMillis: CONNECT_MS,
         statement_timeout: STATEMENT_MS,
         query_timeout: STATEMENT_MS + CONNECT_MS,
-        keepAlive: true,
         application_name: 'proxy-ledger',
       })
       // The next statement fails and reports the cause.
@@ -124,16 +118,6 @@ export class PostgresStore implements Store {
       client?.end().catch(() => undefined)
       throw new StoreUnreachableError(messageOf(error), { cause: error })
     }
-  }
-
-  async #password(): Promise<string> {
-    const { password = '', passwordFile } = this.#settings
-    return passwordFile === undefined ? password : (await readFile(passwordFile, 'utf8')).replace(/\r?\n$/, '')
-  }
-
-  async #certificates(): Promise<string | undefined> {
-    const { caFile } = this.#settings
-    return caFile === undefined ? undefined : readFile(caFile, 'utf8')
   }
 }
 
@@ -164,14 +148,3 @@ const dialect: Dialect = {
 
 /** PostgreSQL has no texts with U+0000. */
 const clean = (value: string | number | null): string | number | null => (typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value)
-
-const messageOf = (error: unknown): string =>
-  error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error instanceof Error ? error.message : String(error)
-
-/** Classes of errors after which the same statement may succeed on another connection or later: connection, resources, operator intervention, serialization. */
-const LATER = /^(08|40|53|57|58|25006)/
-
-/** Whether the server could not be reached, ended the connection, or cannot work at the moment. Errors without a code of SQL are those of the connection. */
-function isUnreachable(error: unknown): boolean {
-  return !(error instanceof pg.DatabaseError) || error.code === undefined || LATER.test(error.code)
-}

@@ -1,7 +1,8 @@
 import { parseDuration } from '#api/duration.ts'
-import { findRelativePath, readServerUrl } from '#api/server-url.ts'
+import { findRelativePath, readDatabaseUrl } from '#api/server-url.ts'
 import type { LedgerConfig } from '#gen/config/types.ts'
 import { compileExpression, findProblem, readsRequestBody, readsResponseBody } from '../expression/program.ts'
+import { readPostgresSettings } from '../postgres/settings.ts'
 import type { StoreSettings } from './store.ts'
 
 /** Settings of the ledger with their defaults. Plain data, because worker threads receive them. */
@@ -67,25 +68,9 @@ function readStore({ sqlite, postgres, clickhouse }: LedgerConfig, owner: string
   return clickhouse === undefined ? 'config.ledger.clickhouse is missing' : readClickHouse(clickhouse, owner)
 }
 
-const POSTGRES_URL = {
-  protocol: /^postgres(ql)?:$/,
-  what: 'a database',
-  form: 'give postgres://USER@HOST:PORT/DATABASE, and the password in passwordFile',
-  hasQuery: true,
-}
-const MODES: Readonly<Record<string, boolean>> = { disable: false, 'verify-full': true }
-
 function readPostgres(section: Postgres, defaultOwner: string): StoreSettings | string {
-  const field = 'config.ledger.postgres'
-  const database = readDatabase(field, section, POSTGRES_URL, defaultOwner)
-  if (typeof database === 'string') return database
-  const { url, settings } = database
-  const unknown = [...url.searchParams.keys()].find((name) => name !== 'sslmode')
-  if (unknown !== undefined) return `${field}.url has the parameter ${JSON.stringify(unknown)}: only sslmode is supported`
-  const mode = url.searchParams.get('sslmode') ?? 'verify-full'
-  const isTls = MODES[mode]
-  if (isTls === undefined) return `${field}.url has sslmode=${JSON.stringify(mode)}: use disable or verify-full`
-  return findRelativePath(field, filesOf(section)) ?? { kind: 'postgres', ...settings, port: url.port === '' ? 5432 : Number(url.port), isTls }
+  const settings = readPostgresSettings('config.ledger.postgres', section)
+  return typeof settings === 'string' ? settings : { kind: 'postgres', ...settings, owner: section.owner ?? defaultOwner }
 }
 
 const CLICKHOUSE_URL = {
@@ -96,28 +81,25 @@ const CLICKHOUSE_URL = {
 
 function readClickHouse(section: ClickHouse, defaultOwner: string): StoreSettings | string {
   const field = 'config.ledger.clickhouse'
-  const database = readDatabase(field, section, CLICKHOUSE_URL, defaultOwner)
-  if (typeof database === 'string') return database
-  const isTls = database.url.protocol === 'https:'
+  const server = readDatabaseUrl(section.url, CLICKHOUSE_URL)
+  if (typeof server === 'string') return `${field}.url ${server}`
+  const { url, host, user, password, path: database } = server
+  const { passwordFile, caFile, owner = defaultOwner } = section
+  const isTls = url.protocol === 'https:'
   // A URL has no port if it is that of HTTP.
   const [, port] = /^[^/]*\/\/[^/]*:(\d+)(?:\/|$)/.exec(section.url) ?? []
   return (
-    findRelativePath(field, filesOf(section)) ?? {
+    findRelativePath(field, { passwordFile, caFile }) ?? {
       kind: 'clickhouse',
-      ...database.settings,
+      host,
       port: port === undefined ? (isTls ? 8443 : 8123) : Number(port),
+      database,
+      user,
+      password,
+      passwordFile,
       isTls,
+      caFile,
+      owner,
     }
   )
 }
-
-/** What the sections of databases have in common: the URL, and the settings that do not depend on its scheme. */
-function readDatabase(field: string, section: Postgres | ClickHouse, form: Parameters<typeof readServerUrl>[1], defaultOwner: string) {
-  const server = readServerUrl(section.url, form)
-  if (typeof server === 'string') return `${field}.url ${server}`
-  const { url, host, user, password, path: database } = server
-  if (user === '' || database === '' || database.includes('/')) return `${field}.url names no ${user === '' ? 'user' : 'database'}: ${form.form}`
-  return { url, settings: { host, database, user, password, ...filesOf(section), owner: section.owner ?? defaultOwner } }
-}
-
-const filesOf = ({ passwordFile, caFile }: Postgres | ClickHouse) => ({ passwordFile, caFile })

@@ -1,4 +1,5 @@
 import type { SpendRow } from '#api/management/spend.ts'
+import type { PostgresSettings } from '../postgres/settings.ts'
 import type { Dimension, LedgerRow } from './columns.ts'
 
 /** A SQLite file. */
@@ -7,35 +8,23 @@ interface SqliteSettings {
   readonly path: string
 }
 
-/** A database that several processes share. */
-interface DatabaseSettings {
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  readonly user: string
-  /** Password in the URL. */
-  readonly password: string | undefined
-  /** Absolute path. Wins over `password`. */
-  readonly passwordFile: string | undefined
-  readonly isTls: boolean
-  /** Absolute path of PEM certificates; undefined: those of Node. */
-  readonly caFile: string | undefined
-  /** Whose records are written and reported. */
+/** Whose records are written and reported. */
+interface Owned {
   readonly owner: string
 }
 
 /** A PostgreSQL database. */
-export interface PostgresSettings extends DatabaseSettings {
+export interface PostgresStoreSettings extends PostgresSettings, Owned {
   readonly kind: 'postgres'
 }
 
-/** A ClickHouse database, by its HTTP interface. */
-export interface ClickHouseSettings extends DatabaseSettings {
+/** A ClickHouse database, by its HTTP interface: the same fields. */
+export interface ClickHouseSettings extends PostgresSettings, Owned {
   readonly kind: 'clickhouse'
 }
 
 /** Where records are stored. Plain data, because threads receive it. */
-export type StoreSettings = SqliteSettings | PostgresSettings | ClickHouseSettings
+export type StoreSettings = SqliteSettings | PostgresStoreSettings | ClickHouseSettings
 
 /** Where records are stored, for logs. Without credentials. */
 export const describeStore = (store: StoreSettings): string => (store.kind === 'sqlite' ? store.path : `${store.host}:${store.port}/${store.database}`)

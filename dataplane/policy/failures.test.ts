@@ -274,11 +274,11 @@ row('budgets', '`onExceeded` is none of its values', 'the budget rejects; the st
   const send = start({ traffic: budgetOf({ onExceeded: 'Stop' }) })
   expect([(await send()).status, (await send()).status]).toEqual([200, 429])
 })
-row('budgets', 'the replica restarts', 'what was spent is forgotten, unless `scope: Gateway`, `store: Redis` or `config.budgets.sqlite`', async () => {
+row('budgets', 'the replica restarts', 'what was spent is forgotten, unless `scope: Gateway`, `store` or `config.budgets.sqlite`', async () => {
   for (let replica = 0; replica < 2; replica++) expect((await start({ traffic: budgetOf({}) })()).status).toBe(200)
 })
 const ALONE = '503; with `onDisconnect: Allow` the full budget holds for this replica'
-async function expectAlone(how: { readonly scope: 'Gateway' } | { readonly store: 'Redis' }): Promise<void> {
+async function expectAlone(how: { readonly scope: 'Gateway' } | { readonly store: 'Redis' | 'Postgres' }): Promise<void> {
   const statusesOf = async (onDisconnect: 'Reject' | 'Allow'): Promise<(number | undefined)[]> => {
     const budgets = [{ name: 'b', ...how, onDisconnect, limits: [{ requests: 1, window: 'Day' }] }]
     const policy = compileBudgets([{ policy: 'ns/p', budgets }], createPolicyState({ shares: { want: async () => false } }))
@@ -298,6 +298,7 @@ async function expectAlone(how: { readonly scope: 'Gateway' } | { readonly store
 }
 row('budgets', '`scope: Gateway`, and the replica gets no share from the operator', ALONE, () => expectAlone({ scope: 'Gateway' }))
 row('budgets', '`store: Redis`, and Redis does not respond within 250 ms or is not configured', ALONE, () => expectAlone({ store: 'Redis' }))
+row('budgets', '`store: Postgres`, and PostgreSQL does not respond within 250 ms or is not configured', ALONE, () => expectAlone({ store: 'Postgres' }))
 row('budgets', 'the system clock is set back', 'a window that ended does not begin again', async () => {
   let seconds = nowSeconds + 86_400
   const send = start({ traffic: budgetOf({}), seconds: () => seconds })

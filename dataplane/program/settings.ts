@@ -4,8 +4,9 @@ import { parseTimeout } from '#api/duration.ts'
 import { findRelativePath } from '#api/server-url.ts'
 import { totalmem } from 'node:os'
 import { countCpus, type CpuCount } from '../runtime/cpu.ts'
-import type { LedgerConfig, ProcessConfig, RedisConfig } from '#gen/config/types.ts'
+import type { LedgerConfig, PostgresConfig, ProcessConfig, RedisConfig } from '#gen/config/types.ts'
 import { readLedgerSettings, type LedgerSettings } from '../ledger/settings.ts'
+import { readPostgresSettings, type PostgresSettings } from '../postgres/settings.ts'
 import { readRedisSettings, type RedisSettings } from '../redis/settings.ts'
 
 /**
@@ -37,6 +38,8 @@ export interface ProcessSettings {
   readonly budgetsFile: string | undefined
   /** Undefined: caches store in memory. */
   readonly redis: RedisSettings | undefined
+  /** Undefined: budgets with `store: Postgres` cannot be charged. */
+  readonly postgres: PostgresSettings | undefined
 }
 
 /** An invalid setting. The message names the variable or field, its value and a fix. */
@@ -69,6 +72,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     maxDrainMs: readGrace(env, file),
     workers: readWorkers(text('WORKERS', String(file.workers ?? 'auto'))),
     redis: file.redis && readRedis(file.redis),
+    postgres: file.postgres && readPostgres(file.postgres),
     ledger: file.ledger && readLedger(file.ledger, `${namespace}/${gateway}`),
     budgetsFile: file.budgets?.sqlite && readBudgetsFile(file.budgets.sqlite.path),
   }
@@ -101,6 +105,12 @@ function readGrace(env: Environment, file: ProcessConfig): number {
 function readRedis(section: RedisConfig): RedisSettings {
   const settings = checked(readRedisSettings(section))
   if (settings.caFile !== undefined) checkCertificates('config.redis.caFile', settings.caFile)
+  return settings
+}
+
+function readPostgres(section: PostgresConfig): PostgresSettings {
+  const settings = checked(readPostgresSettings('config.postgres', section))
+  if (settings.caFile !== undefined) checkCertificates('config.postgres.caFile', settings.caFile)
   return settings
 }
 

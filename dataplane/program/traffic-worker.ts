@@ -15,6 +15,7 @@ import { SessionRelay } from '../workers/relay.ts'
 import { SharedSessions } from '../workers/sessions.ts'
 import { RelayWriter } from '../workers/writer.ts'
 import { followOperator } from './operator.ts'
+import { openPostgres } from './postgres.ts'
 import { openRedis } from './redis.ts'
 import { closeParts, createParts } from './parts.ts'
 
@@ -72,6 +73,7 @@ const parts = createParts({
 const { store, binds, gateway, telemetry, logging } = parts
 
 const redis = await openRedis(data.redis, logging, telemetry.metrics.registry)
+const postgres = await openPostgres(data.postgres, telemetry.metrics.registry)
 const recorder =
   data.ledger &&
   (await import('../ledger/recorder.ts')).startRecorder({
@@ -98,6 +100,7 @@ endpoint.open({
     recorder?.close()
     await closeParts(parts)
     await redis?.close()
+    await postgres?.close()
     await telemetry.close()
   },
 })

@@ -14,6 +14,7 @@ import { allocateBudgets, allocateMemory } from '../workers/data.ts'
 import { WorkerPool } from '../workers/pool.ts'
 import { aliveRoutes } from './alive-routes.ts'
 import type { PartsOptions } from './parts.ts'
+import { openPostgres } from './postgres.ts'
 import { openRedis } from './redis.ts'
 import type { ProcessSettings } from './settings.ts'
 import { createShares } from './shares.ts'
@@ -71,6 +72,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
   const { store, logging, telemetry, binds, gateway } = parts
   registry.current = telemetry.metrics.registry
   const redis = await openRedis(settings.redis, logging, telemetry.metrics.registry)
+  const postgres = await openPostgres(settings.postgres, telemetry.metrics.registry)
   const ledger = await openLedger(telemetry.metrics.registry)
   const recorder =
     ledger &&
@@ -99,6 +101,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
       await closeParts(parts)
       await counters?.close()
       await redis?.close()
+      await postgres?.close()
       await ledger?.close()
     },
     close: () => telemetry.close(),
@@ -143,6 +146,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
       managementPorts,
       ledger: ledger && { settings: ledger.settings, pending: ledger.pending.memory },
       redis: settings.redis,
+      postgres: settings.postgres,
     }),
   })
   const store = createConfigStore()

@@ -34,3 +34,24 @@ export interface ScriptStore {
 /** The store of a thread by its registry; none: the process has no such store. */
 export const valueStores = new WeakMap<object, ValueStore>()
 export const scriptStores = new WeakMap<object, ScriptStore>()
+
+/** Tables and functions of a program in a database. */
+export interface Schema {
+  /** Table with one row, whose column `version` is compared. */
+  readonly name: string
+  readonly version: number
+  /** Statements that create what does not exist. */
+  readonly source: string
+}
+
+/** Runs statements in a database that other processes share. */
+export interface StatementStore {
+  /**
+   * Resolves with the rows, or with the error if the statement failed or did not respond in time. Creates the tables first if they do not exist. Never rejects.
+   * @param timeoutMs longest time; default: that of a request
+   */
+  query(schema: Schema, text: string, values?: readonly unknown[], timeoutMs?: number): Promise<ScriptOutcome<readonly Readonly<Record<string, unknown>>[]>>
+}
+
+/** The database of a thread by its registry. */
+export const statementStores = new WeakMap<object, StatementStore>()

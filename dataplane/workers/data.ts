@@ -1,5 +1,6 @@
 import { SharedHeldBytes } from '../http/budget.ts'
 import type { LedgerSettings } from '../ledger/settings.ts'
+import type { PostgresSettings } from '../postgres/settings.ts'
 import type { RedisSettings } from '../redis/settings.ts'
 import { allocateSessions, type SessionMemory } from './sessions.ts'
 import { allocateCells } from '../runtime/shared-cells.ts'
@@ -70,6 +71,8 @@ export interface WorkerData {
   readonly managementPorts: readonly number[]
   /** Undefined: caches store in memory. */
   readonly redis: RedisSettings | undefined
+  /** Undefined: budgets with `store: Postgres` cannot be charged. */
+  readonly postgres: PostgresSettings | undefined
   /** Undefined: requests are not recorded. */
   readonly ledger: { readonly settings: LedgerSettings; readonly pending: SharedArrayBuffer } | undefined
 }

@@ -2548,6 +2548,7 @@ export interface ProcessConfig {
     }
   }
   redis?: RedisConfig
+  postgres?: PostgresConfig
   /**
    * Permissions of plugins.
    */
@@ -2653,6 +2654,23 @@ export interface RedisConfig {
   url: string
   /**
    * Absolute path of a file with the password. It is read for each connection.
+   */
+  passwordFile?: string
+  /**
+   * Absolute path of a file with PEM certificates that the certificate of the server is verified with. Default: those of Node.
+   */
+  caFile?: string
+}
+/**
+ * A PostgreSQL database for budgets with `store: Postgres`. Tables and functions, whose names begin with `proxy_budget`, are created. Not set: `onDisconnect` of these budgets decides.
+ */
+export interface PostgresConfig {
+  /**
+   * `postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.
+   */
+  url: string
+  /**
+   * Absolute path of a file with the password of the user. It is read for each connection.
    */
   passwordFile?: string
   /**

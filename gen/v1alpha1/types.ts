@@ -841,11 +841,11 @@ export interface Budget {
    */
   scope?: 'Replica' | 'Gateway'
   /**
-   * Redis: the counters are in the Redis server of `config.redis`; the budget holds for all replicas, Gateways and clusters that use this server and have a policy of the same namespace and name. `scope` is ignored. Default: where `scope` says.
+   * Redis: the counters are in the Redis server of `config.redis`. Postgres: in the PostgreSQL database of `config.postgres`. The budget holds for all replicas, Gateways and clusters that use this server and have a policy of the same namespace and name. `scope` is ignored. Default: where `scope` says.
    */
-  store?: 'Redis'
+  store?: 'Redis' | 'Postgres'
   /**
-   * Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), or that gets no response from Redis within 250 ms. Reject: 503. Allow: as with scope Replica, until it gets a share or a response again. Default: "Reject".
+   * Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), or that gets no response from Redis or PostgreSQL in time. Reject: 503. Allow: as with scope Replica, until it gets a share or a response again. Default: "Reject".
    */
   onDisconnect?: 'Reject' | 'Allow'
   /**

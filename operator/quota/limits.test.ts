@@ -1,12 +1,13 @@
 import { expect, test } from '@jest/globals'
 import { findLimits } from './limits.ts'
 
-test('the operator divides budgets with scope Gateway, unless Redis counts them', () => {
+test('the operator divides budgets with scope Gateway, unless a store counts them', () => {
   const limits = [{ requests: 1, window: 'Day' }]
   const budgets = [
     { name: 'replica', limits },
     { name: 'gateway', scope: 'Gateway', alertAt: [50, 95, 80], limits },
     { name: 'redis', scope: 'Gateway', store: 'Redis', limits },
+    { name: 'postgres', scope: 'Gateway', store: 'Postgres', limits },
   ]
   const found = findLimits([{ kind: 'policy', message: { policy: { namespace: 'ns', name: 'p' }, traffic: { budgets } } }])
   expect([...found.keys()]).toEqual(['ns/p gateway requests Day'])

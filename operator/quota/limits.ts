@@ -28,14 +28,14 @@ export interface BudgetLimit extends CompiledLimit, QuotaLimit {
   readonly budget: string
 }
 
-/** The limits of budgets with scope Gateway, unless Redis counts them, in the messages of one Gateway, by name. */
+/** The limits of budgets with scope Gateway, unless a store counts them, in the messages of one Gateway, by name. */
 export function findLimits(messages: readonly PolicyMessage[]): Map<string, BudgetLimit> {
   const limits = new Map<string, BudgetLimit>()
   for (const { kind, message } of messages) {
     if (kind !== 'policy') continue
     const { policy, traffic } = message as Policy
     for (const { name, scope, store, limits: own, timeZone, alertAt = [] } of traffic?.budgets ?? []) {
-      if (scope !== 'Gateway' || store === 'Redis') continue
+      if (scope !== 'Gateway' || store !== undefined) continue
       for (const fields of own) {
         const limit = compileLimit(`${policy.namespace}/${policy.name} ${name}`, fields, timeZone)
         limits.set(limit.name, { ...limit, policy, budget: name, alertAt: alertAt.toSorted((a, b) => b - a) })

@@ -11,6 +11,7 @@ import { headersOf } from '../rate-limit/headers.ts'
 import { tighter } from '../rate-limit/local.ts'
 import type { PolicyState } from '../state.ts'
 import type { CompiledBudget } from './compile.ts'
+import type { StoreKind } from './counter-store.ts'
 import type { Counter, Reservation } from './counter.ts'
 import type { CounterKind, Ledger } from './ledger.ts'
 import { budgetMetrics } from './metrics.ts'
@@ -116,11 +117,11 @@ export class BudgetCharge implements TokenBudget {
       this.#count(budget, limit, spent)
       if (used !== undefined) this.#alert(budget, limit, counter, reservation.index, used)
     }
-    if (remote.length > 0) void this.#settleRemote(remote)
+    for (const [kind, settled] of byStore(remote)) void this.#settleRemote(kind, settled)
   }
 
-  async #settleRemote(settled: readonly (Remote & { readonly used: number })[]): Promise<void> {
-    const amounts = await RemoteBudgets.of(this.#context.state).settle(settled)
+  async #settleRemote(kind: StoreKind, settled: readonly (Remote & { readonly used: number })[]): Promise<void> {
+    const amounts = await RemoteBudgets.of(this.#context.state, kind).settle(settled)
     for (const [nth, { budget, limit, counter, reservation }] of settled.entries()) {
       const amount = amounts?.[nth]
       if (amount !== undefined) this.#alert(budget, limit, counter, reservation.index, amount)
@@ -169,38 +170,48 @@ export class BudgetCharge implements TokenBudget {
   }
 
   #counter({ sharing }: CompiledBudget, limit: CompiledLimit, key: string | undefined): Counter {
-    const kind: CounterKind = sharing?.by === 'redis' ? 'remote' : sharing !== undefined && this.#context.state.shares !== undefined ? 'shared' : 'own'
+    const by = sharing?.by ?? 'own'
+    const kind: CounterKind = by !== 'operator' ? by : this.#context.state.shares !== undefined ? 'shared' : 'own'
     return this.#context.ledger.find(limit.name, key, limit.windows, kind)
   }
 
   /** Reserves from all limits that apply. If one rejects, everything that this request holds is returned. */
   #reserve(amountOf: (limit: CompiledLimit, budget: CompiledBudget) => number | undefined): void | Promise<void> {
     const wanted: Wanted[] = []
-    const remote: Wanted[] = []
+    let remote: Map<StoreKind, Wanted[]> | undefined
     for (const [budget, key] of this.#applied) {
+      const by = budget.sharing?.by ?? 'operator'
       for (const limit of budget.limits) {
         const amount = amountOf(limit, budget)
-        if (amount !== undefined) (budget.sharing?.by === 'redis' ? remote : wanted).push({ budget, key, limit, amount })
+        if (amount === undefined) continue
+        const each = { budget, key, limit, amount }
+        if (by === 'operator') wanted.push(each)
+        else addTo((remote ??= new Map()), by, each)
       }
     }
     const first = this.#held.length
     const finish = (): void | Promise<void> => {
-      if (remote.length === 0) return this.#countRequests(first)
+      if (remote === undefined) return this.#countRequests(first)
       return this.#takeRemote(remote).then(() => this.#countRequests(first))
     }
     for (const [index, each] of wanted.entries()) if (!this.#take(each)) return this.#takeLater(wanted.slice(index)).then(finish)
     return finish()
   }
 
-  /** Reserves from limits in Redis, all at once. */
-  async #takeRemote(wanted: readonly Wanted[]): Promise<void> {
+  /** Reserves from limits in stores. */
+  async #takeRemote(wanted: ReadonlyMap<StoreKind, readonly Wanted[]>): Promise<void> {
+    for (const [kind, each] of wanted) await this.#takeFrom(kind, each)
+  }
+
+  /** Reserves from limits in one store, all at once. */
+  async #takeFrom(kind: StoreKind, wanted: readonly Wanted[]): Promise<void> {
     const { state } = this.#context
     const nowMs = state.epochMs()
     const entries = wanted.flatMap((each) => {
       const counter = this.#counter(each.budget, each.limit, each.key)
       return counter instanceof RemoteCounter ? [{ ...each, counter }] : []
     })
-    const outcome = await RemoteBudgets.of(state).reserve(
+    const outcome = await RemoteBudgets.of(state, kind).reserve(
       nowMs,
       entries.map(({ budget, limit, amount, counter }) => {
         return { counter, limit: limit.amount, amount, isForced: budget.onExceeded !== 'Reject', isSettled: limit.unit !== 'requests' }
@@ -216,7 +227,7 @@ export class BudgetCharge implements TokenBudget {
     }
   }
 
-  /** Redis cannot be used: the full budgets hold for this replica, if all of them permit it. */
+  /** The store cannot be used: the full budgets hold for this replica, if all of them permit it. */
   #takeAlone(wanted: readonly Wanted[]): void {
     const { registry } = this.#context.state
     const rejecting = wanted.find(({ budget }) => budget.sharing?.allowsDisconnected !== true)
@@ -325,7 +336,7 @@ export class BudgetCharge implements TokenBudget {
       if (isSpent) counter.spend(reservation.index, -1)
       counter.settle(reservation.index, -reservation.taken)
     }
-    if (remote.length > 0) void RemoteBudgets.of(this.#context.state).settle(remote)
+    for (const [kind, settled] of byStore(remote)) void RemoteBudgets.of(this.#context.state, kind).settle(settled)
   }
 
   #note(limit: CompiledLimit, reservation: Reservation, { exposesRemaining }: CompiledBudget): void {
@@ -351,7 +362,7 @@ export class BudgetCharge implements TokenBudget {
     }
     if (!(counter instanceof RemoteCounter)) return report()
     // Another replica may have reported it.
-    void RemoteBudgets.of(state)
+    void RemoteBudgets.of(state, counter.store)
       .claimAlert(counter, index, percent)
       .then((isFirst) => {
         if (isFirst) report()
@@ -359,11 +370,20 @@ export class BudgetCharge implements TokenBudget {
   }
 }
 
-/** A reservation in Redis. */
+/** A reservation in a store. */
 type Remote = Held & { readonly counter: RemoteCounter; readonly reservation: RemoteReservation }
 
-/** Whether a reservation was made in Redis: while it cannot be used, they are made in memory. */
-const isRemote = (held: Held): held is Remote => held.counter instanceof RemoteCounter && 'hash' in held.reservation
+/** Whether a reservation was made in a store: while it cannot be used, they are made in memory. */
+const isRemote = (held: Held): held is Remote => held.counter instanceof RemoteCounter && 'origin' in held.reservation
+
+const byStore = <T extends Remote>(held: readonly T[]): Iterable<[StoreKind, T[]]> =>
+  held.length === 0 ? [] : Map.groupBy(held, ({ counter }) => counter.store)
+
+function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [value])
+  else list.push(value)
+}
 
 /** Whether nothing is left, without a reservation. */
 function isUsedUp(counter: Counter, { amount }: CompiledLimit, nowMs: number): boolean {

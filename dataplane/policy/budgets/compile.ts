@@ -3,6 +3,7 @@ import { readOnExceeded, type OnExceeded } from '#api/budget.ts'
 import type { Program } from '#api/cel/index.ts'
 import type { Budget } from '#gen/config/types.ts'
 import { compileExpression } from '../../expression/program.ts'
+import type { StoreKind } from './counter-store.ts'
 
 export interface CompiledBudget {
   readonly name: string
@@ -25,9 +26,9 @@ export interface CompiledBudget {
 
 /** A budget whose limits hold for several replicas together. */
 interface BudgetSharing {
-  /** Counters in Redis, or shares from the operator. */
-  readonly by: 'redis' | 'operator'
-  /** Whether this replica goes on with the full budget while it gets no shares, or Redis cannot be used. */
+  /** Counters in a store, or shares from the operator. */
+  readonly by: StoreKind | 'operator'
+  /** Whether this replica goes on with the full budget while it gets no shares, or the store cannot be used. */
   readonly allowsDisconnected: boolean
 }
 
@@ -78,7 +79,9 @@ function ancestorsOf(name: string, budgets: readonly Budget[]): string[] {
   return [...seen]
 }
 
+const STORES = { Redis: 'redis', Postgres: 'postgres' } as const
+
 function sharingOf(scope: Budget['scope'], store: Budget['store'], allowsDisconnected: boolean): BudgetSharing | undefined {
-  if (store === 'Redis') return { by: 'redis', allowsDisconnected }
+  if (store !== undefined) return { by: STORES[store], allowsDisconnected }
   return scope === 'Gateway' ? { by: 'operator', allowsDisconnected } : undefined
 }

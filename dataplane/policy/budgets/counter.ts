@@ -17,7 +17,7 @@ export interface MemoryOf {
 /** The words of the even and the odd window, and of the highest alert. */
 export const COUNTER_WORDS = 3
 const ALERT = 2
-/** Word of a cell of shared memory: 1 if the counter outlives the process, 0 if the quota server or Redis knows it. */
+/** Word of a cell of shared memory: 1 if the counter outlives the process, 0 if the quota server or a store knows it. */
 export const SAVED_WORD = 5
 
 /** Low bits of a word: the amount. The bits above are the number of its window. */

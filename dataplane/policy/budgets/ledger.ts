@@ -3,6 +3,7 @@ import type { SharedCell, SharedCells } from '../../runtime/shared-cells.ts'
 import type { ShareMemory } from '../../runtime/shares.ts'
 import type { PolicyState } from '../state.ts'
 import { Counter, COUNTER_WORDS, SAVED_WORD, type CounterMemory, type MemoryOf } from './counter.ts'
+import type { StoreKind } from './counter-store.ts'
 import { budgetMetrics } from './metrics.ts'
 import { RemoteCounter } from './remote-counter.ts'
 import { SHARE_WORDS, ShareCounter } from './share.ts'
@@ -13,10 +14,10 @@ const MAX_KEYS = 10_000
 /** Longer keys are replaced by a digest. */
 const MAX_KEY_LENGTH = 256
 
-/** Of this replica, of all replicas by shares from the operator, or in Redis. */
-export type CounterKind = 'own' | 'shared' | 'remote'
+/** Of this replica, of all replicas by shares from the operator, or in a store. */
+export type CounterKind = 'own' | 'shared' | StoreKind
 
-const kindOf = (counter: Counter): CounterKind => (counter instanceof ShareCounter ? 'shared' : counter instanceof RemoteCounter ? 'remote' : 'own')
+const kindOf = (counter: Counter): CounterKind => (counter instanceof ShareCounter ? 'shared' : counter instanceof RemoteCounter ? counter.store : 'own')
 
 /** Ledgers by the registry of their thread. */
 const ledgers = new WeakMap<PolicyState['registry'], Ledger>()
@@ -100,7 +101,7 @@ export class Ledger {
     }
     const memory = cell === undefined ? ownMemory(COUNTER_WORDS) : sharedMemory(cell)
     if (kind === 'own') return new Counter(memory, windows)
-    if (kind === 'remote') return new RemoteCounter(memory, windows, name)
+    if (kind !== 'shared') return new RemoteCounter(memory, windows, kind, name)
     const share = cells?.open(`share ${name}`, () => undefined)
     return new ShareCounter(memory, share === undefined ? ownMemory(SHARE_WORDS) : sharedMemory(share), windows)
   }

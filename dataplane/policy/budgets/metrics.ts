@@ -14,13 +14,13 @@ export const budgetMetrics = defineMetrics((registry) => {
   const waits = registry.counter('proxy_budget_share_waits_total', 'Requests that waited for a larger share of a budget of all replicas.', LABELS)
   const alone = registry.counter(
     'proxy_budget_disconnected_total',
-    'Requests of a replica that got no share of a budget, or could not charge it in Redis, by outcome.',
+    'Requests of a replica that got no share of a budget, or could not charge it in Redis or PostgreSQL, by outcome.',
     [...LABELS, 'outcome'],
   )
   return {
     evicted: registry.counter('proxy_budget_evicted_keys_total', 'Keys of budgets that were dropped for other keys.').series(),
     unsettled: registry
-      .counter('proxy_budget_unsettled_total', 'Reservations in Redis that were never settled because Redis could not be used for too long.')
+      .counter('proxy_budget_unsettled_total', 'Reservations in Redis or PostgreSQL that were never settled because the server could not be used for too long.')
       .series(),
     spent: (...values: Values): Series => spent.series(...values),
     exceeded: (outcome: 'rejected' | 'audited' | 'replaced', ...values: Values): Series => exceeded.series(...values, outcome),

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Windows } from '#api/budget-window.ts'
+import type { StoreKind } from './counter-store.ts'
 import { Counter, type CounterReading, type MemoryOf, type Reservation } from './counter.ts'
 
-/** What a replica knows of a counter in Redis. */
+/** What a replica knows of a counter in a store. */
 export interface RemoteState {
   /** Number of the window. */
   readonly index: number
@@ -12,17 +13,20 @@ export interface RemoteState {
 }
 
 /**
- * A counter in Redis, as this thread last saw it. Its own memory counts what is reserved while Redis cannot be used, and the alerts that
- * this replica has claimed.
+ * A counter in a store, as this thread last saw it. Its own memory counts what is reserved while the store cannot be used, and the alerts
+ * that this replica has claimed.
  */
 export class RemoteCounter extends Counter {
-  readonly #id: string
+  readonly store: StoreKind
+  /** The same in all replicas. */
+  readonly id: string
   #known: RemoteState | undefined
 
   /** @param name the same in all replicas */
-  constructor(memory: MemoryOf, windows: Windows, name: string) {
+  constructor(memory: MemoryOf, windows: Windows, store: StoreKind, name: string) {
     super(memory, windows)
-    this.#id = createHash('sha256').update(name).digest('base64url')
+    this.store = store
+    this.id = createHash('sha256').update(name).digest('base64url')
   }
 
   windowAt(epochMs: number): ReturnType<Windows['at']> {
@@ -35,12 +39,7 @@ export class RemoteCounter extends Counter {
     return this.windows.isRolling ? 1 - Math.min(1, Math.max(0, (epochMs - startMs) / (endMs - startMs))) : -1
   }
 
-  /** Key of a window in Redis. The braces keep the windows of a counter together in a cluster. */
-  keyOf(index: number): string {
-    return `proxy:budget:{${this.#id}}:${index}`
-  }
-
-  /** Takes what Redis has returned for a reservation. */
+  /** Takes what the store has returned for a reservation. */
   learn(
     epochMs: number,
     state: RemoteState,

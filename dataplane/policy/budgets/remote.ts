@@ -1,19 +1,36 @@
 import { randomBytes } from 'node:crypto'
-import { scriptStores, type ScriptOutcome } from '../../runtime/value-store.ts'
+import type { ScriptOutcome } from '../../runtime/value-store.ts'
 import type { PolicyState } from '../state.ts'
 import type { Reservation } from './counter.ts'
+import type { CounterStore, StoreKind } from './counter-store.ts'
 import { budgetMetrics } from './metrics.ts'
+import { PostgresCounters } from './postgres-counters.ts'
+import { RedisCounters } from './redis-counters.ts'
 import type { RemoteCounter } from './remote-counter.ts'
-import { CLAIM_ALERT, RESERVE, SETTLE } from './scripts.ts'
 
 /** The largest amount, as that of a counter in memory. */
 const MAX_AMOUNT = 2 ** 44 - 1
-/** A hash stays for so long after its window: requests that began in it may end, and clocks differ. */
+/** A counter stays for so long after its window: requests that began in it may end, and clocks differ. */
 const LATE_MS = 3_600_000
-/** Settlements that wait until Redis can be used again. Beyond it the oldest ones are dropped: their estimates stay charged. */
+/** Settlements that wait until the store can be used again. Beyond it the oldest ones are dropped: their estimates stay charged. */
 const MAX_WAITING = 10_000
 const BATCH = 100
 const RETRY_MS = 1000
+
+const STORES = {
+  redis: {
+    create: (registry: object): CounterStore => new RedisCounters(registry),
+    failed: 'budgets cannot be charged in Redis',
+    works: 'budgets can be charged in Redis again',
+    code: 'PX4037',
+  },
+  postgres: {
+    create: (registry: object): CounterStore => new PostgresCounters(registry),
+    failed: 'budgets cannot be charged in PostgreSQL',
+    works: 'budgets can be charged in PostgreSQL again',
+    code: 'PX4039',
+  },
+} as const
 
 /** A reservation that is to be made. */
 export interface RemoteWanted {
@@ -25,26 +42,28 @@ export interface RemoteWanted {
   readonly isSettled: boolean
 }
 
-/** A reservation in Redis, with what its settlement needs. */
+/** A reservation in a store, with what its settlement needs. */
 export interface RemoteReservation extends Reservation {
   /** Id of the reservation; empty if it is not settled. */
   readonly id: string
-  /** Id of the hash: another one if the hash was lost since. */
-  readonly hash: string
+  /** Id of the counter: another one if its data was lost since. */
+  readonly origin: string
   readonly stayMs: number
 }
 
 interface Settlement {
   readonly counter: RemoteCounter
-  readonly reservation: Pick<RemoteReservation, 'id' | 'hash' | 'stayMs' | 'index'>
+  readonly reservation: Pick<RemoteReservation, 'id' | 'origin' | 'stayMs' | 'index'>
   readonly used: number
 }
 
 type State = Pick<PolicyState, 'registry' | 'log'>
 
-/** The counters of budgets with `store: Redis` (traffic.md §8.14), for one thread. */
+/** The counters of budgets in one store (traffic.md §8.14), for one thread. */
 export class RemoteBudgets {
   readonly #state: State
+  readonly #texts: (typeof STORES)[StoreKind]
+  readonly #store: CounterStore
   readonly #prefix = randomBytes(9).toString('base64url')
   #lastId = 0
   #isFailing = false
@@ -52,58 +71,55 @@ export class RemoteBudgets {
   #isRetryDue = false
   #isRetrying = false
 
-  private constructor(state: State) {
+  private constructor(state: State, kind: StoreKind) {
     this.#state = state
+    this.#texts = STORES[kind]
+    this.#store = STORES[kind].create(state.registry)
   }
 
   /** That of a thread. */
-  static of(state: State): RemoteBudgets {
-    const known = instances.get(state.registry)
-    if (known !== undefined) return known
-    const created = new RemoteBudgets(state)
-    instances.set(state.registry, created)
-    return created
+  static of(state: State, kind: StoreKind): RemoteBudgets {
+    let known = instances.get(state.registry)
+    if (known === undefined) instances.set(state.registry, (known = new Map()))
+    let found = known.get(kind)
+    if (found === undefined) known.set(kind, (found = new RemoteBudgets(state, kind)))
+    return found
   }
 
   /**
-   * Reserves from all limits, or from none if one of them rejects: then the result says which. Undefined: Redis cannot be used.
+   * Reserves from all limits, or from none if one of them rejects: then the result says which. Undefined: the store cannot be used.
    * @param nowMs milliseconds since 1970
    */
   async reserve(nowMs: number, wanted: readonly RemoteWanted[]): Promise<{ isReserved: boolean; reservations: RemoteReservation[] } | undefined> {
     const id = `${this.#prefix}${(++this.#lastId).toString(36)}`
-    const keys: string[] = []
-    const args = [id]
-    const places = wanted.map(({ counter, limit, amount, isForced, isSettled }) => {
+    const limits = wanted.map(({ counter, limit, amount, isForced, isSettled }) => {
       const { index, startMs, endMs } = counter.windowAt(nowMs)
       const stayMs = Math.ceil(endMs - nowMs + 2 * (endMs - startMs) + LATE_MS)
       const taken = Math.min(MAX_AMOUNT, Math.max(0, Math.round(amount)))
-      keys.push(counter.keyOf(index - 1), counter.keyOf(index), counter.keyOf(index + 1))
-      args.push(String(taken), String(limit), counter.partAt(nowMs).toFixed(9), isForced ? '1' : '0', isSettled ? '1' : '0', String(stayMs))
-      return { index, stayMs, taken }
+      return { counter: counter.id, index, amount: taken, limit, part: counter.partAt(nowMs), isForced, isSettled, stayMs }
     })
-    const outcome = await this.#evaluate(RESERVE, keys, args)
-    const values = readValues(outcome, 1 + 5 * wanted.length)
-    if (values === undefined) {
+    const outcome = this.#note(await this.#store.reserve(id, limits))
+    if ('error' in outcome) {
       // Of which window it is depends on the clocks of others.
-      if (!('error' in outcome) || outcome.mayRun)
+      if (outcome.mayRun)
         for (const [nth, { counter, isSettled }] of wanted.entries()) {
-          const { index = 0, stayMs = 0 } = places[nth] ?? {}
-          if (isSettled) for (const each of [index, index + 1]) this.#settleLater([{ counter, used: 0, reservation: { id, hash: '', stayMs, index: each } }])
+          const { index = 0, stayMs = 0 } = limits[nth] ?? {}
+          if (isSettled) for (const each of [index, index + 1]) this.#settleLater([{ counter, used: 0, reservation: { id, origin: '', stayMs, index: each } }])
         }
       return undefined
     }
-    const isReserved = values[0] === 1
-    const reservations = wanted.map(({ counter, limit, isSettled }, nth): RemoteReservation => {
-      const [isNext, isAdmitted, current, previous, hash] = values.slice(1 + 5 * nth, 6 + 5 * nth)
-      const { index = 0, stayMs = 0, taken = 0 } = places[nth] ?? {}
-      const state = { index: index + Number(isNext), current: Number(current), previous: Number(previous) }
-      const reservation = counter.learn(nowMs, state, { limit, taken: isReserved ? taken : 0, isAdmitted: isAdmitted === 1 })
-      return { ...reservation, id: isSettled ? id : '', hash: String(hash), stayMs }
+    const { isReserved, limits: readings } = outcome.value
+    const reservations = readings.flatMap(({ isNext, isAdmitted, current, previous, origin }, nth): RemoteReservation[] => {
+      const [each, sent] = [wanted[nth], limits[nth]]
+      if (each === undefined || sent === undefined) return []
+      const state = { index: sent.index + Number(isNext), current, previous }
+      const reservation = each.counter.learn(nowMs, state, { limit: each.limit, taken: isReserved ? sent.amount : 0, isAdmitted })
+      return [{ ...reservation, id: each.isSettled ? id : '', origin, stayMs: sent.stayMs }]
     })
     return { isReserved, reservations }
   }
 
-  /** Settles reservations, now or when Redis can be used again. Resolves with the amounts of their windows; undefined: later. */
+  /** Settles reservations, now or when the store can be used again. Resolves with the amounts of their windows; undefined: later. */
   async settle(settlements: readonly Settlement[]): Promise<readonly number[] | undefined> {
     const amounts = await this.#settle(settlements)
     // A return without an id that is sent twice would count twice.
@@ -113,24 +129,21 @@ export class RemoteBudgets {
 
   /** Whether this replica is the first one that reports an alert of a window. */
   async claimAlert(counter: RemoteCounter, index: number, percent: number): Promise<boolean> {
-    const outcome = await this.#evaluate(CLAIM_ALERT, [counter.keyOf(index)], [String(percent)])
-    return 'error' in outcome || outcome.value === 1
+    const outcome = this.#note(await this.#store.claimAlert(counter.id, index, percent))
+    return 'error' in outcome || outcome.value
   }
 
   async #settle(settlements: readonly Settlement[]): Promise<readonly number[] | undefined> {
-    const keys = settlements.map(({ counter, reservation }) => counter.keyOf(reservation.index))
-    const args = settlements.flatMap(({ reservation: { id, hash, stayMs }, used }) => [
-      id,
-      String(Math.max(-MAX_AMOUNT, Math.min(MAX_AMOUNT, Math.round(used)))),
-      hash,
-      String(stayMs),
-    ])
-    const amounts = readValues(await this.#evaluate(SETTLE, keys, args), settlements.length)?.map(Number)
+    const list = settlements.map(({ counter, used, reservation: { id, index, origin, stayMs } }) => {
+      return { counter: counter.id, index, id, used: Math.max(-MAX_AMOUNT, Math.min(MAX_AMOUNT, Math.round(used))), origin, stayMs }
+    })
+    const outcome = this.#note(await this.#store.settle(list))
+    if ('error' in outcome) return undefined
     for (const [nth, { counter, reservation }] of settlements.entries()) {
-      const amount = amounts?.[nth]
+      const amount = outcome.value[nth]
       if (amount !== undefined) counter.learnAmount(reservation.index, amount)
     }
-    return amounts
+    return outcome.value
   }
 
   #settleLater(settlements: readonly Settlement[]): void {
@@ -160,28 +173,20 @@ export class RemoteBudgets {
     this.#isRetrying = false
   }
 
-  /** Runs a script. The first failure is logged. */
-  async #evaluate(...args: Parameters<NonNullable<ReturnType<typeof scriptStores.get>>['evaluate']>): Promise<ScriptOutcome> {
-    const store = scriptStores.get(this.#state.registry)
-    const outcome: ScriptOutcome = store === undefined ? { error: 'config.redis is not set', mayRun: false } : await store.evaluate(...args)
+  /** Logs the first failure, and its end. */
+  #note<T>(outcome: ScriptOutcome<T>): ScriptOutcome<T> {
     const { log } = this.#state
+    const { failed, works, code } = this.#texts
     if ('error' in outcome) {
-      if (!this.#isFailing) log?.warn('budgets cannot be charged in Redis', { code: 'PX4037', error: outcome.error })
+      if (!this.#isFailing) log?.warn(failed, { code, error: outcome.error })
       this.#isFailing = true
       return outcome
     }
-    if (this.#isFailing) log?.info('budgets can be charged in Redis again')
+    if (this.#isFailing) log?.info(works)
     this.#isFailing = false
     return outcome
   }
 }
 
 /** By the registry of the thread. */
-const instances = new WeakMap<PolicyState['registry'], RemoteBudgets>()
-
-/** The values of a script; undefined if there are not as many as there should be. Texts are Buffers. */
-function readValues(outcome: ScriptOutcome, count: number): readonly (number | string)[] | undefined {
-  const value = 'value' in outcome ? outcome.value : undefined
-  if (!Array.isArray(value) || value.length !== count) return undefined
-  return value.map((each: unknown) => (typeof each === 'number' ? each : String(each)))
-}
+const instances = new WeakMap<PolicyState['registry'], Map<StoreKind, RemoteBudgets>>()

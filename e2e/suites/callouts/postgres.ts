@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeCertificate } from '../../harness/certificates.ts'
@@ -54,6 +54,10 @@ export class Postgres {
     writeFileSync(join(this.#directory, 'server.key'), privateKey, { mode: 0o600 })
     chmodSync(this.#directory, 0o755)
     if (unprivileged.length > 0) for (const path of ['', 'server.key', 'server.crt', 'password']) chownSync(join(this.#directory, path), NOBODY, NOBODY)
+    this.#createData()
+  }
+
+  #createData(): void {
     run(join(programs(), 'initdb'), [
       '-D',
       join(this.#directory, 'data'),
@@ -91,6 +95,21 @@ export class Postgres {
     this.#program?.signal('SIGQUIT')
     await this.#program?.exited
     this.#program = undefined
+  }
+
+  /** Deletes the data of a server that is stopped. */
+  erase(): void {
+    rmSync(join(this.#directory, 'data'), { recursive: true, force: true })
+    this.#createData()
+  }
+
+  /** Stops all processes of the server where they are, or continues them. */
+  freeze(isFrozen: boolean): void {
+    const pid = this.#program?.pid
+    if (pid === undefined) return
+    // Each process is the leader of a group of its own.
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+    for (const each of isFrozen ? [pid, ...children] : [...children, pid]) process.kill(each, isFrozen ? 'SIGSTOP' : 'SIGCONT')
   }
 
   async delete(): Promise<void> {
