@@ -227,6 +227,18 @@ export const policyMessages = {
       'A target of an MCP backend has tools that are new or differ from their pins, and `toolPins.action` is Hold or Block: clients do not see them. With Block, they may see no tool of the target. Condition `ToolsApproved` is False while the last list of the target in a data plane has such tools.',
     fix: 'Look at the tools with `proxyctl mcp diff`, and approve them with `proxyctl mcp approve`, or remove the target. The metric `proxy_mcp_tools_held` has their number.',
   },
+  PX1365: {
+    title: 'OpenAPI document cannot be refreshed',
+    cause:
+      'The operator has a document of an MCP target, and at least eight fetches in a row have failed since: it is unreachable, redirects, responds with another status, or the response is no OpenAPI document. The tools of the last document work.',
+    fix: 'Correct what the message names. The fetch is retried every 15 s, and the message disappears when one succeeds.',
+  },
+  PX1366: {
+    title: 'key set cannot be refreshed',
+    cause:
+      'The operator has a remote key set (JWKS), and at least eight fetches in a row have failed since. The last keys work; tokens with keys that the issuer has added since are rejected.',
+    fix: 'Check backendRef, jwksPath and TLS of the key set, and whether network policies let the operator reach it. The fetch is retried every 15 s, and the message disappears when one succeeds.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -53,14 +53,28 @@ describe('a wanted key set', () => {
   })
 
   test('is kept while refreshes fail, which are retried after 200 ms, doubling to 15 s', async () => {
-    const { clock, store, times, errors, changes } = start((_, count) => (count === 1 ? 'first' : new Error('down')))
+    const { clock, store, times, errors } = start((_, count) => (count === 1 ? 'first' : new Error('down')))
     store.want([requestOf('a')])
     await clock.advance(300_000 + 60_000)
     const retries = times().slice(1)
     expect(retries.map((at, index) => at - (retries[index - 1] ?? at))).toEqual([0, 200, 400, 800, 1600, 3200, 6400, 12_800, 15_000, 15_000])
     expect(store.current().get('a')).toBe('first')
     expect(errors).toEqual(['300000 http://idp/a: down'])
-    expect(changes).toEqual([10])
+  })
+
+  test('has no error until eight refreshes have failed, and none after a refresh', async () => {
+    const outage = { isOver: false }
+    const { clock, store, changes } = start((_, count) => (count === 1 || outage.isOver ? 'first' : new Error(count < 12 ? 'down' : 'HTTP 503')))
+    store.want([requestOf('a')])
+    await clock.advance(325_399)
+    expect([changes, store.errors().size]).toEqual([[10], 0])
+    await clock.advance(11)
+    expect([changes, [...store.errors()]]).toEqual([[10, 325_410], [['a', 'down']]])
+    await clock.advance(50_000)
+    expect([changes.length, store.errors().get('a')]).toEqual([3, 'HTTP 503'])
+    outage.isOver = true
+    await clock.advance(15_010)
+    expect([changes.length, store.errors().size, store.current().get('a')]).toEqual([4, 0, 'first'])
   })
 
   test('is fetched at each cacheDuration again after a recovery, and the next failure is reported again', async () => {

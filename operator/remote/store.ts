@@ -12,7 +12,7 @@ export type Fetch<V> = (source: RemoteRequest, attempt: number, signal: AbortSig
 export interface StoreOptions<V> {
   readonly fetch: Fetch<V>
   readonly clock: Clock
-  /** Values were fetched or changed, or the first fetch of one failed; called once for changes that happen together. */
+  /** `current` or `errors` changed; called once for changes that happen together. */
   readonly onChange: () => void
   /** A fetch failed; called once until a fetch succeeds or the reason changes. */
   readonly onError: (url: string, error: unknown) => void
@@ -36,7 +36,7 @@ export interface RemoteStore<V> {
   want(requests: readonly RemoteRequest[]): boolean
   /** Values that have been fetched, by id. A failed refresh changes nothing. */
   current(): ReadonlyMap<string, V>
-  /** Errors of sources that have never been fetched, by id. */
+  /** Last errors, by id, of sources without a value, and of those whose value is from before at least `OUTAGE_FAILURES` failures. */
   errors(): ReadonlyMap<string, string>
   /** Number of sources whose last fetch failed. */
   failing(): number
@@ -46,6 +46,8 @@ export interface RemoteStore<V> {
 const MAX_PARALLEL = 10
 const FIRST_RETRY_MS = 200
 const MAX_RETRY_MS = 15_000
+/** Failures in a row, 25 s, after which statuses name the outage of a source that has a value. Shorter outages change no status. */
+const OUTAGE_FAILURES = 8
 /** Directory mode does not check the API's lower bound of cacheDuration; timers overflow above the upper one. */
 const MIN_CACHE_MS = 1000
 const MAX_CACHE_MS = 86_400_000
@@ -119,7 +121,7 @@ class FetchingStore<V> implements RemoteStore<V> {
   }
 
   errors(): ReadonlyMap<string, string> {
-    return this.#collect(({ value, reportedError }) => (value === undefined ? reportedError : undefined))
+    return this.#collect((source) => (isErrorShown(source) ? source.reportedError : undefined))
   }
 
   failing(): number {
@@ -228,6 +230,7 @@ class FetchingStore<V> implements RemoteStore<V> {
     source.isQueued = false
     if (source.abort.signal.aborted) return
     this.#options.onFetch?.(true)
+    if (isErrorShown(source)) this.#change.schedule()
     source.failures = 0
     delete source.reportedError
     source.fetchedAt = this.#options.clock.now()
@@ -244,14 +247,16 @@ class FetchingStore<V> implements RemoteStore<V> {
     this.#options.onFetch?.(false)
     this.#schedule(source, Math.min(FIRST_RETRY_MS * 2 ** Math.min(source.failures, 10), MAX_RETRY_MS))
     source.failures += 1
+    if (source.failures === OUTAGE_FAILURES && source.value !== undefined) this.#change.schedule()
     const message = error instanceof Error ? error.message : String(error)
     if (message === source.reportedError) return
     source.reportedError = message
-    // Without a value, statuses name the error.
-    if (source.value === undefined) this.#change.schedule()
+    if (isErrorShown(source)) this.#change.schedule()
     this.#options.onError(describeSource(source.request), error)
   }
 }
+
+const isErrorShown = <V>({ value, failures }: Source<V>): boolean => value === undefined || failures >= OUTAGE_FAILURES
 
 function drop(source: Source<unknown>): void {
   source.cancelTimer()

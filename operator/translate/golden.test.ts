@@ -68,8 +68,9 @@ function show(translation: Translation, problems: readonly string[], input: stri
   return format({ ...(problems.length > 0 ? { problems } : {}), gateways, statuses: Object.fromEntries(statuses) as object })
 }
 
-interface CaseOptions extends Omit<TranslateOptions, 'keySets' | 'documents' | 'documentErrors' | 'pluginImages' | 'pluginImageErrors'> {
+interface CaseOptions extends Omit<TranslateOptions, 'keySets' | 'keySetErrors' | 'documents' | 'documentErrors' | 'pluginImages' | 'pluginImageErrors'> {
   readonly keySets?: Record<string, string>
+  readonly keySetErrors?: Record<string, string>
   readonly documents?: Record<string, string>
   readonly pluginImages?: Record<string, string>
   readonly pluginImageErrors?: Record<string, string>
@@ -78,12 +79,21 @@ interface CaseOptions extends Omit<TranslateOptions, 'keySets' | 'documents' | '
 
 function readOptions(text: string): TranslateOptions {
   const [, json = '{}'] = /^# options: (.*)$/m.exec(text) ?? []
-  const { keySets = {}, documents = {}, documentErrors = {}, pluginImages = {}, pluginImageErrors = {}, ...options } = parse(json) as CaseOptions
+  const {
+    keySets = {},
+    keySetErrors = {},
+    documents = {},
+    documentErrors = {},
+    pluginImages = {},
+    pluginImageErrors = {},
+    ...options
+  } = parse(json) as CaseOptions
   return {
     isStandalone: true,
     checkExpression,
     ...options,
     keySets: new Map(Object.entries(keySets)),
+    keySetErrors: new Map(Object.entries(keySetErrors)),
     pluginImages: new Map(Object.entries(pluginImages)),
     pluginImageErrors: new Map(Object.entries(pluginImageErrors)),
     documents: new Map(Object.entries(documents).map(([id, content]) => [id, { bytes: Buffer.from(content) }])),

@@ -15,11 +15,11 @@ export interface TranslateOptions {
   readonly isInferenceEnabled?: boolean
   /** Key sets that have been fetched, by `keySetId`. */
   readonly keySets?: ReadonlyMap<string, string>
-  /** Why those that have not been fetched could not be, by the same text. */
+  /** Why those that are missing, or have not been refreshed for a while, could not be fetched, by the same text. */
   readonly keySetErrors?: ReadonlyMap<string, string>
   /** OpenAPI documents that have been fetched, by `documentId`. */
   readonly documents?: ReadonlyMap<string, RemoteDocument>
-  /** Why those that have not been fetched could not be, by the same text. */
+  /** Why those that are missing, or have not been refreshed for a while, could not be fetched, by the same text. */
   readonly documentErrors?: ReadonlyMap<string, string>
   /** Sources of plugins that have been fetched, by `pluginImageId`. */
   readonly pluginImages?: ReadonlyMap<string, string>

@@ -360,13 +360,14 @@ class Resolver {
     this.documents.push({ id, ...reference })
     const { documents, documentErrors } = this.#context.options
     const document = documents.get(id)
+    const error = documentErrors.get(id)
     if (document === undefined) {
-      const error = documentErrors.get(id)
       const invalid = `the document of ${url} has not been fetched yet; the target has no tools`
       // The config contains nothing that changes with each attempt.
       this.#fail(at, error === undefined ? invalid : `${invalid}: ${error}`, 'PX1335', 'document')
       return { invalid }
     }
+    if (error !== undefined) this.#fail(at, `the document of ${url} cannot be refreshed: ${error}; its last version is used`, 'PX1365', 'document')
     const source = readFetched(document, settings)
     if ('broken' in source) return { invalid: this.#fail(at, `${url}: ${source.broken}; the target has no tools`, 'PX1325', 'document') }
     return source
@@ -438,13 +439,14 @@ class Resolver {
     const { keySets, keySetErrors } = this.#context.options
     const inline = keySets.get(id)
     const url = `${this.#hostOf(backend)}${remote.jwksPath.startsWith('/') ? '' : '/'}${remote.jwksPath}`
+    const error = keySetErrors.get(id)
     if (inline === undefined) {
-      const error = keySetErrors.get(id)
       const invalid = `keyset for "${url}" isn't available: it has not been fetched yet`
       // The config contains nothing that changes with each attempt.
       this.#fail(path, error === undefined ? invalid : `${invalid}: ${error}`, 'PX1307')
       return { invalid, ...from }
     }
+    if (error !== undefined) this.#fail(path, `key set ${url} cannot be refreshed: ${error}; its last version is used`, 'PX1366')
     const problem = findKeySetProblem(inline)
     if (problem !== undefined) this.#fail(path, `key set ${url} ${problem}; all its tokens are rejected`, 'PX1308')
     return { inline, ...from }
