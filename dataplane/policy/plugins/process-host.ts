@@ -33,16 +33,17 @@ const endAll = (): void => {
   for (const child of running) child.kill('SIGKILL')
 }
 
-/** Runs a module of the program with the permissions of a plugin. */
+/** Runs a module of the program with the permissions of a plugin, if it calls `limitProcess`. Its argument is the ID of this process. */
 export function spawnLimited(module: string, memoryMb: number): ChildProcessWithoutNullStreams {
   const heap = [`--max-old-space-size=${memoryMb}`, `--max-semi-space-size=${Math.max(1, Math.min(16, Math.floor(memoryMb / 4)))}`]
-  const permissions = ['--permission', `--allow-fs-read=${program}`]
-  return spawn(process.execPath, [...permissions, ...heap, '--no-warnings', module], { env, cwd: '/', stdio: 'pipe', shell: false })
+  // Both are given up before the plugin is loaded (`limitProcess`).
+  const permissions = ['--permission', `--allow-fs-read=${program}`, '--allow-worker']
+  return spawn(process.execPath, [...permissions, ...heap, '--no-warnings', module, `${process.pid}`], { env, cwd: '/', stdio: 'pipe', shell: false })
 }
 
 /**
  * Starts a process for a plugin, with Node's permission model: no files, no network, no processes, threads, addons and inspector, and no environment. It has pipes to
- * the gateway, whose messages are checked, and ends with the thread that started it.
+ * the gateway, whose messages are checked, and ends with the thread that started it, or at most a second after this process was killed.
  */
 export const startProcess: StartHost = ({ data, memoryMb }, { onMessage, onEnd }) => {
   if (isTooOld) return refuse(`isolation Process needs Node ${MIN_NODE.join('.')} or newer; this is ${process.version}`, onEnd)

@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
@@ -14,6 +17,15 @@ const ended: (() => void)[] = []
 afterEach(() => {
   for (const end of ended.splice(0)) end()
 })
+
+/** Whether a process runs. A zombie, whose new parent has not read its status, has ended. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
 
 function start(code: string, memoryMb = 64) {
   const messages: FromPlugin[] = []
@@ -50,6 +62,20 @@ describe('the process of a plugin', () => {
       host.end()
       await waitUntil('it is reported', () => reasons.length > 0)
       expect(reasons[0]).toBe('the process of the plugin ended with SIGKILL')
+    },
+    SLOW,
+  )
+
+  test(
+    'ends soon after the data plane was killed, even while it runs a loop',
+    async () => {
+      const parent = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', fileURLToPath(new URL('./testing/orphan.ts', import.meta.url))])
+      ended.push(() => void parent.kill('SIGKILL'))
+      const pid = Number(String((await once(parent.stdout, 'data'))[0]))
+      ended.push(() => void (isRunning(pid) && process.kill(pid, 'SIGKILL')))
+      expect(isRunning(pid)).toBe(true)
+      parent.kill('SIGKILL')
+      await waitUntil('it ends', () => !isRunning(pid))
     },
     SLOW,
   )

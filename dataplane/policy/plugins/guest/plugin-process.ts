@@ -1,15 +1,10 @@
 import type { PluginData, ToPlugin } from './messages.ts'
 import { encodeFrame, MessageReader } from './frames.ts'
+import { limitProcess } from './limit-process.ts'
 import { servePlugin } from './serve-plugin.ts'
 
-/** In TypeScript since its types for Node know it. */
-interface Permission {
-  drop(scope: string): void
-}
-
 const { stdin, stdout } = process
-// All modules are loaded: the plugin cannot read files, those of the program included.
-;(process as unknown as { readonly permission: Permission }).permission.drop('fs.read')
+limitProcess(Number(process.argv[2]))
 
 let receive: ((message: ToPlugin) => void) | undefined
 const reader = new MessageReader((message) => {

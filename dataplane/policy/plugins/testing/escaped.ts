@@ -6,9 +6,9 @@ import { lookup } from 'node:dns/promises'
 import { Session } from 'node:inspector'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { limitProcess } from '../guest/limit-process.ts'
 
-const { permission } = process as unknown as { readonly permission: { drop(scope: string): void } }
-permission.drop('fs.read')
+limitProcess(Number(process.argv[2]))
 
 const connecting = (): Promise<void> =>
   new Promise((resolve, reject) => {
