@@ -205,10 +205,11 @@ export const commands: readonly CommandEntry[] = [
     arguments: 'FILE [NAME]',
     summary: 'Checks the source of a plugin, bundles the modules that it imports, and prints its ConfigMap',
     details:
-      'NAME is that of the ConfigMap; default the directory of the file. Modules of npm and other files are bundled with the esbuild that is installed next to the plugin.',
-    options: ['out', 'namespace'],
+      'NAME is that of the ConfigMap; default the directory of the file. Modules of npm and other files are bundled with the esbuild that is installed next to the plugin. --types needs typescript and the package of `plugin package` there; the nearest tsconfig.json has the options.',
+    options: ['out', 'types', 'namespace'],
     examples: [
       ['The ConfigMap of a plugin', 'proxyctl plugin build tenants/index.ts | kubectl apply -n shop -f -'],
+      ['With a check of its types', 'proxyctl plugin build --types tenants/index.ts'],
       ['A file that a standalone gateway watches', 'proxyctl plugin build tenants/index.ts --out tenants/plugin.yaml'],
     ],
     completes: 'files',
@@ -220,7 +221,7 @@ export const commands: readonly CommandEntry[] = [
     summary: 'Builds a plugin whenever its source changes, for a gateway that runs',
     details:
       'Writes the ConfigMap to plugin.yaml beside the source, or to --out. A directory of `make run` and a gateway with a config file load it at once. With --out FILE.js it is one module, for `source.file`. A source with an error leaves the file as it is. Runs until it is interrupted.',
-    options: ['out', 'namespace'],
+    options: ['out', 'types', 'namespace'],
     examples: [
       ['Beside `make run DIR=tenants`', 'proxyctl plugin dev tenants/index.ts'],
       ['For a config file with `source: { file: tenants.js }`', 'proxyctl plugin dev tenants/index.ts --out tenants.js'],

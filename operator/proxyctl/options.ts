@@ -57,6 +57,7 @@ export const optionTable = {
   until: { type: 'string', value: 'TIME', text: 'end, as for --since; default now' },
   file: { type: 'string', value: 'FILE', text: 'SQLite file of a ledger, instead of a data plane', completes: 'files' },
   out: { type: 'string', value: 'FILE', text: 'file to replace, instead of standard output', completes: 'files' },
+  types: { type: 'boolean', text: 'checks types too, with the TypeScript that is installed next to the plugin' },
   config: { type: 'string', value: 'JSON', text: 'config of the plugin' },
   duration: { type: 'string', value: 'DURATION', text: 'how long to measure each kind of isolation; default 3s' },
   output: { type: 'string', short: 'o', value: formats.join('|'), text: 'output format; default text. wide adds columns to tables', completes: formats },

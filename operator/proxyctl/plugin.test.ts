@@ -129,6 +129,78 @@ export default definePlugin({ setup: () => ({ request: requestId({ generator: ()
     expect(await readFile(out, 'utf8')).toBe('old')
   })
 
+  describe('with --types', () => {
+    /** A project with packages of this checkout, and with the types that proxyctl writes. */
+    async function makeProject(packages = ['typescript', '@typescript', 'hono']): Promise<void> {
+      const modules = join(directory, 'node_modules')
+      await mkdir(join(modules, '@proxy'), { recursive: true })
+      for (const name of packages) await symlink(join(import.meta.dirname, '../../node_modules', name), join(modules, name))
+      await run('plugin', 'package', join(directory, 'sdk'))
+      await symlink(join(directory, 'sdk'), join(modules, '@proxy/plugin'))
+    }
+
+    const codeOf = (hook: string): string => `import { definePlugin } from '@proxy/plugin'
+
+export default definePlugin<{ tenants: string[] }>({
+  setup: ({ config }) => ({
+    ${hook}
+  }),
+})
+`
+
+    test('accepts a plugin with the types of @proxy/plugin and of Hono', async () => {
+      await makeProject()
+      const code = codeOf(`async request(c, next) { await next(); c.header('x-tenants', config.tenants.join()) },`)
+      expect(await run('plugin', 'build', '--types', await write('index.ts', code), 'mine')).toMatchObject({ code: 0, stderr: '' })
+    }, 60_000)
+
+    test.each([
+      [
+        'a member that config does not have',
+        `async request(c, next) { await next(); c.header('x', config.tenant) },`,
+        /index\.ts:5:\d+: Property 'tenant' does not exist.*\(TS2551\)/,
+      ],
+      [
+        'a value of another type for Hono',
+        `async request(c, next) { await next(); c.header('x', 1) },`,
+        /index\.ts:5:\d+: No overload matches this call\. \(TS2769\)[^]*'number' is not assignable/,
+      ],
+      ['a hook that does not exist', `llm: { respond: () => undefined },`, /index\.ts:5:\d+: .*'respond' does not exist.*\(TS2\d+\)/],
+    ])(
+      'reports the position of %s, and writes nothing',
+      async (_, hook, message) => {
+        await makeProject()
+        const file = await write('index.ts', codeOf(hook))
+        expect((await run('plugin', 'build', file, 'mine')).code).toBe(0)
+        const { code, stdout, stderr } = await run('plugin', 'build', '--types', file, 'mine')
+        expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(message)])
+        expect(stderr).toContain('[PX6013]')
+      },
+      60_000,
+    )
+
+    test('uses the options of the nearest tsconfig.json', async () => {
+      await makeProject()
+      const file = await write('index.ts', codeOf(`request: async (c, next) => { const unused = c.req.path; await next() },`))
+      expect((await run('plugin', 'build', '--types', file, 'mine')).code).toBe(0)
+      await write('tsconfig.json', '{ "compilerOptions": { "noUnusedLocals": true, "strict": true, "module": "esnext", "moduleResolution": "bundler" } }')
+      expect(await run('plugin', 'build', '--types', file, 'mine')).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/index\.ts:5:\d+: 'unused' is declared/),
+      })
+    }, 60_000)
+
+    test.each([
+      [[], 'typescript, which checks types, is not installed; run npm install --save-dev typescript in'],
+      [['typescript', '@typescript'], '@proxy/plugin is not installed, so that its types are not known; run proxyctl plugin package'],
+    ])('names what has to be installed beside %j', async (packages, message) => {
+      await mkdir(join(directory, 'node_modules'))
+      for (const name of packages) await symlink(join(import.meta.dirname, '../../node_modules', name), join(directory, 'node_modules', name))
+      const file = await write('index.ts', codeOf('request: (_, next) => next(),'))
+      expect(await run('plugin', 'build', '--types', file, 'mine')).toMatchObject({ code: 1, stderr: expect.stringContaining(message) })
+    })
+  })
+
   test('rejects a source that no ConfigMap can hold', async () => {
     const file = await write('index.ts', `export default { setup: () => ({}) } // ${'x'.repeat(1_048_576)}\n`)
     expect(await run('plugin', 'build', file, 'mine')).toMatchObject({ code: 1, stderr: expect.stringContaining('a ConfigMap holds at most 1048576') })

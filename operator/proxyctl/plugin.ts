@@ -35,9 +35,9 @@ export const runPluginInit: Command = withCodes(async ({ args, output }) => {
 })
 
 /** Prints or writes the ConfigMap of a plugin, with the modules that it imports, or writes one module. */
-export const runPluginBuild: Command = withCodes(async ({ args, options, output }) => {
+export const runPluginBuild: Command = withCodes(async ({ args, options, env, output }) => {
   const { file, name } = readArguments(args, 'plugin build')
-  const { code } = await buildModule(file)
+  const { code } = await buildModule(file, options.types === true ? env : undefined)
   const { out, namespace } = options
   if (out === undefined) {
     const map = createConfigMap(name, namespace, code)
@@ -51,7 +51,7 @@ export const runPluginBuild: Command = withCodes(async ({ args, options, output 
 })
 
 /** Builds a plugin whenever its source changes, until it is interrupted. */
-export const runPluginDev: Command = withCodes(async ({ args, options, output }) => {
+export const runPluginDev: Command = withCodes(async ({ args, options, env, output }) => {
   const { file, name } = readArguments(args, 'plugin dev')
   const out = options.out ?? join(dirname(file), 'plugin.yaml')
   if (resolve(out) === resolve(file)) throw new UsageError(`--out: ${out} is the source`)
@@ -62,6 +62,7 @@ export const runPluginDev: Command = withCodes(async ({ args, options, output })
   await watchPlugin({
     file,
     out,
+    types: options.types === true ? env : undefined,
     render: render(out, name, options.namespace),
     report: (build) =>
       output.print({ file: out, ...build }, () => ['problem' in build ? build.problem : `${out}: ${build.bytes} bytes of source, in ${build.ms} ms`]),

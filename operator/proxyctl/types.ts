@@ -29,6 +29,7 @@ export interface Options {
   readonly until?: string | undefined
   readonly file?: string | undefined
   readonly out?: string | undefined
+  readonly types?: boolean | undefined
   readonly config?: string | undefined
   readonly duration?: string | undefined
 }

@@ -3,6 +3,8 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { permittedModules, PluginSyntaxError, stripTypes } from '#api/plugin/syntax.ts'
 import { fail } from './common.ts'
+import type { Environment } from './node.ts'
+import { checkTypes } from './types.ts'
 
 /** The API server accepts no larger ConfigMap. */
 const MAX_SOURCE_BYTES = 1_048_576
@@ -23,10 +25,11 @@ export interface BuiltModule {
   readonly inputs: readonly string[]
 }
 
-/** Reads a source, with the modules that it imports. Rejects with a ToolError. */
-export async function buildModule(file: string): Promise<BuiltModule> {
+/** Reads a source, with the modules that it imports. With the environment for the compiler, types are checked. Rejects with a ToolError. */
+export async function buildModule(file: string, types?: Environment): Promise<BuiltModule> {
   const text = await readFile(file, 'utf8').catch((error: Error) => fail(error.message, 'PX6009'))
   const built = await bundle(file, text)
+  if (types !== undefined) await checkTypes(file, types)
   const size = Buffer.byteLength(built.code)
   if (size > MAX_SOURCE_BYTES) fail(`${file}: ${size} bytes with its modules; a ConfigMap holds at most ${MAX_SOURCE_BYTES}`)
   return built

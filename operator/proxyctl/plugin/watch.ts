@@ -2,6 +2,7 @@ import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, resolve, sep } from 'node:path'
 import { buildModule, replaceFile } from './build.ts'
 import { ToolError } from './common.ts'
+import type { Environment } from './node.ts'
 
 /** Time in which changes become one: editors write a file in several steps. */
 const QUIET_MS = 50
@@ -12,6 +13,8 @@ export type Build = { readonly bytes: number; readonly ms: number } | { readonly
 export interface WatchOptions {
   readonly file: string
   readonly out: string
+  /** Environment for the compiler; undefined: types are not checked. */
+  readonly types?: Environment | undefined
   /** The content of `out` for a source. */
   readonly render: (code: string) => string
   readonly report: (build: Build) => void
@@ -22,7 +25,7 @@ export interface WatchOptions {
  * Builds a plugin, and again whenever its source or a module that it imports changes, packages of npm excluded. A source with an error leaves `out` as it is. Resolves when `signal` is aborted;
  * rejects only with errors that are no ToolError.
  */
-export async function watchPlugin({ file, out, render, report, signal }: WatchOptions): Promise<void> {
+export async function watchPlugin({ file, out, types, render, report, signal }: WatchOptions): Promise<void> {
   const watchers = new Map<string, FSWatcher>()
   const ignored = basename(out)
   let written: string | undefined
@@ -55,7 +58,7 @@ export async function watchPlugin({ file, out, render, report, signal }: WatchOp
       isChanged = false
       const start = performance.now()
       try {
-        const { code, inputs } = await buildModule(file)
+        const { code, inputs } = await buildModule(file, types)
         follow(inputs)
         if (code === written) continue
         await replaceFile(out, render(code))
