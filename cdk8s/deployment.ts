@@ -10,6 +10,8 @@ const restricted = {
   runAsUser: 10_101,
   seccompProfile: { type: 'RuntimeDefault' },
 }
+/** Name of a volume and of its directory. */
+const REGISTRY_FILES = 'plugin-registries'
 const isSet = (part: object): boolean => Object.keys(part).length > 0
 /** `{ [field]: part }`; `{}` if the part is empty. */
 const optional = (field: string, part: object | string): Part => (part === '' || (typeof part === 'object' && !isSet(part)) ? {} : { [field]: part })
@@ -34,6 +36,7 @@ export function describeDeployment(names: Names, values: Values): Part {
         ...optional('priorityClassName', controller.priorityClassName),
         ...optional('securityContext', values.podSecurityContext),
         containers: [describeContainer(names, values)],
+        ...optional('volumes', listVolumes(values)),
         ...optional('affinity', values.affinity),
         ...optional('nodeSelector', values.nodeSelector),
         ...optional('tolerations', values.tolerations),
@@ -80,6 +83,28 @@ function describeContainer(names: Names, values: Values): Part {
     readinessProbe: { httpGet, initialDelaySeconds: 1, periodSeconds: 10, timeoutSeconds: 2 },
     startupProbe: { httpGet, periodSeconds: 1, failureThreshold: 120, timeoutSeconds: 2 },
     ...optional('resources', values.resources),
+    ...optional('volumeMounts', listVolumes(values).length === 0 ? [] : [{ name: REGISTRY_FILES, mountPath: `/etc/proxy/${REGISTRY_FILES}`, readOnly: true }]),
+  }
+}
+
+/** A volume with the files for registries of plugins, if there are any. */
+function listVolumes({ controller: { pluginRegistries } }: Values): Part[] {
+  const { ca, credentialsSecretName } = pluginRegistries
+  const source = (kind: string, name: string, key: string, path: string): Part[] => (name === '' ? [] : [{ [kind]: { name, items: [{ key, path }] } }])
+  const sources = [
+    ...source('configMap', ca.configMapName, ca.key, 'ca.crt'),
+    ...source('secret', ca.secretName, ca.key, 'ca.crt'),
+    ...source('secret', credentialsSecretName, '.dockerconfigjson', 'config.json'),
+  ]
+  return sources.length === 0 ? [] : [{ name: REGISTRY_FILES, projected: { sources } }]
+}
+
+/** Variables that name files for registries of plugins. */
+function listRegistryFiles({ ca, credentialsSecretName }: Values['controller']['pluginRegistries']): Record<string, string> {
+  if (ca.configMapName !== '' && ca.secretName !== '') throw new Error('controller.pluginRegistries.ca: write either configMapName or secretName')
+  return {
+    ...(ca.configMapName || ca.secretName ? { PROXY_REGISTRY_CA_FILE: `/etc/proxy/${REGISTRY_FILES}/ca.crt` } : {}),
+    ...(credentialsSecretName ? { PROXY_REGISTRY_CONFIG_FILE: `/etc/proxy/${REGISTRY_FILES}/config.json` } : {}),
   }
 }
 
@@ -105,6 +130,7 @@ function listEnv(names: Names, { controller, image, proxy, ...values }: Values):
     PROXY_IMAGE_REPOSITORY: proxy.image.repository,
     // If unset, data planes have the version of the operator.
     ...(proxy.image.tag || image.tag ? { PROXY_IMAGE_TAG: proxy.image.tag || image.tag } : {}),
+    ...listRegistryFiles(controller.pluginRegistries),
     // Buffers, code and the runtime need memory besides the heap.
     ...(values.resources.limits?.['memory'] === undefined ? {} : { NODE_OPTIONS: '--max-old-space-size-percentage=70' }),
   }

@@ -54,6 +54,10 @@ interface ControllerValues {
   readonly replicaCount: number
   readonly logLevel: string
   readonly extraEnv: Readonly<Record<string, string | number | boolean | Part>>
+  readonly pluginRegistries: {
+    readonly ca: { readonly configMapName: string; readonly secretName: string; readonly key: string }
+    readonly credentialsSecretName: string
+  }
   readonly strategy: Part
   readonly priorityClassName: string
   readonly podDisruptionBudget: Part

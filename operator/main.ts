@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { XDS_PORT } from '#api/names.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { runDirectoryMode } from './program/directory.ts'
+import { readRegistryFiles } from './program/settings.ts'
 
 const USAGE = `usage: operator [--dir DIR] [--listen HOST:PORT] | --version
 
@@ -32,7 +33,12 @@ async function main(): Promise<void> {
   const mode =
     dir === undefined
       ? await startClusterMode()
-      : await runDirectoryMode({ directory: dir, listen, report: (event) => process.stdout.write(`${JSON.stringify(event)}\n`) })
+      : await runDirectoryMode({
+          directory: dir,
+          listen,
+          report: (event) => process.stdout.write(`${JSON.stringify(event)}\n`),
+          registryFiles: readRegistryFiles(process.env),
+        })
   const stop = (): void => {
     mode.close().then(
       () => process.exit(0),

@@ -51,7 +51,7 @@ export const operatorMessages = {
     title: 'image of a plugin cannot be fetched',
     cause:
       'The file of an image that a policy names as a plugin cannot be fetched. Data planes keep the version that they have loaded, and the fetch is retried.',
-    fix: 'Check the image and the path, and whether the registry serves the image without credentials and network policies let the operator reach it.',
+    fix: 'Check the image and the path, whether network policies let the operator reach the registry, and its CA and credentials in `controller.pluginRegistries` of the Helm chart.',
   },
 } as const satisfies MessageTable
 

@@ -190,8 +190,8 @@ export const policyMessages = {
   PX1344: {
     title: 'image of a plugin cannot be fetched',
     cause:
-      'The operator could not fetch the file of the image of a plugin yet: the registry is unreachable or requires credentials, the image or the file does not exist, or the content has another digest. Data planes keep the version that they have loaded; others handle requests by `failureMode`. The fetch is retried.',
-    fix: 'Correct what the message names. Check that network policies let the operator reach the registry, and that the image can be pulled without credentials.',
+      'The operator could not fetch the file of the image of a plugin yet: the registry is unreachable, its certificate is not trusted, it requires credentials that the operator does not have, the image or the file does not exist, or the content has another digest. Data planes keep the version that they have loaded; others handle requests by `failureMode`. The fetch is retried.',
+    fix: 'Correct what the message names. Check that network policies let the operator reach the registry. `controller.pluginRegistries` of the Helm chart names its CA and the credentials; without the chart, PROXY_REGISTRY_CA_FILE and PROXY_REGISTRY_CONFIG_FILE do.',
   },
   PX1345: {
     title: 'MCP target is a command',

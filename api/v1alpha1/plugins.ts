@@ -53,7 +53,7 @@ export const pluginDefinitions: Definitions = {
         'A key of a ConfigMap, with one module. It can import `@proxy/plugin` and some modules of Node; other packages must be bundled into it.',
       ),
       image: string(
-        'A container image or OCI artifact with the module, as `registry/repository@sha256:digest`. The operator fetches it from the registry, without credentials. Only if ProxyParameters list it in `plugins.images`.',
+        'A container image or OCI artifact with the module, as `registry/repository@sha256:digest`. The operator fetches it from the registry. Only if ProxyParameters list it in `plugins.images`.',
         { maxLength: 512, pattern: PLUGIN_IMAGE_PATTERN },
       ),
       path: string('Path of the module in the image, such as `plugins/index.ts`. Links are not followed.', {

@@ -689,7 +689,7 @@ export interface PluginSource {
    */
   configMapRef?: PluginConfigMapReference
   /**
-   * A container image or OCI artifact with the module, as `registry/repository@sha256:digest`. The operator fetches it from the registry, without credentials. Only if ProxyParameters list it in `plugins.images`.
+   * A container image or OCI artifact with the module, as `registry/repository@sha256:digest`. The operator fetches it from the registry. Only if ProxyParameters list it in `plugins.images`.
    */
   image?: string
   /**

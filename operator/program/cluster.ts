@@ -246,6 +246,7 @@ class Replica {
       },
       pluginImages: {
         memory: pluginImages,
+        files: this.#options.settings.registryFiles,
         onError: (url, error) => this.#log('warn', `image of a plugin ${describeImage(url)}: ${textOf(error)}; retrying`, { code: 'PX5010' }),
       },
     })

@@ -1,6 +1,7 @@
 import { checkExpression } from './expression.ts'
 import { createRemotes } from '../remote/index.ts'
 import { describeImage } from '../remote/plugin-image.ts'
+import type { RegistryFiles } from '../remote/registry-access.ts'
 import { createQuotaServer } from '../quota/server.ts'
 import { textOf } from '../runtime/log.ts'
 import { createConfigServer, roleOf } from '../serve/server.ts'
@@ -14,13 +15,15 @@ export interface DirectoryModeOptions {
   /** `host:port` of the config stream; port 0 picks one. Not authenticated: loopback only. */
   readonly listen: string
   readonly report: (event: ReportEvent) => void
+  /** Default: the CAs of the system, and no credentials. */
+  readonly registryFiles?: RegistryFiles
 }
 
 /**
  * Standalone mode: translates a directory of manifests instead of a cluster's objects, serves the config stream on loopback,
  * and reports statuses as events where a cluster would get them written.
  */
-export async function runDirectoryMode({ directory, listen, report }: DirectoryModeOptions): Promise<{ close(): Promise<void> }> {
+export async function runDirectoryMode({ directory, listen, report, registryFiles = {} }: DirectoryModeOptions): Promise<{ close(): Promise<void> }> {
   const quota = createQuotaServer()
   const server = createConfigServer({
     services: [quota.service],
@@ -44,7 +47,10 @@ export async function runDirectoryMode({ directory, listen, report }: DirectoryM
       onError: (url, error) =>
         report({ event: 'error', message: `OpenAPI document ${url}: ${textOf(error)}; retrying, the document that was fetched before stays in use` }),
     },
-    pluginImages: { onError: (url, error) => report({ event: 'error', message: `image of a plugin ${describeImage(url)}: ${textOf(error)}; retrying` }) },
+    pluginImages: {
+      files: registryFiles,
+      onError: (url, error) => report({ event: 'error', message: `image of a plugin ${describeImage(url)}: ${textOf(error)}; retrying` }),
+    },
   })
   const publish = (load: Load): void => {
     latest = load

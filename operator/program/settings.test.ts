@@ -22,6 +22,7 @@ test('settings without variables are the defaults of operator.md §7.2', () => {
     metricsPort: 9092,
     adminPort: 9095,
     kubeconfig: undefined,
+    registryFiles: { ca: undefined, config: undefined },
   })
 })
 
@@ -37,6 +38,7 @@ test.each<[string, Record<string, string>, object]>([
   ['authentication off', { PROXY_XDS_AUTH: 'false' }, { isXdsAuthenticated: false }],
   ['InferencePools on', { PROXY_ENABLE_INFER_EXT: 'true' }, { isInferenceEnabled: true }],
   ['metrics of the process on', { PROXY_ENABLE_BUILTIN_DEFAULT_METRICS: 'true' }, { isProcessMeasured: true }],
+  ['files for registries', { PROXY_REGISTRY_CA_FILE: '/a/ca.crt', PROXY_REGISTRY_CONFIG_FILE: '' }, { registryFiles: { ca: '/a/ca.crt', config: undefined } }],
   ['leader election off', { PROXY_DISABLE_LEADER_ELECTION: 'true' }, { isLeaderElected: false }],
   ['grants', { PROXY_BACKEND_REF_GRANT_MODE: 'route-and-policy' }, { backendGrants: 'route-and-policy' }],
   ['image parts', { PROXY_IMAGE_TAG: 'v1', PROXY_IMAGE_REGISTRY: 'registry.example.com' }, { proxyImage: { registry: 'registry.example.com', tag: 'v1' } }],

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { GATEWAY_CLASS, GROUP, SYSTEM_NAMESPACE, XDS_PORT } from '#api/names.ts'
 import type { LabelSelector, ObjectRef } from '../source/gateway-api.ts'
+import type { RegistryFiles } from '../remote/registry-access.ts'
 import { isLogLevel, type LogLevel } from '../runtime/log.ts'
 
 /** Settings of the operator in a cluster, all by environment (operator.md §7.2). */
@@ -33,6 +34,7 @@ export interface Settings {
   /** Loopback only. */
   readonly adminPort: number
   readonly kubeconfig: string | undefined
+  readonly registryFiles: RegistryFiles
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -86,9 +88,15 @@ export function readSettings(env: Environment, clusterDomain = 'cluster.local'):
     metricsPort: read('PROXY_METRICS_PORT', 9092, parsePort),
     adminPort: read('PROXY_ADMIN_PORT', 9095, parsePort),
     kubeconfig: env['KUBECONFIG'],
+    registryFiles: readRegistryFiles(env),
   }
   if (problems.length > 0) throw new Error(`bad settings:\n  ${problems.join('\n  ')}`)
   return settings
+}
+
+/** Paths of files with CAs and credentials for registries of plugins; an empty value is none. Both modes have them. */
+export function readRegistryFiles(env: Environment): RegistryFiles {
+  return { ca: env['PROXY_REGISTRY_CA_FILE'] || undefined, config: env['PROXY_REGISTRY_CONFIG_FILE'] || undefined }
 }
 
 function fail(message: string): never {

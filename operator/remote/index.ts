@@ -6,6 +6,7 @@ import { createTranslator } from '../translate/translator.ts'
 import { createDocumentFetch, createDocumentMemory, type FetchedDocument } from './document.ts'
 import { createKeySetFetch, createKeySetMemory } from './key-set.ts'
 import { createPluginImageFetch } from './plugin-image.ts'
+import type { RegistryFiles } from './registry-access.ts'
 import { createRemoteStore, type Fetch, type Memory, type StoreOptions } from './store.ts'
 
 /** Bytes of all documents. */
@@ -28,7 +29,7 @@ export interface RemotesOptions {
   readonly onChange: () => void
   readonly keySets: KindOptions<string>
   readonly documents: KindOptions<FetchedDocument>
-  readonly pluginImages: KindOptions<string>
+  readonly pluginImages: KindOptions<string> & { readonly files?: RegistryFiles }
   /** Default: the system's clock. */
   readonly clock?: Clock
 }
@@ -70,7 +71,7 @@ export function createRemotes({ isLoopbackAllowed, clock = systemClock, onChange
     },
     ...(documents.memory && { memory: createDocumentMemory(documents.memory) }),
   })
-  const fetchImage = pluginImages.fetch ?? createPluginImageFetch({ isLoopbackAllowed })
+  const fetchImage = pluginImages.fetch ?? createPluginImageFetch({ isLoopbackAllowed, ...(pluginImages.files && { files: pluginImages.files }) })
   const imageStore = createRemoteStore<string>({
     clock,
     onChange,

@@ -160,7 +160,7 @@ describe('the fetch of a plugin from an image', () => {
     [
       'a registry that wants a password',
       (_, response) => (response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end(), true),
-      /^answered 401; only images that need no credentials can be used$/,
+      /^answered 401; the operator has no credentials for 127\.0\.0\.1:\d+\/team\/app$/,
     ],
     ['endless redirects', ({ url }, response) => (response.writeHead(302, { location: url }).end(), true), /redirects more than 5 times$/],
     [

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { parsePluginImage } from '#api/plugin-image.ts'
 import { LayerFile, MAX_SOURCE_BYTES, type Found } from './layer.ts'
+import { createRegistryAccess, type RegistryFiles } from './registry-access.ts'
 import { parseObject, Registry, type RegistryOptions } from './registry.ts'
 import type { Fetch } from './store.ts'
 
@@ -29,12 +30,16 @@ interface Descriptor {
  * Fetches a file of an image from its registry (OCI distribution API). Manifest, layers and thereby the file are verified by the digest of the image, so that a value is
  * fetched once. The request has the image as host and the path of the file as path.
  */
-export function createPluginImageFetch(options: RegistryOptions, totalMs = TOTAL_MS): Fetch<string> {
+export function createPluginImageFetch({ files = {}, ...options }: RegistryOptions & { readonly files?: RegistryFiles }, totalMs = TOTAL_MS): Fetch<string> {
+  const readAccess = createRegistryAccess(files)
   return async ({ url }, _, signal, previous) => {
     if (previous !== undefined) return previous
     const image = parsePluginImage(url.host)
     if (image === undefined) throw new Error(`${url.host} is no image with a digest`)
-    const registry = new Registry(image.registry, image.repository, AbortSignal.any([signal, AbortSignal.timeout(totalMs)]), options)
+    const registry = new Registry(image.registry, image.repository, AbortSignal.any([signal, AbortSignal.timeout(totalMs)]), {
+      ...options,
+      access: await readAccess(),
+    })
     const path = url.path.replace(/^\/+/, '')
     const found = await findFile(await readLayers(registry, image.digest), registry, path)
     if (found === undefined || found === 'removed') throw new Error(`the image has no file ${path}`)

@@ -3,6 +3,7 @@ import { request as requestPlain, type IncomingMessage, type OutgoingHttpHeaders
 import { request as requestTls } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { createLookup, refuseAddress } from './address.ts'
+import type { RegistryAccess } from './registry-access.ts'
 
 export interface RegistryOptions {
   /** Loopback is for directory mode. There it is also spoken to in plaintext, as container engines do. */
@@ -15,17 +16,25 @@ const MAX_REDIRECTS = 5
 const MAX_TOKEN_BYTES = 64 * 1024
 const IDLE_MS = 15_000
 
-/** A repository of a registry with the OCI distribution API, without credentials of a user. */
+/** Errors of a certificate whose CA is not known. */
+const UNKNOWN_CA = ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE']
+
+/** A repository of a registry with the OCI distribution API. */
 export class Registry {
   readonly #base: URL
+  readonly #repository: string
+  readonly #access: RegistryAccess
   readonly #options: RegistryOptions
   readonly #signal: AbortSignal
   readonly #lookup: LookupFunction
-  #token: string | undefined
+  /** Header that the registry wants. */
+  #authorization: string | undefined
 
   /** @param signal ends all requests */
-  constructor(registry: string, repository: string, signal: AbortSignal, options: RegistryOptions) {
+  constructor(registry: string, repository: string, signal: AbortSignal, { access, ...options }: RegistryOptions & { readonly access: RegistryAccess }) {
     this.#options = options
+    this.#access = access
+    this.#repository = `${registry}/${repository}`
     this.#signal = signal
     this.#lookup = createLookup(options.isLoopbackAllowed)
     const host = registry === 'docker.io' ? 'registry-1.docker.io' : registry
@@ -49,39 +58,55 @@ export class Registry {
   }
 
   async #open(url: URL, headers: OutgoingHttpHeaders): Promise<IncomingMessage> {
-    const authorization = (): OutgoingHttpHeaders => (this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` })
-    const first = await this.#send(url, { ...headers, ...authorization() })
-    if (first.statusCode !== 401 || this.#token !== undefined) return accepted(first, url)
-    first.resume()
-    this.#token = await this.#fetchToken(first.headers['www-authenticate'] ?? '')
-    return accepted(await this.#send(url, { ...headers, ...authorization() }), url)
+    const send = (): Promise<Answer> => this.#send(url, { ...headers, ...(this.#authorization !== undefined && { authorization: this.#authorization }) })
+    const { response, origin } = await send()
+    // Another host, to which the registry redirects, cannot ask for credentials of the registry.
+    if (response.statusCode !== 401 || this.#authorization !== undefined || origin !== url.origin) return this.#accept(response, url)
+    response.resume()
+    this.#authorization = await this.#answerChallenge(response.headers['www-authenticate'] ?? '')
+    return this.#accept((await send()).response, url)
   }
 
-  /** A token for anonymous users, which public registries require. */
-  async #fetchToken(challenge: string): Promise<string> {
+  /** The credentials, or a token, which public registries require of anonymous users too. */
+  async #answerChallenge(challenge: string): Promise<string> {
+    const credentials = this.#access.authorize(this.#repository)
+    if (/^basic /i.test(challenge) && credentials !== undefined) return credentials
     const parameter = (name: string): string | undefined => new RegExp(`[ ,]${name}="([^"]*)"`, 'i').exec(challenge)?.[1]
     const realm = URL.parse(parameter('realm') ?? '')
-    if (!/^bearer /i.test(challenge) || realm === null) throw new Error('answered 401; only images that need no credentials can be used')
+    if (!/^bearer /i.test(challenge) || realm === null) throw new Error(this.#describeDenial())
     for (const name of ['service', 'scope']) {
       const value = parameter(name)
       if (value !== undefined) realm.searchParams.set(name, value)
     }
+    const { response } = await this.#send(realm, { accept: 'application/json', ...(credentials !== undefined && { authorization: credentials }) })
     const pieces: Buffer[] = []
-    for await (const piece of limited(accepted(await this.#send(realm, { accept: 'application/json' }), realm), MAX_TOKEN_BYTES)) pieces.push(piece)
+    for await (const piece of limited(this.#accept(response, realm), MAX_TOKEN_BYTES)) pieces.push(piece)
     const { token, access_token: accessToken } = parseObject(Buffer.concat(pieces), 'the token')
     const value = token ?? accessToken
     if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) throw new Error(`${realm.host} returned no token`)
-    return value
+    return `Bearer ${value}`
   }
 
-  /** Follows redirects: registries send clients to their stores. The token stays with the registry. */
-  async #send(url: URL, headers: OutgoingHttpHeaders): Promise<IncomingMessage> {
+  #accept(response: IncomingMessage, url: URL): IncomingMessage {
+    const { statusCode } = response
+    if (statusCode === 200) return response
+    response.destroy()
+    throw new Error(statusCode === 401 ? this.#describeDenial() : `${url.host} answered ${statusCode}`)
+  }
+
+  #describeDenial(): string {
+    const hasCredentials = this.#access.authorize(this.#repository) !== undefined
+    return `answered 401; ${hasCredentials ? 'the registry does not accept the credentials of the operator' : `the operator has no credentials for ${this.#repository}`}`
+  }
+
+  /** Follows redirects: registries send clients to their stores. Token and credentials stay with the registry. */
+  async #send(url: URL, headers: OutgoingHttpHeaders): Promise<Answer> {
     let [target, sent] = [url, headers]
     for (let redirects = 0; ; redirects++) {
       const response = await this.#exchange(target, sent)
       const { statusCode = 0 } = response
       const next = statusCode >= 300 && statusCode < 400 ? URL.parse(response.headers.location ?? '', target) : null
-      if (next === null) return response
+      if (next === null) return { response, origin: target.origin }
       response.resume()
       if (redirects === MAX_REDIRECTS) throw new Error(`${url.host} redirects more than ${MAX_REDIRECTS} times`)
       if (next.origin !== target.origin) sent = { ...(headers['accept'] !== undefined && { accept: headers['accept'] }) }
@@ -106,22 +131,25 @@ export class Registry {
       signal: this.#signal,
       agent: false,
     }
-    const request = isTls ? requestTls(options) : requestPlain(options)
+    const { secureContext } = this.#access
+    const request = isTls ? requestTls({ ...options, ...(secureContext && { secureContext }) }) : requestPlain(options)
     request.setTimeout(idleMs, () => request.destroy(new Error(`no answer within ${idleMs} ms`)))
-    request.on('error', reject)
+    request.on('error', (error: NodeJS.ErrnoException) =>
+      reject(UNKNOWN_CA.includes(error.code ?? '') ? new Error(`the CA of the certificate of ${url.host} is not trusted`, { cause: error }) : error),
+    )
     request.on('response', resolve)
     request.end()
     return promise
   }
 }
 
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || /^127(\.\d+){3}$/.test(host)
-
-function accepted(response: IncomingMessage, url: URL): IncomingMessage {
-  if (response.statusCode === 200) return response
-  response.destroy()
-  throw new Error(`${url.host} answered ${response.statusCode}${response.statusCode === 401 ? '; only images that need no credentials can be used' : ''}`)
+interface Answer {
+  readonly response: IncomingMessage
+  /** Origin that it is of, after redirects. */
+  readonly origin: string
 }
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || /^127(\.\d+){3}$/.test(host)
 
 async function* limited(response: IncomingMessage, maxBytes: number, observe: (piece: Buffer) => void = () => undefined): AsyncGenerator<Buffer, void> {
   let size = 0

@@ -27,6 +27,17 @@
 {{- with $image.tag | default .Values.image.tag -}}
 {{- $_ := set $env "PROXY_IMAGE_TAG" . -}}
 {{- end -}}
+{{- $registries := $controller.pluginRegistries | default dict -}}
+{{- $ca := $registries.ca | default dict -}}
+{{- if and $ca.configMapName $ca.secretName -}}
+{{- fail "controller.pluginRegistries.ca: write either configMapName or secretName" -}}
+{{- end -}}
+{{- if or $ca.configMapName $ca.secretName -}}
+{{- $_ := set $env "PROXY_REGISTRY_CA_FILE" "/etc/proxy/plugin-registries/ca.crt" -}}
+{{- end -}}
+{{- if $registries.credentialsSecretName -}}
+{{- $_ := set $env "PROXY_REGISTRY_CONFIG_FILE" "/etc/proxy/plugin-registries/config.json" -}}
+{{- end -}}
 {{- if dig "limits" "memory" "" (.Values.resources | default dict) -}}
 {{- /* Buffers, code and the runtime need memory besides the heap. */ -}}
 {{- $_ := set $env "NODE_OPTIONS" "--max-old-space-size-percentage=70" -}}
@@ -52,4 +63,31 @@
 {{- end -}}
 {{- end -}}
 {{- $env | toYaml -}}
+{{- end -}}
+
+{{/* Sources of the projected volume with files for registries of plugins; empty: there is no volume. */}}
+{{- define "proxy.registryFiles" -}}
+{{- $registries := .Values.controller.pluginRegistries | default dict -}}
+{{- $ca := $registries.ca | default dict -}}
+{{- with $ca.configMapName }}
+- configMap:
+    name: {{ . | quote }}
+    items:
+      - key: {{ $ca.key | default "ca.crt" | quote }}
+        path: ca.crt
+{{- end }}
+{{- with $ca.secretName }}
+- secret:
+    name: {{ . | quote }}
+    items:
+      - key: {{ $ca.key | default "ca.crt" | quote }}
+        path: ca.crt
+{{- end }}
+{{- with $registries.credentialsSecretName }}
+- secret:
+    name: {{ . | quote }}
+    items:
+      - key: .dockerconfigjson
+        path: config.json
+{{- end }}
 {{- end -}}

@@ -63,7 +63,7 @@ test('the charts that `make release` packs render the objects of the chart direc
 
 test('values that are null or absent are treated as empty', async () => {
   const empty = { commonLabels: null, podAnnotations: null, resources: null, discoveryNamespaceSelectors: null, gatewayClassParametersRefs: null }
-  const controller = { extraEnv: null, xds: { tls: { enabled: null } }, service: { extraLabels: null } }
+  const controller = { extraEnv: null, pluginRegistries: null, xds: { tls: { enabled: null } }, service: { extraLabels: null } }
   const objects = await render(JSON.stringify({ ...empty, controller, inferenceExtension: { enabled: null } }))
   expect(objects).toEqual(await render(JSON.stringify({ podAnnotations: { 'prometheus.io/scrape': null } })))
 })
@@ -109,6 +109,11 @@ test.each([
     /monitoring\.serviceMonitor\.enabled needs controller\.service\.enabled/,
   ],
   ['a scrape interval without unit', { monitoring: { podMonitor: { interval: '30' } } }, /podMonitor\/interval/],
+  [
+    'a CA of registries in two objects',
+    { controller: { pluginRegistries: { ca: { configMapName: 'a', secretName: 'b' } } } },
+    /pluginRegistries\.ca: write either configMapName or secretName/,
+  ],
   ['an environment variable that the chart sets', { controller: { extraEnv: { POD_NAME: 'x' } } }, /POD_NAME/],
 ])('%s is rejected before anything is installed', async (_, values, message) => {
   await expect(render(JSON.stringify(values))).rejects.toThrow(message)
