@@ -11,6 +11,7 @@ import type { Bench, Case } from './bench.ts'
 import { callouts } from './cases/callouts.ts'
 import { cel } from './cases/cel.ts'
 import { consoleCost } from './cases/console.ts'
+import { pluginFaults } from './cases/plugin-faults.ts'
 import { plugins } from './cases/plugins.ts'
 import { fleet } from './cases/fleet.ts'
 import { llm, llmBudgets, llmLedger, llmStreams } from './cases/llm.ts'
@@ -45,6 +46,7 @@ const CASES: readonly Case[] = [
   cel,
   plugins,
   reload,
+  pluginFaults,
   reloadStream,
   mcp,
   llm,

@@ -18,7 +18,15 @@ export interface PluginRow {
 }
 
 const headers = ['user-agent', 'bench/1.0', 'accept', 'application/json', 'x-tenant', 'a', 'x-request-id', '0d3f1b1e', 'cookie', 'a=b', 'x-user', 'bob']
-const cases: readonly { readonly name: string; readonly body: string; readonly isolation: NonNullable<Plugin['isolation']>; readonly limit?: number }[] = [
+interface PluginCase {
+  readonly name: string
+  readonly body: string
+  readonly isolation: NonNullable<Plugin['isolation']>
+  /** Requests that are sent at the same time; default 1. */
+  readonly inFlight?: number
+  readonly limit?: number
+}
+const cases: readonly PluginCase[] = [
   { name: 'InProcess, empty hook', body: 'await next()', isolation: 'InProcess', limit: 1 },
   {
     name: 'InProcess, reads a header and writes one',
@@ -29,10 +37,12 @@ const cases: readonly { readonly name: string; readonly body: string; readonly i
   { name: 'InProcess, edits c.req.raw', body: `c.req.raw.headers.set('x-tenant', 'b'); await next()`, isolation: 'InProcess' },
   { name: 'InProcess, edits c.res', body: `await next(); c.res.headers.set('x-tenant', 'b')`, isolation: 'InProcess' },
   { name: 'Worker, empty hook', body: 'await next()', isolation: 'Worker', limit: 40 },
+  { name: 'Worker, empty hook, 32 in flight', body: 'await next()', isolation: 'Worker', inFlight: 32 },
   { name: 'Process, empty hook', body: 'await next()', isolation: 'Process' },
+  { name: 'Process, empty hook, 32 in flight', body: 'await next()', isolation: 'Process', inFlight: 32 },
 ]
 const ROUNDS = 100
-const REQUESTS: Readonly<Record<string, number>> = { InProcess: 3000, Worker: 300, Process: 300 }
+const REQUESTS: Readonly<Record<string, number>> = { InProcess: 3000, Worker: 320, Process: 320 }
 
 const respond = (exchange: Exchange): Promise<void> => {
   exchange.response = { status: 200, headers: new HeaderList(['content-type', 'text/plain', 'content-length', '0']), body: undefined, upgraded: undefined }
@@ -70,27 +80,32 @@ function chainOf(name: string, body: string, isolation: NonNullable<Plugin['isol
   return compose([policy], respond)
 }
 
-/** Microseconds per request, one after the other. */
-async function measure(chain: Chain, requests: number): Promise<number> {
+/** Microseconds per request. Each of `inFlight` clients sends one after the other. */
+async function measure(chain: Chain, requests: number, inFlight: number): Promise<number> {
   const start = process.hrtime.bigint()
-  for (let i = 0; i < requests; i++) {
-    const exchange = new Exchange(connection, newRequest(), 0)
-    await chain(exchange)
-    if (exchange.response?.status !== 200) throw new Error(`status ${exchange.response?.status}`)
+  let left = requests
+  const client = async (): Promise<void> => {
+    while (left-- > 0) {
+      const exchange = new Exchange(connection, newRequest(), 0)
+      await chain(exchange)
+      if (exchange.response?.status !== 200) throw new Error(`status ${exchange.response?.status}`)
+    }
   }
+  if (inFlight === 1) await client()
+  else await Promise.all(Array.from({ length: inFlight }, client))
   return Number(process.hrtime.bigint() - start) / 1000 / requests
 }
 
 const { values } = parseArgs({ options: { json: { type: 'boolean' } } })
 const empty = compose([], respond)
 const rows: PluginRow[] = []
-for (const { name, body, isolation, limit } of cases) {
-  const chain = chainOf(name.replaceAll(/[^a-z]/gi, '').toLowerCase(), body, isolation)
+for (const { name, body, isolation, inFlight = 1, limit } of cases) {
+  const chain = chainOf(name.replaceAll(/[^a-z0-9]/gi, '').toLowerCase(), body, isolation)
   const requests = REQUESTS[isolation] ?? 1
   let [bare, full] = [Infinity, Infinity]
   for (let round = 0; round < ROUNDS; round++) {
-    bare = Math.min(bare, await measure(empty, requests))
-    full = Math.min(full, await measure(chain, requests))
+    bare = Math.min(bare, await measure(empty, requests, inFlight))
+    full = Math.min(full, await measure(chain, requests, inFlight))
   }
   rows.push({ name, micros: full - bare, ...(limit !== undefined && { limit }) })
 }

@@ -27,7 +27,7 @@ export const reload: Case = {
     const texts = Array.from({ length: RELOADS }, (_, index) => configText(spec, String(index + 1)))
     const dataplane = await startDataplane({ config: { file }, entry: bench.bundle, cpus: String(bench.proxyCpu), log: 'warn', timeoutMs: 60_000 })
     try {
-      return await measure(bench, 'reload of 5,000 routes, file', spec.port, '/route-2500/x', (version) => replaceFile(file, texts[version - 1] ?? ''))
+      return await measureReloads(bench, 'reload of 5,000 routes, file', spec.port, '/route-2500/x', (version) => replaceFile(file, texts[version - 1] ?? ''))
     } finally {
       await dataplane.stop()
     }
@@ -49,7 +49,7 @@ export const reloadStream: Case = {
       const dataplane = await startDataplane({ config, entry: bench.bundle, cpus: String(bench.proxyCpu), log: 'warn', timeoutMs: 60_000 })
       try {
         const edit = (version: number) => replaceFile(join(directory, 'routes-25.yaml'), routesText(25, String(version)))
-        return await measure(bench, 'edit among 5,000 routes, stream', port, '/route-2500/x', edit)
+        return await measureReloads(bench, 'edit among 5,000 routes, stream', port, '/route-2500/x', edit)
       } finally {
         await dataplane.stop()
       }
@@ -59,7 +59,15 @@ export const reloadStream: Case = {
   },
 }
 
-async function measure(bench: Bench, title: string, port: number, path: string, edit: (version: number) => void): Promise<Judged[]> {
+/** Edits what sets the header `x-version` of responses five times, while 32 connections send requests. `edit` writes a version, 1 to 5; version 0 is in effect before. */
+export async function measureReloads(
+  bench: Bench,
+  title: string,
+  port: number,
+  path: string,
+  edit: (version: number) => void,
+  limits = LIMITS,
+): Promise<Judged[]> {
   const probe = await startProbe(port, path)
   await waitUntil('the first version', () => probe.version() === '0', 60_000)
   const seconds = RELOADS * 3 + 4
@@ -85,12 +93,13 @@ async function measure(bench: Bench, title: string, port: number, path: string, 
   const { failures } = await load
   return [
     judgeLimit(`${title}: failed requests`, failures + probe.failures(), 0, 'requests'),
-    judgeLimit(`${title}: longest pause`, Math.max(...pauses), LIMITS.pauseMs, 'ms'),
-    judgeLimit(`${title}: change to effective`, median(delays), LIMITS.effectiveMs, 'ms'),
+    judgeLimit(`${title}: longest pause`, Math.max(...pauses), limits.pauseMs, 'ms'),
+    judgeLimit(`${title}: change to effective`, median(delays), limits.effectiveMs, 'ms'),
   ]
 }
 
-function replaceFile(file: string, text: string): void {
+/** Replaces a file at once. */
+export function replaceFile(file: string, text: string): void {
   writeFileSync(`${file}.tmp`, text)
   renameSync(`${file}.tmp`, file)
 }
