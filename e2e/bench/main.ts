@@ -23,6 +23,7 @@ import { sse } from './cases/sse.ts'
 import { stall } from './cases/stall.ts'
 import { telemetry } from './cases/telemetry.ts'
 import { bodies, http2, http2Tls, https, plain, routes } from './cases/throughput.ts'
+import { wasm } from './cases/wasm.ts'
 import { workers } from './cases/workers.ts'
 import { drawChart, format } from './chart.ts'
 import type { Bar, Judged, Result } from './measure.ts'
@@ -45,8 +46,8 @@ const CASES: readonly Case[] = [
   callouts,
   cel,
   plugins,
-  reload,
   pluginFaults,
+  reload,
   reloadStream,
   mcp,
   llm,
@@ -59,6 +60,8 @@ const CASES: readonly Case[] = [
   workers,
   fleet,
 ]
+/** Cases that run only if they are named. */
+const OTHERS: readonly Case[] = [wasm]
 const OUT = fileURLToPath(new URL('./out/', import.meta.url))
 const PROXY_CPU = 0
 const LOAD_CPU = 1
@@ -74,8 +77,8 @@ async function main(): Promise<void> {
       peers: { type: 'boolean', default: false },
     },
   })
-  const chosen = values.case === undefined ? CASES : CASES.filter((one) => values.case?.split(',').includes(one.name))
-  if (chosen.length === 0) fail(`no case "${values.case}"; there are: ${CASES.map((one) => one.name).join(', ')}`)
+  const chosen = values.case === undefined ? CASES : [...CASES, ...OTHERS].filter((one) => values.case?.split(',').includes(one.name))
+  if (chosen.length === 0) fail(`no case "${values.case}"; there are: ${[...CASES, ...OTHERS].map((one) => one.name).join(', ')}`)
   if (values.ours !== 'ours' && values.ours !== 'nginx') fail(`--ours is "${values.ours}"; allowed: ours, nginx`)
   const seconds = readNumber('--seconds', values.seconds)
   const rounds = readNumber('--rounds', values.rounds)

@@ -87,6 +87,56 @@ export function envoyConfig({ port, http2Port, tlsPort, upstreamPort, certificat
   }
 }
 
+/** Two listeners with one upstream: `plain`, and `filtered` with the WASM filter of a file. */
+export function envoyFilterConfig({
+  plain,
+  filtered,
+  upstreamPort,
+  filter,
+}: {
+  readonly plain: number
+  readonly filtered: number
+  readonly upstreamPort: number
+  readonly filter: string
+}): object {
+  const address = (number: number): object => ({ socket_address: { address: '127.0.0.1', port_value: number } })
+  const wasm = {
+    name: 'envoy.filters.http.wasm',
+    typed_config: {
+      '@type': envoyType('extensions.filters.http.wasm.v3.Wasm'),
+      config: { name: 'headers', vm_config: { runtime: 'envoy.wasm.runtime.v8', code: { local: { filename: filter } } } },
+    },
+  }
+  const router = { name: 'envoy.filters.http.router', typed_config: { '@type': envoyType('extensions.filters.http.router.v3.Router') } }
+  const listener = (number: number, filters: readonly object[]): object => {
+    const manager = {
+      '@type': envoyType('extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'),
+      stat_prefix: 'bench',
+      route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster: 'upstream' } }] }] },
+      http_filters: [...filters, router],
+    }
+    return {
+      name: `${number}`,
+      address: address(number),
+      filter_chains: [{ filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }] }],
+    }
+  }
+  const limits = { max_connections: MANY, max_pending_requests: MANY, max_requests: MANY }
+  return {
+    static_resources: {
+      listeners: [listener(plain, []), listener(filtered, [wasm])],
+      clusters: [
+        {
+          name: 'upstream',
+          type: 'STATIC',
+          circuit_breakers: { thresholds: [limits] },
+          load_assignment: { cluster_name: 'upstream', endpoints: [{ lb_endpoints: [{ endpoint: { address: address(upstreamPort) } }] }] },
+        },
+      ],
+    },
+  }
+}
+
 /** The chat port reads usage of an OpenAI provider, as ours does. One port serves HTTP/1.1 and HTTP/2. */
 export function agentgatewayConfig({ port, tlsPort, upstreamPort, certificate, key }: PeerSpec, chatPort: number, managementPorts: readonly number[]): object {
   const [admin, stats, readiness] = managementPorts

@@ -40,7 +40,8 @@ export interface Peer {
   begin(bench: Bench): Promise<Endpoints>
 }
 
-const install = async (name: string): Promise<string> => (await run(join(root, 'e2e/bench/peers/install'), [name], { timeout: 900_000 })).stdout.trim()
+/** Path of an installed program or file. */
+export const install = async (name: string): Promise<string> => (await run(join(root, 'e2e/bench/peers/install'), [name], { timeout: 900_000 })).stdout.trim()
 
 /** First version number that a command prints. */
 async function versionOf(command: string, ...args: readonly string[]): Promise<string> {
@@ -63,7 +64,7 @@ async function prepare(bench: Bench, name: string): Promise<Prepared> {
 }
 
 /** Starts a program on the proxy's CPU and waits until it responds. */
-async function launch(bench: Bench, name: string, command: string, args: readonly string[], port: number): Promise<Program> {
+export async function launch(bench: Bench, name: string, command: string, args: readonly string[], port: number): Promise<Program> {
   const program = startProgram({ name, command: 'taskset', args: ['-c', String(bench.proxyCpu), command, ...args] })
   const isServing = async (): Promise<boolean> => {
     if (program.hasExited()) throw new Error(`${name} exited`)
