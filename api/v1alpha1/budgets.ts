@@ -20,7 +20,7 @@ export const budgetDefinitions: Definitions = {
       onMissingKey: choice(['Reject', 'Ignore'], 'Handling of requests for which `key` fails or is null. Reject: 403. Ignore: the request is not charged.', {
         default: 'Reject',
       }),
-      limits: list(ref('BudgetLimit'), 'Limits. All must admit the request.', 1, 8),
+      limits: list(ref('BudgetLimit'), 'Limits. All must admit the request. Of limits with the same unit and window, the lowest holds.', 1, 8),
       models: ref(
         'CELExpression',
         'Restricts the budget to LLM requests for which this expression is true; for example `llm.requestModel.startsWith("gpt")`. One that fails is true. Default: all requests.',

@@ -805,7 +805,7 @@ export interface Budget {
    */
   onMissingKey?: 'Reject' | 'Ignore'
   /**
-   * Limits. All must admit the request.
+   * Limits. All must admit the request. Of limits with the same unit and window, the lowest holds.
    *
    * @minItems 1
    * @maxItems 8

@@ -1,4 +1,4 @@
-import { compileLimit, type CompiledLimit } from '#api/budget-limit.ts'
+import { compileLimits, type CompiledLimit } from '#api/budget-limit.ts'
 import type { QuotaLimit } from './pool.ts'
 
 /** A message of the config as the operator serves it. */
@@ -17,7 +17,7 @@ interface Policy {
       readonly store?: string
       readonly timeZone?: string
       readonly alertAt?: readonly number[]
-      readonly limits: readonly Parameters<typeof compileLimit>[1][]
+      readonly limits: Parameters<typeof compileLimits>[1]
     }[]
   }
 }
@@ -36,10 +36,8 @@ export function findLimits(messages: readonly PolicyMessage[]): Map<string, Budg
     const { policy, traffic } = message as Policy
     for (const { name, scope, store, limits: own, timeZone, alertAt = [] } of traffic?.budgets ?? []) {
       if (scope !== 'Gateway' || store !== undefined) continue
-      for (const fields of own) {
-        const limit = compileLimit(`${policy.namespace}/${policy.name} ${name}`, fields, timeZone)
+      for (const limit of compileLimits(`${policy.namespace}/${policy.name} ${name}`, own, timeZone))
         limits.set(limit.name, { ...limit, policy, budget: name, alertAt: alertAt.toSorted((a, b) => b - a) })
-      }
     }
   }
   return limits

@@ -344,7 +344,9 @@ export class BudgetCharge implements TokenBudget {
     else if (exposesRemaining) this.#remainingUsd = Math.min(this.#remainingUsd ?? Infinity, limit.amount - reservation.used - reservation.taken)
   }
 
-  #count({ policy, name }: CompiledBudget, limit: CompiledLimit, amount: number): void {
+  /** Counts what was charged. A unit that several windows limit is counted once. */
+  #count({ policy, name, limits }: CompiledBudget, limit: CompiledLimit, amount: number): void {
+    if (limits.find(({ unit }) => unit === limit.unit) !== limit) return
     const { spent, state } = this.#context
     let series = spent.get(limit)
     if (series === undefined) spent.set(limit, (series = budgetMetrics(state.registry).spent(policy, name, limit.unit)))

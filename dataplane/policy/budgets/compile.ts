@@ -1,4 +1,4 @@
-import { compileLimit, type CompiledLimit } from '#api/budget-limit.ts'
+import { compileLimits, type CompiledLimit } from '#api/budget-limit.ts'
 import { readOnExceeded, type OnExceeded } from '#api/budget.ts'
 import type { Program } from '#api/cel/index.ts'
 import type { Budget } from '#gen/config/types.ts'
@@ -39,11 +39,16 @@ export interface BudgetSection {
 }
 
 export function compileSections(sections: readonly BudgetSection[]): CompiledBudget[] {
+  // A policy with several targets, such as a Gateway and a route of it, applies to a request once.
+  const known = new Set<string>()
   return sections.flatMap(({ policy, budgets }) => {
     const compiled = new Map(budgets.map((budget) => [budget.name, compileBudget(policy, budget)]))
     return budgets.flatMap(({ name }) => {
       const own = compiled.get(name)
-      return own === undefined ? [] : Object.assign(own, { ancestors: ancestorsOf(name, budgets).flatMap((other) => compiled.get(other) ?? []) })
+      const id = `${policy} ${name}`
+      const isKnown = known.has(id)
+      known.add(id)
+      return own === undefined || isKnown ? [] : Object.assign(own, { ancestors: ancestorsOf(name, budgets).flatMap((other) => compiled.get(other) ?? []) })
     })
   })
 }
@@ -55,7 +60,7 @@ function compileBudget(policy: string, budget: Budget): CompiledBudget {
     policy,
     key: key === undefined ? undefined : compileExpression(key, 'request'),
     ignoresMissingKey: onMissingKey === 'Ignore',
-    limits: limits.map((limit) => compileLimit(`${policy} ${name}`, limit, timeZone)),
+    limits: compileLimits(`${policy} ${name}`, limits, timeZone),
     models: models === undefined ? undefined : compileExpression(models, 'backend'),
     onExceeded: readOnExceeded(onExceeded) ?? 'Reject',
     alertAt: alertAt.toSorted((a, b) => b - a),

@@ -107,6 +107,25 @@ describe('a budget of requests', () => {
     expect(await statusesOf(2, () => send(sections, 'bob'))).toEqual([200, 429])
   })
 
+  test.each([[[5, 2]], [[2, 5]]])('with limits of %j in one window admits the lower number', async (amounts) => {
+    const pair = perUser({ limits: amounts.map((requests) => ({ requests, window: 'Day' })) })
+    expect(await statusesOf(4, () => send([pair], 'ann'))).toEqual([200, 200, 429, 429])
+    const chats = perUser({ name: 'chats', limits: amounts.map((tokens) => ({ tokens: tokens * 10, window: 'Day' })) })
+    expect((await send([chats], 'ann', { prompt: 5, max: 5, tokens: 8 })).header('x-ratelimit-remaining')).toBe('10')
+    expect((await send([chats], 'ann', { prompt: 0, max: 1, tokens: 1 })).header('x-ratelimit-remaining')).toBe('11')
+  })
+
+  test('is charged once by a policy that applies to the Gateway and to the route', async () => {
+    const section = { policy: 'ns/p', budgets: [perUser()] }
+    expect(await statusesOf(3, () => send([section, { ...section, budgets: [perUser()] }], 'ann'))).toEqual([200, 200, 429])
+  })
+
+  test('counts what was spent once, however many windows limit it', async () => {
+    const windows = ['1m', 'Hour', 'Day']
+    await statusesOf(3, () => send([perUser({ limits: windows.map((window) => ({ requests: 100, window })) })], 'ann'))
+    expect(exposition()).toContain('proxy_budget_spent_total{policy="ns/p",budget="user",unit="requests"} 3\n')
+  })
+
   test('audits what exceeds it, and counts outcomes', async () => {
     const audited = perUser({ onExceeded: 'Audit' })
     expect(await statusesOf(4, () => send([audited], 'ann'))).toEqual([200, 200, 200, 200])

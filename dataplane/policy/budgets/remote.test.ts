@@ -171,6 +171,14 @@ describe('a budget in Redis', () => {
     expect([...(redis.hashes.values().next().value?.keys() ?? [])].toSorted()).toEqual(['g', 'v'])
   })
 
+  test('with two limits in one window is charged and settled once', async () => {
+    const pair = [100, 50].map((amount) => ({ tokens: amount, window: 'Day' }))
+    expect((await send(replica(), [budget({ limits: pair })], { max: 60, tokens: 30, before: () => expect(amounts()).toEqual([60]) })).status).toBe(200)
+    expect(amounts()).toEqual([30])
+    expect((await send(replica(), [budget({ limits: pair })], { max: 20, tokens: 20 })).status).toBe(200)
+    expect((await send(replica(), [budget({ limits: pair })], { max: 1, tokens: 1 })).text).toMatch('budget "b" of 50 tokens per Day is used up')
+  })
+
   test('rolls: the previous window counts for the part that is within reach', async () => {
     const rolling = budget({ limits: [{ requests: 10, window: '24h' }] })
     nowMs = Date.parse('2026-11-23T23:59:59.999Z')

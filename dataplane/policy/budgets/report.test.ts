@@ -47,6 +47,14 @@ describe('the report of budgets', () => {
     })
   })
 
+  test('shows one row for two limits in one window', async () => {
+    const state = stateOf()
+    const budgets: Budget[] = [{ name: 'user', key: USER, limits: [5, 4].map((requests) => ({ requests, window: 'Day' })) }]
+    await send(state, budgets, 'ann', 3)
+    const { rows } = reportBudgets([policyOf(budgets)], [await readLimits(state.registry, NOW)], NOW)
+    expect(rows.map(({ limit, used, left }) => ({ limit, used, left }))).toEqual([{ limit: 4, used: 3, left: 1 }])
+  })
+
   test('shows dollars and tokens in their units, and 90 % as near the end without alerts', async () => {
     const state = stateOf()
     const budgets: Budget[] = [

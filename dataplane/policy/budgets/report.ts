@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { compileLimit, USD_UNITS } from '#api/budget-limit.ts'
+import { compileLimits, USD_UNITS } from '#api/budget-limit.ts'
 import type { BudgetRow, BudgetUse } from '#api/management/budgets.ts'
 import type { Budget, Policy } from '#gen/config/types.ts'
 import { Slice } from '../../runtime/cooperative.ts'
@@ -97,12 +97,11 @@ function describe({ policy, traffic }: Policy): readonly Described[] {
   if (known !== undefined) return known
   const name = `${policy.namespace}/${policy.name}`
   const limits = budgets.flatMap((budget) =>
-    budget.limits.map((limit): Described => {
-      const { name: id, unit, amount } = compileLimit(`${name} ${budget.name}`, limit, budget.timeZone)
+    compileLimits(`${name} ${budget.name}`, budget.limits, budget.timeZone).map(({ name: id, unit, window, amount }): Described => {
       const scale = unit === 'usd' ? USD_UNITS : 1
       return {
         name: id,
-        row: { policy: name, budget: budget.name, unit, window: limit.window, limit: amount / scale },
+        row: { policy: name, budget: budget.name, unit, window, limit: amount / scale },
         scale,
         noticePercent: Math.max(0, ...(budget.alertAt ?? [])) || NOTICE_PERCENT,
         isSecret: readsCredentials(budget.key),

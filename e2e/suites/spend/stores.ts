@@ -38,7 +38,19 @@ export interface CounterServer {
 const BUDGETS = {
   requests: { limits: [{ requests: 300, window: 'Month' }], alertAt: [50] },
   rolling: { limits: [{ requests: 50, window: '8760h' }] },
+  pair: {
+    limits: [
+      { requests: 60, window: 'Month' },
+      { requests: 40, window: 'Month' },
+    ],
+  },
   tokens: { limits: [{ tokens: 20_000, window: 'Month' }] },
+  'pair-tokens': {
+    limits: [
+      { tokens: 20_000, window: 'Month' },
+      { tokens: 50_000, window: 'Month' },
+    ],
+  },
   dollars: { limits: [{ usd: '1000', window: 'Month' }], key: 'request.headers["x-team"]' },
   killed: { limits: [{ requests: 2000, window: 'Month' }] },
   erased: { limits: [{ tokens: 1_000_000, window: 'Month' }] },
@@ -189,6 +201,7 @@ function testLimits(fleetOf: () => StoreFleet<CounterServer>): void {
   test.each([
     ['requests', 300],
     ['rolling', 50],
+    ['pair', 40],
   ] as const)('%s: %i of the requests are admitted, exactly', async (name, limit) => {
     const fleet = fleetOf()
     const tally = new Tally()
@@ -202,15 +215,15 @@ function testLimits(fleetOf: () => StoreFleet<CounterServer>): void {
     }
   })
 
-  test('parallel chats exceed a budget of tokens by the last one at most, and reservations are settled', async () => {
+  test.each(['tokens', 'pair-tokens'] as const)('%s: parallel chats exceed a budget by the last one at most, and reservations are settled', async (name) => {
     const fleet = fleetOf()
     const known = await fleet.known()
     const tally = new Tally()
     await inParallel(400, 100, async (index) => {
       const use = { input: 20 + (index % 7), output: 50 + (index % 90), ms: 5, isStream: index % 2 === 0 }
-      tally.add(await fleet.chat('/tokens', 'tokens', use))
+      tally.add(await fleet.chat(`/${name}`, name, use))
     })
-    const sales = fleet.provider.sales.get('tokens')
+    const sales = fleet.provider.sales.get(name)
     expect(tally.statuses).toEqual([200, 429])
     expect(sales?.tokens).toBeGreaterThan(15_000)
     expect(sales?.tokens).toBeLessThanOrEqual(20_000 + (sales?.maxTokens ?? 0))
