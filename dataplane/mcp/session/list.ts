@@ -24,7 +24,8 @@ type SessionKind = 'session' | 'stream' | 'shared'
 
 interface SessionSource {
   readonly size: number
-  list(): Iterable<Session>
+  /** The most recently used ones last: at least `limit` of them, or all. */
+  list(limit: number): Iterable<Session>
 }
 
 /** The sessions of one backend in this thread. */
@@ -51,9 +52,9 @@ export function listSessions(owner: object, limit: number): { readonly sessions:
   for (const [backend, { nowMs: clock, kinds }] of published.get(owner) ?? []) {
     const nowMs = clock()
     for (const [kind, source] of kinds) {
+      const latest = [...source.list(limit)].slice(-limit)
+      for (const session of latest) found.push({ backend, kind, session, idleMs: Math.max(0, nowMs - session.usedAtMs), nowMs })
       total += source.size
-      let rest = source.size
-      for (const session of source.list()) if (rest-- <= limit) found.push({ backend, kind, session, idleMs: Math.max(0, nowMs - session.usedAtMs), nowMs })
     }
   }
   const sessions = found

@@ -1,15 +1,16 @@
 import { describe, expect, test } from '@jest/globals'
 import type { LinkState } from '../upstream/link.ts'
 import { newSession, Sessions } from './sessions.ts'
+import type { SessionSharing } from './sharing.ts'
 
 const links = new Map<string, LinkState>([['a', { sessionId: 's', endpoint: undefined, offers: 't', isMissing: false }]])
 const principal = undefined
 const limits = { idleMs: 1000, sweepMs: 60_000, count: 3, tombstones: 3 }
 const keys = [Buffer.alloc(32, 1)]
 
-function start() {
+function start(sharing?: SessionSharing) {
   let nowMs = 0
-  const sessions = new Sessions('ns/b', keys, () => nowMs, limits)
+  const sessions = new Sessions('ns/b', keys, () => nowMs, limits, sharing)
   return { sessions, pass: (ms: number) => void (nowMs += ms), admit: () => sessions.admit(newSession({ links, principal }, nowMs)) }
 }
 
@@ -63,6 +64,18 @@ describe('sessions', () => {
     expect(sessions.size).toBe(3)
     expect(sessions.find(ids[1] ?? '', principal)).toBe(second)
     expect(sessions.find(ids[0] ?? '', principal)).not.toBe(first)
+    sessions.close()
+  })
+
+  test('that ended in another worker are not listed', () => {
+    const ended = new Set<string>()
+    const ignore = (): void => undefined
+    const { sessions, admit } = start({ claim: ignore, release: ignore, end: ignore, bumpChanges: ignore, changesOf: () => 0, hasEnded: (id) => ended.has(id) })
+    const ids = [admit(), admit(), admit()]
+    ended.add(ids[0] ?? '').add(ids[2] ?? '')
+    expect(sessions.list(2).map(({ id }) => id)).toEqual([ids[1]])
+    expect(sessions.size).toBe(2)
+    expect([sessions.list(2).map(({ id }) => id), sessions.size]).toEqual([[ids[1]], 1])
     sessions.close()
   })
 

@@ -82,9 +82,14 @@ export class Sessions {
     return this.#live.size
   }
 
-  /** The sessions in memory, the most recently used last. */
-  list(): Iterable<Session> {
-    return this.#live.values()
+  /** The `limit` most recently used sessions in memory, the last one last. Drops those of them that ended in another worker. */
+  list(limit: number): Session[] {
+    const latest = limit > 0 ? [...this.#live].slice(-limit) : []
+    return latest.flatMap(([id, session]) => {
+      if (this.#sharing?.hasEnded(id) !== true) return [session]
+      this.#drop(id, session)
+      return []
+    })
   }
 
   /** Assigns an id to a session and returns it. The id of a session with a live connection is valid in this process only. */
