@@ -80,6 +80,12 @@ class Version {
     return this.#isLoaded
   }
 
+  /** Whether it may run and nothing has tried to load it. */
+  get isUntried(): boolean {
+    const { invalid } = this.#plugin.source.configMapRef ?? {}
+    return !this.#isLoaded && (this.#denied ?? this.secrets.problem ?? invalid ?? this.#invalid) === undefined
+  }
+
   get isInProcess(): boolean {
     return this.#plugin.isolation === 'InProcess'
   }
@@ -164,7 +170,10 @@ class Version {
   }
 }
 
-/** The versions of one plugin of one policy: the current one, and the last one that was loaded. */
+/**
+ * The versions of one plugin of one policy: the current one, and the last one that was loaded. A version that was replaced before anything tried to load it
+ * counts as the latter if there is no other: the next config may have an unusable one, and other threads have loaded it.
+ */
 export class PluginSlot {
   readonly name: string
   readonly nowMs: () => number
@@ -229,8 +238,14 @@ export class PluginSlot {
     const fingerprint = JSON.stringify([source, config, limits, isolation, fetch, kv, denied, secrets.digest, secrets.problem])
     if (fingerprint === this.#fingerprint) return
     this.#fingerprint = fingerprint
-    if (this.#current !== this.#lastGood) this.#current?.retire()
+    const before = this.#current
     this.#current = new Version(plugin, this, secrets, denied)
+    if (before !== this.#lastGood) {
+      if (before?.isUntried === true && this.#lastGood?.isLoaded !== true) {
+        this.#lastGood?.retire()
+        this.#lastGood = before
+      } else before?.retire()
+    }
     // A withdrawn permission or secret ends the version that had it.
     if ((denied ?? secrets.problem) === undefined) return
     this.#lastGood?.retire()
@@ -258,7 +273,14 @@ export class PluginSlot {
       this.#accept(current)
       return thread
     } catch {
-      return lastGood.use()
+      if (lastGood.isLoaded) return lastGood.use()
+      try {
+        const thread = await lastGood.use()
+        this.#show(lastGood)
+        return thread
+      } catch {
+        return current.use()
+      }
     }
   }
 
@@ -268,6 +290,10 @@ export class PluginSlot {
     this.#lastGood = version
     before?.retire()
     this.#dropVersion()
+    this.#show(version)
+  }
+
+  #show(version: Version): void {
     pluginMetrics(this.registry).versions.series(this.name, version.id).value = 1
   }
 
@@ -277,7 +303,7 @@ export class PluginSlot {
 
   /** The version that serves calls. */
   get version(): string {
-    return this.#lastGood?.id ?? 'none'
+    return this.#lastGood?.isLoaded === true ? this.#lastGood.id : 'none'
   }
 
   /** Loads the current version if that was not tried yet, so that its errors are known before the first request. */
@@ -325,7 +351,7 @@ export class PluginSlot {
 
   onEnd(reason: string, wasLoaded: boolean): void {
     pluginMetrics(this.#state.registry).ends.series(this.name).value++
-    const stays = this.#lastGood !== undefined && !wasLoaded ? '; its last good version stays' : ''
+    const stays = this.#lastGood?.isLoaded === true && !wasLoaded ? '; its last good version stays' : ''
     this.#state.log?.error(wasLoaded ? 'plugin ended; it is started again' : `plugin cannot be loaded${stays}`, {
       code: wasLoaded ? 'PX4019' : 'PX4020',
       plugin: this.name,

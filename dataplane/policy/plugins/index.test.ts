@@ -220,6 +220,23 @@ describe('a new version of a plugin', () => {
   )
 
   test(
+    'that cannot be loaded leaves the one before in force, which no request had reached',
+    async () => {
+      const state = newState()
+      mount([answering('one')], state)
+      expect([await textOf(state, plugin('let a = ;')), await textOf(state, plugin('let b = ;')), await textOf(state, answering('two'))]).toEqual([
+        'one',
+        'one',
+        'two',
+      ])
+      const broken = newState()
+      mount([plugin('let a = ;')], broken)
+      expect([await textOf(broken, plugin('let b = ;')), await textOf(broken, answering('two'))]).toEqual(['plugin failed', 'two'])
+    },
+    SLOW,
+  )
+
+  test(
     'lets calls of the old one finish that wait for the upstream',
     async () => {
       const state = newState()
