@@ -15,7 +15,7 @@ import type { TcpRule } from './tcp-rule.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { Shares } from '../runtime/shares.ts'
 import { createPolicyState, selectSecrets, type SharedState } from '../policy/state.ts'
-import { retainPlugins, verifyPlugins } from '../policy/plugins/host.ts'
+import { retainPlugins, updatePlugins, verifyPlugins } from '../policy/plugins/host.ts'
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from '../forward/services.ts'
 import type { GatewayTelemetry } from '../telemetry/gateway.ts'
@@ -142,6 +142,7 @@ export class Gateway {
     const permitsInProcess = snapshot.listeners === before?.listeners ? state.permitsInProcess : permitsInProcessPlugins(snapshot)
     const isStateNew = areSecretsNew || permitsInProcess !== state.permitsInProcess
     if (isStateNew) this.#context = { ...this.#context, state: { ...state, secrets, ...(permitsInProcess !== undefined && { permitsInProcess }) } }
+    if (arePoliciesNew || isStateNew) updatePlugins(this.#context.state, snapshot.policies.values())
     this.destinations.update(snapshot, this.#context.policies)
     this.#context.services.update(snapshot, this.#context.policies, this.#context.state)
     if (

@@ -180,6 +180,8 @@ export class PluginSlot {
   #isRemoved = false
   readonly #state: PolicyState
   #fingerprint = ''
+  /** The last arguments of `update`. */
+  #seen: readonly [Plugin, PolicyState] | undefined
   #current: Version | undefined
   #lastGood: Version | undefined
   /** Series of the metrics that the plugin wrote. */
@@ -229,7 +231,10 @@ export class PluginSlot {
   }
 
   /** Makes a version the current one. The one before stays until the new one is loaded. */
-  update(plugin: Plugin, { permitsInProcess = false, secrets: all }: PolicyState): void {
+  update(plugin: Plugin, state: PolicyState): void {
+    if (this.#seen?.[0] === plugin && this.#seen[1] === state) return
+    this.#seen = [plugin, state]
+    const { permitsInProcess = false, secrets: all } = state
     const { source, config, limits, isolation, fetch, kv } = plugin
     const isDenied = isolation === 'InProcess' && !permitsInProcess
     const withheld = source.configMapRef?.denied === true ? source.configMapRef.invalid : undefined
@@ -385,6 +390,11 @@ const slots = new WeakMap<PolicyState['registry'], Map<string, PluginSlot>>()
 export function endPlugins(registry: PolicyState['registry']): void {
   for (const slot of slots.get(registry)?.values() ?? []) slot.end()
   slots.delete(registry)
+}
+
+/** Makes the plugins of the policies the current versions. Rules are compiled later, with their first request: by then, this version may have been replaced. */
+export function updatePlugins(state: PolicyState, policies: Iterable<ConfigPolicy>): void {
+  for (const { traffic } of policies) for (const plugin of traffic?.plugins ?? []) pluginSlot(plugin, state)
 }
 
 /** Loads plugins of the policies that were not loaded yet. */

@@ -4,7 +4,7 @@ import type { Plugin, Policy } from '#gen/config/types.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createRegistry } from '../../telemetry/metrics/registry.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'
-import { endPlugins, retainPlugins } from './host.ts'
+import { endPlugins, retainPlugins, updatePlugins } from './host.ts'
 import { compilePlugins } from './index.ts'
 import { pluginMetrics } from './metrics.ts'
 
@@ -192,6 +192,13 @@ describe('a plugin that fails', () => {
   )
 })
 
+const policyOf = (traffic: Policy['traffic']): Policy => ({
+  key: 'traffic/ns/policy:0',
+  policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'policy' },
+  target: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
+  ...(traffic && { traffic }),
+})
+
 describe('a new version of a plugin', () => {
   const answering = (text: string): Plugin => plugin(middleware(`return c.text('${text}')`))
   const textOf = async (state: PolicyState, version: Plugin): Promise<string> => (await mount([version], state).request('http://host/')).response.text()
@@ -223,14 +230,14 @@ describe('a new version of a plugin', () => {
     'that cannot be loaded leaves the one before in force, which no request had reached',
     async () => {
       const state = newState()
-      mount([answering('one')], state)
+      updatePlugins(state, [policyOf({ plugins: [answering('one')] })])
       expect([await textOf(state, plugin('let a = ;')), await textOf(state, plugin('let b = ;')), await textOf(state, answering('two'))]).toEqual([
         'one',
         'one',
         'two',
       ])
       const broken = newState()
-      mount([plugin('let a = ;')], broken)
+      updatePlugins(broken, [policyOf({ plugins: [plugin('let a = ;')] })])
       expect([await textOf(broken, plugin('let b = ;')), await textOf(broken, answering('two'))]).toEqual(['plugin failed', 'two'])
     },
     SLOW,
@@ -277,12 +284,6 @@ describe('a new version of a plugin', () => {
 })
 
 describe('a plugin that the config no longer has', () => {
-  const policyOf = (traffic: Policy['traffic']): Policy => ({
-    key: 'traffic/ns/policy:0',
-    policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'policy' },
-    target: { kind: 'Gateway', namespace: 'ns', name: 'gw' },
-    ...(traffic && { traffic }),
-  })
   const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
   test(
