@@ -125,8 +125,8 @@ export const dataplaneMessages = {
   PX4024: {
     title: 'no shares of budgets from the operator',
     cause:
-      'A budget has `scope: Gateway`, and the quota service of the operator cannot be reached, ended the stream, or is that of a replica that does not lead. The last share is used until it expires after 30 s; then `onDisconnect` decides. Logged once until the connection is back.',
-    fix: 'Field `cause` names the error. See that the operator runs and is of the same version or newer; the connection is retried every 2 s at most. The metrics `proxy_budget_shares_connected` and `proxy_budget_disconnected_total` show it.',
+      'A budget has `scope: Gateway`, and the quota service of the operator cannot be reached, ended the stream, has not responded for 3 s, or is that of a replica that does not lead. The last share is used until it expires after 30 s; then `onDisconnect` decides. Logged once until the connection is back.',
+    fix: 'Field `cause` names the error. See that the operator runs and is of the same version or newer; the connection is retried every 2 s at most. A response that arrives late counts: give an operator that is slow more CPU. The metrics `proxy_budget_shares_connected` and `proxy_budget_disconnected_total` show it.',
   },
   PX4026: {
     title: 'counters of budgets cannot be saved',

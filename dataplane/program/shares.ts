@@ -1,4 +1,6 @@
 import { METRIC_PREFIX } from '#api/names.ts'
+import type { Policy } from '#gen/config/types.ts'
+import type { ConfigStore } from '../config/store.ts'
 import type { Shares } from '../runtime/shares.ts'
 import type { ShareKeeper } from '../quota/keeper.ts'
 import type { QuotaStream } from '../quota/stream.ts'
@@ -9,6 +11,8 @@ import type { ProcessSettings } from './settings.ts'
 
 /** Shares of budgets from the operator. */
 export interface OperatorShares extends Shares {
+  /** Connects as soon as the config has a budget of all replicas, so that its first requests do not wait for the connection. */
+  follow(store: Pick<ConfigStore, 'subscribe'>): void
   /** Reports what was used last. */
   close(): Promise<void>
 }
@@ -57,8 +61,26 @@ export function createShares(
     return { keeper, stream }
   }
   return {
+    follow(store) {
+      const unsubscribe = store.subscribe(({ policies }, changes) => {
+        if (
+          !changes
+            .get('policy')
+            ?.values()
+            .some((key) => hasSharedBudget(policies.get(key)))
+        )
+          return
+        unsubscribe()
+        // A failure is that of the requests that need shares.
+        ;(client ??= start()).catch(() => undefined)
+      })
+    },
     // Loaded on demand: most processes have no budget of all replicas.
     want: async (bucket, memory) => (await (client ??= start())).keeper.want(bucket, memory),
     close: async () => (await client)?.stream.close(),
   }
 }
+
+/** Whether a policy has a budget that the operator divides. */
+const hasSharedBudget = (policy: Policy | undefined): boolean =>
+  policy?.traffic?.budgets?.some(({ scope, store }) => scope === 'Gateway' && store === undefined) ?? false

@@ -71,6 +71,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
   const parts = createParts({ ...options, shares, budgetCells })
   const { store, logging, telemetry, binds, gateway } = parts
   registry.current = telemetry.metrics.registry
+  shares?.follow(store)
   const redis = await openRedis(settings.redis, logging, telemetry.metrics.registry)
   const postgres = await openPostgres(settings.postgres, telemetry.metrics.registry)
   const ledger = await openLedger(telemetry.metrics.registry)
@@ -151,6 +152,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
   })
   const store = createConfigStore()
   followStore(store, pool)
+  shares?.follow(store)
   return {
     store,
     logging: forAllThreads(logging, pool),

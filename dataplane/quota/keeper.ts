@@ -143,7 +143,12 @@ export class ShareKeeper implements Shares {
     }
   }
 
-  /** There is no stream. Requests do not wait until there is one. */
+  /** The server responds again on the same stream. */
+  resumed(): void {
+    this.#isOffline = false
+  }
+
+  /** There is no stream, or the server does not respond. Requests do not wait until it does. */
   disconnected(): void {
     this.#isOffline = true
     for (const tracked of this.#hungry) this.#wake(tracked, false)

@@ -19,8 +19,18 @@ export interface QuotaStreamOptions {
   readonly tokenFile?: string | undefined
   readonly rootCaFile?: string | undefined
   readonly keeper: ShareKeeper
+  /** Default: 3 s, 10 s. */
+  readonly timeouts?: QuotaTimeouts
+  /** The server responds, for the first time or again. */
   onConnected(): void
   onDisconnected(cause: string): void
+}
+
+interface QuotaTimeouts {
+  /** Requests do not wait for a server that does not respond for so long. Its response counts nevertheless: a loaded operator is late on each stream. */
+  readonly silentMs: number
+  /** A server that does not respond for so long is given up. */
+  readonly responseMs: number
 }
 
 type Call = ClientDuplexStream<RateLimitQuotaUsageReports, RateLimitQuotaResponse>
@@ -30,8 +40,7 @@ const PATH = '/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRat
 const REPORT_MS = 200
 /** Milliseconds between reports while requests wait for units that others have. */
 const HUNGRY_MS = 50
-/** A server that does not respond for so long is given up. */
-const RESPONSE_MS = 3_000
+const TIMEOUTS: QuotaTimeouts = { silentMs: 3_000, responseMs: 10_000 }
 const BACKOFF = { initialMs: 50, maxMs: 2_000 }
 
 /** Reports what is used of budgets to the quota server, and receives shares, until `close`. Each response is followed by a report, and a report by a response. */
@@ -87,51 +96,60 @@ export class QuotaStream {
   }
 
   #follow(call: Call): Promise<string> {
-    const { keeper, node, onConnected } = this.#options
+    const { keeper, node, onConnected, onDisconnected, timeouts: { silentMs, responseMs } = TIMEOUTS } = this.#options
     const { promise, resolve } = Promise.withResolvers<string>()
     const { signal } = this.#abort
     const role = roleOf(node)
-    let timer: NodeJS.Timeout | undefined
+    let cancel = (): void => undefined
     let isConnected = false
+    let isSilent = false
     let sentMs = performance.now()
     const end = (cause: string): void => {
-      clearTimeout(timer)
+      cancel()
       signal.removeEventListener('abort', finish)
       resolve(cause)
     }
+    const awaitResponse = (): void => {
+      cancel = afterInput(silentMs, () => {
+        isSilent = true
+        keeper.disconnected()
+        onDisconnected(`no response within ${silentMs} ms`)
+        cancel = afterInput(responseMs - silentMs, () => {
+          end(`no response within ${responseMs} ms`)
+          call.cancel()
+        })
+      })
+    }
     const report = (isEmpty = false): void => {
-      clearTimeout(timer)
+      cancel()
       this.#sendNow = undefined
       const nowMs = performance.now()
       call.write(toReport(role, this.#replica, isEmpty ? [] : keeper.takeReport(), nowMs - sentMs))
       sentMs = nowMs
-      timer = setTimeout(() => {
-        end(`no response within ${RESPONSE_MS} ms`)
-        call.cancel()
-      }, RESPONSE_MS)
+      awaitResponse()
     }
     // What was used last is reported before the end.
     const finish = (): void => {
-      clearTimeout(timer)
+      cancel()
       this.#sendNow = undefined
       if (isConnected) call.write(toReport(role, this.#replica, keeper.takeReport(), performance.now() - sentMs))
       call.end()
-      timer = setTimeout(() => call.cancel(), 200)
+      cancel = afterInput(200, () => call.cancel())
     }
     signal.addEventListener('abort', finish)
     call.on('data', (response: RateLimitQuotaResponse) => {
-      clearTimeout(timer)
+      cancel()
       this.#failures = 0
-      if (!isConnected) {
-        isConnected = true
-        keeper.connected()
-        onConnected()
-      }
+      if (!isConnected) keeper.connected()
+      else if (isSilent) keeper.resumed()
+      if (!isConnected || isSilent) onConnected()
+      isConnected = true
+      isSilent = false
       keeper.apply(readResponse(response))
       if (signal.aborted) return
       keeper.endWaits()
       if (keeper.isUrgent) return report()
-      timer = setTimeout(report, keeper.isHungry ? HUNGRY_MS : REPORT_MS)
+      cancel = afterInput(keeper.isHungry ? HUNGRY_MS : REPORT_MS, report)
       this.#sendNow = report
     })
     call.on('error', (error: ServiceError) => end(`${status[error.code] ?? error.code}: ${error.details}`))
@@ -139,6 +157,16 @@ export class QuotaStream {
     // Nothing is given back before a server has accepted the stream.
     report(true)
     return promise
+  }
+}
+
+/** Calls back after a time unless it is cancelled. What has arrived while the thread was busy is read before. */
+function afterInput(ms: number, callback: () => void): () => void {
+  let last: NodeJS.Immediate | undefined
+  const timer = setTimeout(() => (last = setImmediate(callback)), ms)
+  return () => {
+    clearTimeout(timer)
+    clearImmediate(last)
   }
 }
 

@@ -1,18 +1,24 @@
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { Budget } from '#gen/config/types.ts'
+import type { Budget, Policy } from '#gen/config/types.ts'
 import { isTrueWithin, waitUntil } from '../../e2e/harness/wait.ts'
 import type { QuotaStore } from './server.ts'
 import { createQuotaServer } from './server.ts'
 import { createConfigServer } from '../serve/server.ts'
+import { createConfigStore } from '../../dataplane/config/store.ts'
 import { compose } from '../../dataplane/exchange/compose.ts'
 import { HeaderList } from '../../dataplane/http/headers.ts'
 import { compileBudgets } from '../../dataplane/policy/budgets/index.ts'
 import { createPolicyState } from '../../dataplane/policy/state.ts'
+import { readSettings } from '../../dataplane/program/settings.ts'
+import { createShares } from '../../dataplane/program/shares.ts'
+import { createLogging } from '../../dataplane/telemetry/log.ts'
 import { createRegistry } from '../../dataplane/telemetry/metrics/registry.ts'
 import { testExchange } from '../../dataplane/testing/exchange.ts'
 import { ShareKeeper } from '../../dataplane/quota/keeper.ts'
-import { QuotaStream } from '../../dataplane/quota/stream.ts'
+import { QuotaStream, type QuotaStreamOptions } from '../../dataplane/quota/stream.ts'
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {
@@ -50,13 +56,14 @@ class Replica {
   readonly #stream: QuotaStream
   isConnected = false
 
-  constructor(port: number, budgets: readonly Budget[], epochMs = Date.now) {
+  constructor(port: number, budgets: readonly Budget[], epochMs = Date.now, timeouts?: QuotaStreamOptions['timeouts']) {
     const keeper: ShareKeeper = new ShareKeeper({ onUrgent: () => this.#stream.hurry(), epochMs })
     this.#policy = compileBudgets([{ policy: 'ns/p', budgets }], createPolicyState({ registry: this.registry, shares: keeper, epochMs }))
     this.#stream = new QuotaStream({
       address: `http://127.0.0.1:${port}`,
       node: { namespace: 'ns', gateway: 'gw' },
       keeper,
+      ...(timeouts && { timeouts }),
       onConnected: () => (this.isConnected = true),
       onDisconnected: () => (this.isConnected = false),
     })
@@ -103,6 +110,38 @@ class Replica {
       .split('\n')
       .filter((line) => name.test(line))
       .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+}
+
+/** Forwards connections to a port of loopback, but keeps back what the server sends while it holds. */
+async function startRelay(target: number) {
+  const clients: Socket[] = []
+  const servers: Socket[] = []
+  let isHolding = false
+  const relay = createServer((client) => {
+    const server = connect(target, '127.0.0.1').on('data', (bytes) => client.write(bytes))
+    if (isHolding) server.pause()
+    client.pipe(server)
+    clients.push(client)
+    servers.push(server)
+    for (const socket of [client, server]) socket.on('error', () => undefined).on('close', () => [client, server].forEach((each) => each.destroy()))
+  })
+  relay.listen(0, '127.0.0.1')
+  await once(relay, 'listening')
+  closers.push(() => {
+    relay.close()
+    for (const client of clients) client.destroy()
+  })
+  return {
+    port: (relay.address() as AddressInfo).port,
+    connections: () => clients.length,
+    hold(holds: boolean): void {
+      isHolding = holds
+      for (const server of servers) {
+        if (holds) server.pause()
+        else server.resume()
+      }
+    },
   }
 }
 
@@ -217,4 +256,56 @@ describe('a budget of all replicas', () => {
     const more = [await replica.send(), await replica.send()]
     expect(more.map((each) => each.status)).toEqual(onDisconnect === 'Allow' ? [200, 429] : [503, 503])
   })
+})
+
+describe('an operator that responds late', () => {
+  const keyed = [budget({ key: 'request.headers["x-user"]', limits: [{ requests: 100, window: 'Day' }] })]
+
+  test('is waited for on the same stream: requests are rejected meanwhile, and shares in force are used', async () => {
+    const { port } = await startOperator(keyed)
+    const relay = await startRelay(port)
+    relay.hold(true)
+    const replica = new Replica(relay.port, keyed, Date.now, { silentMs: 200, responseMs: 60_000 })
+    expect((await replica.send('ann')).status).toBe(503)
+    relay.hold(false)
+    await waitUntil('a request has a share', async () => (await replica.send('ann')).status === 200)
+    relay.hold(true)
+    await waitUntil('the operator is silent', () => !replica.isConnected)
+    expect([(await replica.send('ann')).status, (await replica.send('bob')).status]).toEqual([200, 503])
+    relay.hold(false)
+    await waitUntil('another key has a share', async () => (await replica.send('bob')).status === 200)
+    expect([replica.isConnected, relay.connections()]).toEqual([true, 1])
+  })
+
+  test('is given up after a longer time, and reached by another connection', async () => {
+    const { port } = await startOperator(keyed)
+    const relay = await startRelay(port)
+    relay.hold(true)
+    const replica = new Replica(relay.port, keyed, Date.now, { silentMs: 50, responseMs: 150 })
+    await waitUntil('there are more connections', () => relay.connections() > 1)
+    relay.hold(false)
+    expect(await isTrueWithin(60_000, async () => (await replica.send('ann')).status === 200)).toBe(true)
+  })
+})
+
+test('a data plane connects when its config has a budget of all replicas, before the first request', async () => {
+  const { port, quota } = await startOperator([budget()])
+  const store = createConfigStore()
+  const settings = readSettings({ XDS_ADDRESS: `http://127.0.0.1:${port}`, NAMESPACE: 'ns', GATEWAY: 'gw' }, {})
+  const registry = createRegistry()
+  const writer = { dropped: 0, write: () => true, flush: () => Promise.resolve(), flushSync: () => undefined }
+  const shares = createShares(settings, createLogging({ writer }), () => registry)
+  closers.push(() => shares?.close())
+  shares?.follow(store)
+  const apply = (name: string, budgets: Budget[]): void => {
+    const policy = { kind: 'ProxyPolicy', namespace: 'ns', name } as const
+    const message: Policy = { key: `traffic/ns/${name}:0`, policy, target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { budgets } }
+    store.apply('stream', { upserts: [{ kind: 'policy', message }], removals: [] })
+  }
+  apply('own', [budget({ scope: 'Replica' }), budget({ name: 'other', store: 'Redis' })])
+  await wait(0)
+  expect([...registry.expose('text')].join('')).not.toContain('proxy_budget_shares_connected')
+  apply('shared', [budget()])
+  await waitUntil('it is connected', () => [...registry.expose('text')].join('').includes('proxy_budget_shares_connected 1'))
+  expect(quota.stats().streams).toBe(1)
 })

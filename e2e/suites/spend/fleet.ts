@@ -123,10 +123,10 @@ export class Fleet {
     await waitUntil('all clocks are set', () => clocks.every(isApplied))
   }
 
-  /** Whether the streams of all replicas are in a state. A replica opens its stream with its first request. */
+  /** Whether the streams of all replicas are in a state. A replica without the metric has opened none yet. */
   async areConnected(isConnected: boolean): Promise<boolean> {
     const metrics = await Promise.all(this.replicas.map(({ dataplane }) => dataplane.metrics()))
-    return metrics.every((text) => (/^proxy_budget_shares_connected (\d)$/m.exec(text)?.[1] ?? '1') === (isConnected ? '1' : '0'))
+    return metrics.every((text) => (/^proxy_budget_shares_connected (\d)$/m.exec(text)?.[1] ?? '0') === (isConnected ? '1' : '0'))
   }
 
   async #startReplica(index: number): Promise<void> {
