@@ -42,6 +42,8 @@ export const ENDPOINTS_ANNOTATION = `${GROUP}/endpoints`
 /** Values of `appProtocol` of Service ports that serve MCP. */
 export const APP_PROTOCOL_MCP = `${GROUP}/mcp`
 export const APP_PROTOCOL_MCP_SSE = `${GROUP}/mcp-sse`
+/** Label of the objects of MCP servers that the operator runs: the ProxyBackend. */
+export const MCP_BACKEND_LABEL = `${GROUP}/mcp-backend`
 /** Value of `appProtocol` of Service ports of A2A agents. */
 export const APP_PROTOCOL_A2A = `${GROUP}/a2a`
 /** Name of the policy ancestor that summarizes targets without attachment (operator.md §4.8). */
@@ -60,6 +62,7 @@ export type ConditionType =
   | 'Attached'
   | 'SessionsShared'
   | 'ToolsApproved'
+  | 'ServersReady'
   | 'StatusSummarized'
 
 /** Condition reasons that the operator writes: those of Gateway API where they exist (operator.md §4). */
@@ -103,6 +106,7 @@ export type ConditionReason =
   // ProxyBackends
   | 'OlderTransport'
   | 'ToolsHeld'
+  | 'Ready'
   // Policies
   | 'Conflicted'
   | 'Valid'

@@ -1,7 +1,5 @@
 /** `registry/repository@sha256:digest`, with the host of the registry: a tag could name other code tomorrow, and no host is a default. */
 export const PLUGIN_IMAGE_PATTERN = '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)+@sha256:[0-9a-f]{64}$'
-/** A registry, or a repository or a part of its path from the left. */
-export const PLUGIN_IMAGE_PREFIX_PATTERN = '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$'
 
 /** The parts of an image reference. */
 export interface PluginImage {
@@ -18,10 +16,4 @@ export function parsePluginImage(image: string): PluginImage | undefined {
   const [name = '', digest = ''] = image.split('@')
   const slash = name.indexOf('/')
   return { registry: name.slice(0, slash), repository: name.slice(slash + 1), digest }
-}
-
-/** Whether one of the prefixes is the registry, the repository, or a part of its path that ends at a slash. */
-export function isPluginImagePermitted(image: string, prefixes: readonly string[]): boolean {
-  const [name = ''] = image.split('@')
-  return prefixes.some((prefix) => name === prefix || name.startsWith(`${prefix}/`))
 }

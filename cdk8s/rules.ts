@@ -37,11 +37,12 @@ export const clusterRules = (isInference: boolean): Rule[] => [
   rule('authentication.k8s.io', ['tokenreviews'], 'create'),
 ]
 
-/** Cluster-wide rules for the objects of Gateways and their Events. */
+/** Cluster-wide rules for the objects of Gateways and MCP servers and their Events. delete is for MCP servers, and for dependents of Gateways. */
 export const deployerRules: readonly Rule[] = [
-  rule('', ['serviceaccounts'], 'create', 'get', 'list', 'patch', 'watch'),
-  rule('', ['configmaps', 'secrets', 'services'], 'create', 'get', 'patch'),
-  rule('apps', ['deployments'], 'create', 'get', 'list', 'patch', 'watch'),
+  rule('', ['serviceaccounts'], 'create', 'delete', 'get', 'list', 'patch', 'watch'),
+  rule('', ['configmaps', 'secrets'], 'create', 'get', 'patch'),
+  rule('', ['services'], 'create', 'delete', 'get', 'patch'),
+  rule('apps', ['deployments'], 'create', 'delete', 'get', 'list', 'patch', 'watch'),
   rule('policy', ['poddisruptionbudgets'], 'create', 'delete', 'get', 'list', 'patch', 'watch'),
   rule('autoscaling', ['horizontalpodautoscalers'], 'create', 'delete', 'get', 'list', 'patch', 'watch'),
   rule('', ['events'], 'create', 'patch'),

@@ -1,3 +1,4 @@
+import { BRIDGE_CONFIG } from '#api/bridge.ts'
 import { SettingError } from './program/settings.ts'
 import { LogLevelError } from './telemetry/log.ts'
 import { withCode } from '#api/messages/code.ts'
@@ -11,6 +12,9 @@ const USAGE = `usage: dataplane [-f FILE] [--dry-run]
 
   -f, --file FILE  configuration file (YAML); with XDS_ADDRESS set, its listeners are added to those of the stream
   --dry-run        check the file and the environment, print the ports, and exit
+  --bridge         take no settings from the environment, which is that of an MCP server
+  --install-bridge DIR
+                   copy Node, this program and the config in ${BRIDGE_CONFIG} to DIR, and exit (docs/guide/mcp-servers.md)
   --version        print the version
 
 Environment: XDS_ADDRESS, NAMESPACE, GATEWAY, ADMIN_ADDR, STATS_ADDR, READINESS_ADDR, PROXY_LOG, WORKERS (docs/guide/management-endpoints.md)
@@ -22,8 +26,17 @@ async function main(): Promise<void> {
     version,
     help,
     'dry-run': isDryRun,
+    bridge: isBridge,
+    'install-bridge': bridgeDirectory,
   } = parseArgs({
-    options: { file: { type: 'string', short: 'f' }, 'dry-run': { type: 'boolean' }, version: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    options: {
+      file: { type: 'string', short: 'f' },
+      'dry-run': { type: 'boolean' },
+      bridge: { type: 'boolean' },
+      'install-bridge': { type: 'string' },
+      version: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
   }).values
   if (version === true || help === true) {
     process.stdout.write(help === true ? USAGE : `${packageJson.version}\n`)
@@ -33,7 +46,14 @@ async function main(): Promise<void> {
     process.stdout.write(await checkDataplane({ env: process.env, file, version: packageJson.version }))
     return
   }
-  const dataplane = await runDataplane({ env: process.env, file, version: packageJson.version })
+  if (bridgeDirectory !== undefined) {
+    const { installBridge } = await import('./bridge/install.ts')
+    return installBridge(bridgeDirectory, import.meta.dirname, process.env[BRIDGE_CONFIG] ?? '')
+  }
+  // Kubernetes sets the variable in every pod.
+  const { KUBERNETES_SERVICE_HOST } = process.env
+  const env = isBridge === true ? { KUBERNETES_SERVICE_HOST } : process.env
+  const dataplane = await runDataplane({ env, file, version: packageJson.version })
   const stop = (signal: string): void => {
     dataplane.drain(signal).then(
       () => process.exit(0),

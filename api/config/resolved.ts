@@ -64,6 +64,10 @@ export const resolvedDefinitions: Definitions = {
             port: port('Port of the Service.'),
             path: string('Path; default /mcp, or /sse for SSE.'),
             protocol: { type: 'string', enum: ['StreamableHTTP', 'SSE'], description: 'Transport.' },
+            sessionsOnly: {
+              type: 'boolean',
+              description: 'Whether clients without sessions get one of the gateway, whatever the server speaks. Default: false.',
+            },
           },
           ['name', 'service', 'port', 'protocol'],
         ),

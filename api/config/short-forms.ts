@@ -1,6 +1,7 @@
 import { ref, type Definitions, type Schema } from '../schema.ts'
 import { aiBackendDefinitions } from '../v1alpha1/backends/ai.ts'
 import { exactlyOneOfNames, withRealNames } from '../v1alpha1/real-names.ts'
+import { inheritEnv } from './mcp-program.ts'
 import { LLM_PORT, MCP_PORT } from './short-form-ports.ts'
 import { list, map, object, port, string } from './shared.ts'
 
@@ -93,6 +94,7 @@ export const shortFormDefinitions: Definitions = {
       ),
       minItems: 1,
     },
-    env: map(string('Value.'), 'Environment of command. There is no other, not even PATH.'),
+    env: map(string('Value.'), 'Environment of command. There is no other, not even PATH, unless inheritEnv is set.'),
+    inheritEnv,
   }),
 }

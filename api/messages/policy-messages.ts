@@ -194,9 +194,10 @@ export const policyMessages = {
     fix: 'Correct what the message names. Check that network policies let the operator reach the registry. `controller.pluginRegistries` of the Helm chart names its CA and the credentials; without the chart, PROXY_REGISTRY_CA_FILE and PROXY_REGISTRY_CONFIG_FILE do.',
   },
   PX1345: {
-    title: 'MCP target is a command',
-    cause: 'A ProxyBackend has an MCP target with `command`, which only config files of the data plane can have. The target is left out; other targets work.',
-    fix: 'Run the server as a Deployment that speaks Streamable HTTP, if need be behind a bridge, and name its Service.',
+    title: 'MCP target is a command without an image',
+    cause:
+      'A ProxyBackend has an MCP target with `command` but no `image`, which only config files of the data plane can have. Or it has both, and there is no cluster that could run the image. The target is left out; other targets work.',
+    fix: 'Add `image`, so that the operator runs the server as a Deployment. Or run the server yourself, and name its Service.',
   },
   PX1351: {
     title: 'descriptor set of a gRPC target is not usable',
@@ -226,6 +227,24 @@ export const policyMessages = {
     cause:
       'A target of an MCP backend has tools that are new or differ from their pins, and `toolPins.action` is Hold or Block: clients do not see them. With Block, they may see no tool of the target. Condition `ToolsApproved` is False while the last list of the target in a data plane has such tools.',
     fix: 'Look at the tools with `proxyctl mcp diff`, and approve them with `proxyctl mcp approve`, or remove the target. The metric `proxy_mcp_tools_held` has their number.',
+  },
+  PX1358: {
+    title: 'image of an MCP server is not permitted',
+    cause:
+      'A target of an MCP backend has an `image` that `mcp.images` of the ProxyParameters of its Gateways does not list. Its server is not started, and a Deployment that ran before is deleted. Other targets work.',
+    fix: 'Add the registry or the repository to `spec.mcp.images` in the ProxyParameters of the GatewayClass, or of a Gateway in the namespace of the backend, if authors of backends may run its images in the cluster.',
+  },
+  PX1359: {
+    title: 'MCP server is not ready',
+    cause:
+      'No pod of the Deployment of an MCP target with `image` is ready. This is normal for some seconds after creation. Calls of its tools fail; other targets work.',
+    fix: 'If it lasts, the command of the message lists events of the pods: an image that cannot be pulled, a quota, a node of another architecture. `kubectl logs` shows the log of the bridge and the standard error of the server.',
+  },
+  PX1360: {
+    title: 'MCP server cannot be deployed',
+    cause:
+      'The API server rejected an object of an MCP target with `image`, for example because of a quota, an admission policy, or an object of the same name. The operator retries.',
+    fix: 'The message is that of the API server. Correct the ProxyParameters, the policy or the permissions that it names, or delete the object.',
   },
   PX1365: {
     title: 'OpenAPI document cannot be refreshed',

@@ -1,9 +1,20 @@
-import { PLUGIN_IMAGE_PREFIX_PATTERN } from '../plugin-image.ts'
+import { IMAGE_PREFIX_PATTERN } from '../image.ts'
 import { anyObject, choice, integer, list, map, object, ref, string, type Definitions, type Schema } from '../schema.ts'
 
 const SECONDS_OF_A_YEAR = 31536000
 const quantity = (description: string): Schema => ({ description, 'x-kubernetes-int-or-string': true })
 const overlay = (what: string): Schema => ref('KubernetesResourceOverlay', what)
+const images = (example: string, description: string): Schema =>
+  list(
+    string(`A registry such as \`registry.example.com\`, or a repository or the beginning of its path, such as \`registry.example.com/${example}\`.`, {
+      minLength: 1,
+      maxLength: 253,
+      pattern: IMAGE_PREFIX_PATTERN,
+    }),
+    description,
+    undefined,
+    32,
+  )
 const optionalBool: Schema = { type: 'boolean', description: 'Whether the object or its key may be missing.' }
 const keyOf = (what: string): Schema =>
   object(`A key of a ${what}.`, { name: string(`Name of the ${what}.`), key: string('Key to select.'), optional: optionalBool }, ['key'])
@@ -26,6 +37,7 @@ export const parametersDefinitions: Definitions = {
       shutdown: ref('ShutdownSpec'),
       mesh: ref('MeshSpec'),
       plugins: ref('PluginsSpec'),
+      mcp: ref('McpServersSpec'),
       deployment: overlay('Changes to the Deployment.'),
       service: overlay('Changes to the Service.'),
       serviceAccount: overlay('Changes to the ServiceAccount.'),
@@ -63,17 +75,17 @@ export const parametersDefinitions: Definitions = {
       description:
         'Whether plugins with `isolation: InProcess` may run. They run in the threads of the data plane, with its rights, and can stop it. Without it they fail. Default: false.',
     },
-    images: list(
-      string('A registry such as `registry.example.com`, or a repository or the beginning of its path, such as `registry.example.com/plugins`.', {
-        minLength: 1,
-        maxLength: 253,
-        pattern: PLUGIN_IMAGE_PREFIX_PATTERN,
-      }),
-      'Images that plugins may come from (`source.image`). Other images are not fetched, and their plugins fail. Default: none.',
-      undefined,
-      32,
-    ),
+    images: images('plugins', 'Images that plugins may come from (`source.image`). Other images are not fetched, and their plugins fail. Default: none.'),
   }),
+  McpServersSpec: object(
+    'MCP servers that the operator starts (`mcp.targets[].image` of backends). Those of a GatewayClass hold for backends of all namespaces, those of a Gateway for backends of its namespace.',
+    {
+      images: images('mcp', 'Images that may run. Servers of other images are not started. Default: none.'),
+      deployment: overlay('Changes to the Deployment of each server. The container of the server is named `server`, the init container `bridge`.'),
+      service: overlay('Changes to the Service of each server.'),
+      serviceAccount: overlay('Changes to the ServiceAccount of each server.'),
+    },
+  ),
   KubernetesResourceOverlay: object('Changes to a generated object, applied last.', {
     metadata: object(
       'Labels and annotations, merged with existing ones; for equal keys, those of the Gateway take precedence over those of the GatewayClass.',

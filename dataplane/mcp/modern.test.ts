@@ -119,6 +119,14 @@ describe('checks of requests without session (mcp.md §13.1)', () => {
 })
 
 describe('a client without sessions and servers with sessions (mcp.md §13.2)', () => {
+  test('a server that is to have sessions only is not asked for another revision', async () => {
+    const server = await bed.upstream('one')
+    const found = [{ name: 'svc', service: 'ns/svc', port: 80, protocol: 'StreamableHTTP' as const, sessionsOnly: true }]
+    const { url } = await bed.gateway({ mcp: { targets: [{ name: 'found', selector: { targets: found } }] }, services: { 'ns/svc': [server.address] } })
+    expect((await sendModern(url, 'tools/list')).status).toBe(200)
+    expect(server.log()).toEqual(['initialize', 'notifications/initialized', 'tools/list'])
+  })
+
   test('server/discover describes a single server by its initialize result', async () => {
     const { url, one } = await withOne()
     const { json } = await sendModern(url, 'server/discover', {}, { id: 'd' })

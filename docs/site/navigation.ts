@@ -55,6 +55,7 @@ export const navigation: readonly Group[] = [
       guide('MCP guards', 'mcp-guards'),
       guide('HTTP APIs as MCP tools', 'mcp-openapi'),
       guide('gRPC servers as MCP tools', 'mcp-grpc'),
+      guide('MCP servers from images', 'mcp-servers'),
       guide('MCP authentication', 'mcp-authentication'),
       guide('A2A agents', 'a2a'),
     ],

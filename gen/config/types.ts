@@ -1173,7 +1173,7 @@ export interface McpTargetSelector {
   openapi?: ResolvedMcpOpenApi
   grpc?: ResolvedMcpGrpc
   /**
-   * A program that speaks MCP over stdio; each session has a process of its own. Config files of the data plane only: the operator rejects it.
+   * A program that speaks MCP over stdio; each session has a process of its own. In a cluster only with image.
    *
    * @minItems 1
    * @maxItems 128
@@ -1182,7 +1182,7 @@ export interface McpTargetSelector {
    */
   command?: string[]
   /**
-   * Environment of command. There is no other, not even PATH.
+   * Environment of command. In a cluster, that of the image and of overlays is added; in a config file there is no other, not even PATH.
    */
   env?: {
     /**
@@ -1190,6 +1190,10 @@ export interface McpTargetSelector {
      */
     [k: string]: string
   }
+  /**
+   * Whether command gets the environment of the data plane, too; `env` takes precedence. Default: false.
+   */
+  inheritEnv?: boolean
 }
 /**
  * One MCP server at a fixed address. For Services in the cluster prefer selector.
@@ -1388,6 +1392,10 @@ export interface ResolvedMcpTargets {
      * Transport.
      */
     protocol: 'StreamableHTTP' | 'SSE'
+    /**
+     * Whether clients without sessions get one of the gateway, whatever the server speaks. Default: false.
+     */
+    sessionsOnly?: boolean
   }[]
 }
 /**
@@ -3199,7 +3207,7 @@ export interface ShortMCPServer {
    */
   command?: string[]
   /**
-   * Environment of command. There is no other, not even PATH.
+   * Environment of command. There is no other, not even PATH, unless inheritEnv is set.
    */
   env?: {
     /**
@@ -3207,6 +3215,10 @@ export interface ShortMCPServer {
      */
     [k: string]: string
   }
+  /**
+   * Whether command gets the environment of the data plane, too; `env` takes precedence. Default: false.
+   */
+  inheritEnv?: boolean
 }
 /**
  * Type of each kind of message of the config stream.

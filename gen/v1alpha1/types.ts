@@ -2621,7 +2621,7 @@ export interface McpTargetSelector {
   openapi?: McpOpenApi
   grpc?: McpGrpc
   /**
-   * A program that speaks MCP over stdio; each session has a process of its own. Config files of the data plane only: the operator rejects it.
+   * A program that speaks MCP over stdio; each session has a process of its own. In a cluster only with image.
    *
    * @minItems 1
    * @maxItems 128
@@ -2630,7 +2630,7 @@ export interface McpTargetSelector {
    */
   command?: string[]
   /**
-   * Environment of command. There is no other, not even PATH.
+   * Environment of command. In a cluster, that of the image and of overlays is added; in a config file there is no other, not even PATH.
    */
   env?: {
     /**
@@ -2638,6 +2638,10 @@ export interface McpTargetSelector {
      */
     [k: string]: string
   }
+  /**
+   * Container image that command runs in, as `registry/repository`, with a tag or a digest. The operator runs it as a Deployment in the namespace of the backend. Only in a cluster, and only if ProxyParameters list it in `mcp.images`.
+   */
+  image?: string
 }
 /**
  * Makes an HTTP API, described by an OpenAPI 3.0 or 3.1 document, an MCP server: operations become tools. The document is no source of addresses: requests go to static or to backendRef only.
@@ -2972,6 +2976,7 @@ export interface ProxyParametersSpec {
   shutdown?: ShutdownSpec
   mesh?: MeshSpec
   plugins?: PluginsSpec
+  mcp?: McpServersSpec
   /**
    * Changes to the Deployment.
    */
@@ -3073,6 +3078,31 @@ export interface PluginsSpec {
    * Items: A registry such as `registry.example.com`, or a repository or the beginning of its path, such as `registry.example.com/plugins`.
    */
   images?: string[]
+}
+/**
+ * MCP servers that the operator starts (`mcp.targets[].image` of backends). Those of a GatewayClass hold for backends of all namespaces, those of a Gateway for backends of its namespace.
+ */
+export interface McpServersSpec {
+  /**
+   * Images that may run. Servers of other images are not started. Default: none.
+   *
+   * @maxItems 32
+   *
+   * Items: A registry such as `registry.example.com`, or a repository or the beginning of its path, such as `registry.example.com/mcp`.
+   */
+  images?: string[]
+  /**
+   * Changes to the Deployment of each server. The container of the server is named `server`, the init container `bridge`.
+   */
+  deployment?: KubernetesResourceOverlay
+  /**
+   * Changes to the Service of each server.
+   */
+  service?: KubernetesResourceOverlay
+  /**
+   * Changes to the ServiceAccount of each server.
+   */
+  serviceAccount?: KubernetesResourceOverlay
 }
 /**
  * Changes to a generated object, applied last.

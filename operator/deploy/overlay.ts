@@ -6,12 +6,24 @@ import type { DeployObject, LevelParameters } from './types.ts'
 
 export type OverlaidField = 'deployment' | 'service' | 'serviceAccount' | 'podDisruptionBudget' | 'horizontalPodAutoscaler'
 
+/** Overlays of GatewayClass and Gateway. */
+export interface OverlayLevels {
+  readonly class?: Pick<ProxyParametersSpec, OverlaidField>
+  readonly gateway?: Pick<ProxyParametersSpec, OverlaidField>
+}
+
+/** Overlays of the objects of MCP servers. */
+export const serverOverlays = ({ class: ofClass, gateway }: LevelParameters): OverlayLevels => ({
+  ...(ofClass?.mcp && { class: ofClass.mcp }),
+  ...(gateway?.mcp && { gateway: gateway.mcp }),
+})
+
 export type OverlayResult =
   | { readonly ok: true; readonly object: DeployObject; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly message: string }
 
 /** The overlays of one object, those of the GatewayClass first. */
-export function listOverlays(parameters: LevelParameters, field: OverlaidField): { readonly level: string; readonly overlay: KubernetesResourceOverlay }[] {
+export function listOverlays(parameters: OverlayLevels, field: OverlaidField): { readonly level: string; readonly overlay: KubernetesResourceOverlay }[] {
   const levels = [
     { level: 'GatewayClass', overlay: parameters.class?.[field] },
     { level: 'Gateway', overlay: parameters.gateway?.[field] },
@@ -19,12 +31,16 @@ export function listOverlays(parameters: LevelParameters, field: OverlaidField):
   return levels.flatMap(({ level, overlay }) => (overlay ? [{ level, overlay }] : []))
 }
 
-/** Applies both levels' overlays, one after the other: metadata key by key, spec as a strategic merge patch (operator.md §3.3). */
-export function applyOverlays(object: DeployObject, parameters: LevelParameters, field: OverlaidField): OverlayResult {
+/**
+ * Applies both levels' overlays, one after the other: metadata key by key, spec as a strategic merge patch (operator.md §3.3).
+ *
+ * @param section where the overlays are in `spec`, for messages: '' or `mcp.`
+ */
+export function applyOverlays(object: DeployObject, parameters: OverlayLevels, field: OverlaidField, section = ''): OverlayResult {
   let current = object
   const warnings: string[] = []
   for (const { level, overlay } of listOverlays(parameters, field)) {
-    const where = `${field} overlay of the ${level}`
+    const where = `${section}${field} overlay of the ${level}`
     current = mergeMetadata(current, overlay)
     if (overlay.spec === undefined) continue
     if (object.kind === 'ServiceAccount') {
@@ -50,12 +66,18 @@ const kindOf: Readonly<Record<OverlaidField, string>> = {
 
 /** Returns the mistakes and unknown fields of all overlays of a ProxyParameters, with their paths. */
 export function checkOverlays(parameters: ProxyParametersSpec): string[] {
-  return (Object.entries(kindOf) as [OverlaidField, string][]).flatMap(([field, kind]) => {
-    const result = applyOverlays({ apiVersion: '', kind, metadata: { name: '', namespace: '' } }, { gateway: parameters }, field)
-    return (result.ok ? result.warnings : [result.message]).map((message) =>
-      withCode(message.replace(/^(\w+) overlay of the Gateway: /, 'spec.$1.'), result.ok ? 'PX1023' : 'PX1022'),
-    )
-  })
+  const sections: readonly (readonly [section: string, overlays: OverlayLevels])[] = [
+    ['', { gateway: parameters }],
+    ['mcp.', serverOverlays({ gateway: parameters })],
+  ]
+  return sections.flatMap(([section, overlays]) =>
+    (Object.entries(kindOf) as [OverlaidField, string][]).flatMap(([field, kind]) => {
+      const result = applyOverlays({ apiVersion: '', kind, metadata: { name: '', namespace: '' } }, overlays, field, section)
+      return (result.ok ? result.warnings : [result.message]).map((message) =>
+        withCode(message.replace(/^([\w.]+) overlay of the Gateway: /, 'spec.$1.'), result.ok ? 'PX1023' : 'PX1022'),
+      )
+    }),
+  )
 }
 
 /**

@@ -44,6 +44,19 @@ export function permittedPluginImages({ class: ofClass = {}, gateway = {} }: Lev
   return gateway.plugins?.images ?? ofClass.plugins?.images ?? []
 }
 
+/**
+ * Parameters of a Gateway for MCP servers of a namespace: those of the Gateway itself hold in its own namespace only, because they can change the pods of servers at will.
+ */
+export function parametersFor(gateway: string, parameters: LevelParameters, namespace: string): LevelParameters {
+  const { class: ofClass } = parameters
+  return gateway.startsWith(`${namespace}/`) ? parameters : ofClass === undefined ? {} : { class: ofClass }
+}
+
+/** Registries and repositories of images that MCP servers may run. The Gateway's list replaces that of its class. */
+export function permittedServerImages({ class: ofClass = {}, gateway = {} }: LevelParameters): readonly string[] {
+  return gateway.mcp?.images ?? ofClass.mcp?.images ?? []
+}
+
 /** Whether plugins with isolation InProcess may run: `plugins.inProcess`, else the same field of rawConfig. The Gateway's value overrides that of its class. */
 export function permitsInProcess({ class: ofClass = {}, gateway = {} }: LevelParameters): boolean {
   const raw = (gateway.rawConfig ?? ofClass.rawConfig) as

@@ -1,11 +1,11 @@
-import { FIELD_MANAGER, GATEWAY_GROUP } from '#api/names.ts'
+import { FIELD_MANAGER, GATEWAY_GROUP, GROUP, MCP_BACKEND_LABEL } from '#api/names.ts'
 import type { Clock } from '../serve/debounce.ts'
 import { ApiError, type KubeConnection } from './connection.ts'
 import type { RawObject } from './normalize.ts'
 import { objectPath } from './resources.ts'
 import { watchCollection } from './watch.ts'
 
-/** An object of a Gateway's data planes, as stored or as wanted. */
+/** An object of a Gateway's data planes or of an MCP server, as stored or as wanted. */
 export interface OwnedObject {
   readonly apiVersion: string
   readonly kind: string
@@ -28,7 +28,7 @@ interface OwnerReference {
   readonly controller?: boolean
 }
 
-/** Kinds that are made for a Gateway -> where they are served. */
+/** Kinds that are made -> where they are served. */
 const collections: Readonly<Record<string, string>> = {
   ServiceAccount: '/api/v1/serviceaccounts',
   ConfigMap: '/api/v1/configmaps',
@@ -38,12 +38,26 @@ const collections: Readonly<Record<string, string>> = {
   PodDisruptionBudget: '/apis/policy/v1/poddisruptionbudgets',
   HorizontalPodAutoscaler: '/apis/autoscaling/v2/horizontalpodautoscalers',
 }
-const LABEL = `${GATEWAY_GROUP}/gateway-name`
 
-/** A watch of all objects with the label of a Gateway. */
+/** A kind of owners. */
+export interface OwnerKind {
+  readonly kind: string
+  readonly group: string
+  /** Label that all their objects have. */
+  readonly label: string
+  /** Kinds that are made for them. */
+  readonly made: readonly string[]
+}
+
+export const gatewayOwner: OwnerKind = { kind: 'Gateway', group: GATEWAY_GROUP, label: `${GATEWAY_GROUP}/gateway-name`, made: Object.keys(collections) }
+/** Owner of the objects of MCP servers. */
+export const backendOwner: OwnerKind = { kind: 'ProxyBackend', group: GROUP, label: MCP_BACKEND_LABEL, made: ['ServiceAccount', 'Service', 'Deployment'] }
+
+/** A watch of all objects with the label of a kind of owners. */
 export interface OwnedObjects {
   find(kind: string, namespace: string, name: string): OwnedObject | undefined
   list(namespace: string): readonly OwnedObject[]
+  listAll(): readonly OwnedObject[]
   missing(): readonly string[]
   close(): void
 }
@@ -51,25 +65,27 @@ export interface OwnedObjects {
 export interface OwnedOptions {
   readonly connection: KubeConnection
   readonly clock: Clock
-  /** An object of the Gateway `<namespace>/<name>` changed or went; `isGone` with the object as it was. */
-  readonly onChange: (gateway: string, object: OwnedObject, isGone: boolean) => void
+  readonly owner: OwnerKind
+  /** An object of the owner `<namespace>/<name>` changed or went; `isGone` with the object as it was. */
+  readonly onChange: (owner: string, object: OwnedObject, isGone: boolean) => void
   /** Everything was listed once. */
   readonly onSynced: () => void
   readonly onError: (kind: string, error: unknown) => void
 }
 
 export function watchOwned(options: OwnedOptions): OwnedObjects {
-  const { connection, clock } = options
+  const { connection, clock, owner } = options
   const objects = new Map<string, OwnedObject>()
-  const waiting = new Set(Object.keys(collections))
+  const waiting = new Set(owner.made)
 
-  const watches = Object.entries(collections).map(([kind, collection]) => {
+  const watches = owner.made.map((kind) => {
+    const collection = collectionOf(kind)
     const apiVersion = collection.split('/').slice(2, -1).join('/')
     const read = (raw: RawObject): OwnedObject => ({ ...raw, apiVersion, kind }) as unknown as OwnedObject
     const notify = (object: OwnedObject, isGone: boolean, before?: OwnedObject): void => {
-      // If a user removes the ownerReference, the Gateway that owned the object is reconciled.
-      const owner = ownerOf(object) ?? (before && ownerOf(before))
-      if (owner !== undefined) options.onChange(`${object.metadata.namespace}/${owner}`, object, isGone)
+      // If a user removes the ownerReference, the object that owned it is reconciled.
+      const name = ownerOf(object, owner) ?? (before && ownerOf(before, owner))
+      if (name !== undefined) options.onChange(`${object.metadata.namespace}/${name}`, object, isGone)
     }
     const put = (raw: RawObject): void => {
       const object = read(raw)
@@ -85,7 +101,7 @@ export function watchOwned(options: OwnedOptions): OwnedObjects {
       connection,
       clock,
       paths: [collection],
-      query: { labelSelector: LABEL },
+      query: { labelSelector: owner.label },
       onList(items) {
         const listed = new Set(items.map((raw) => keyOf(read(raw))))
         for (const object of objects.values()) if (object.kind === kind && !listed.has(keyOf(object))) remove(object)
@@ -100,6 +116,7 @@ export function watchOwned(options: OwnedOptions): OwnedObjects {
 
   return {
     find: (kind, namespace, name) => objects.get(`${kind}/${namespace}/${name}`),
+    listAll: () => [...objects.values()],
     list: (namespace) => [...objects.values()].filter(({ metadata }) => metadata.namespace === namespace),
     missing: () => [...waiting],
     close() {
@@ -110,19 +127,20 @@ export function watchOwned(options: OwnedOptions): OwnedObjects {
 
 const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
 
-/** Name of the Gateway that an object belongs to; it is in the same namespace. */
-export function ownerOf({ metadata }: OwnedObject): string | undefined {
-  const owner = metadata.ownerReferences?.find(
-    ({ controller, kind, apiVersion }) => controller === true && kind === 'Gateway' && apiVersion.startsWith(`${GATEWAY_GROUP}/`),
-  )
-  return owner?.name
+/** Name of the owner of this kind that an object belongs to; it is in the same namespace. */
+export function ownerOf({ metadata }: OwnedObject, owner: OwnerKind): string | undefined {
+  return metadata.ownerReferences?.find(
+    ({ controller, kind, apiVersion }) => controller === true && kind === owner.kind && apiVersion.startsWith(`${owner.group}/`),
+  )?.name
 }
 
 /** Path of an object of one of the kinds above. */
-function pathOf(kind: string, namespace: string, name: string): string {
+const pathOf = (kind: string, namespace: string, name: string): string => objectPath(collectionOf(kind), namespace, name)
+
+function collectionOf(kind: string): string {
   const collection = collections[kind]
-  if (collection === undefined) throw new Error(`kind ${kind} is not made for Gateways`)
-  return objectPath(collection, namespace, name)
+  if (collection === undefined) throw new Error(`the operator makes no objects of kind ${kind}`)
+  return collection
 }
 
 /** Applies an object server-side with our field manager (operator.md §3.4): fields that we no longer set are removed, those of others stay. */

@@ -45,6 +45,22 @@ export interface Translation {
   readonly documents?: readonly RemoteRequest[]
   /** The files of images that policies name as plugins, where a Gateway permits it. Host: the image; path: that of the file. */
   readonly pluginImages?: readonly RemoteRequest[]
+  /** The MCP servers that backends name as images, where a Gateway permits it. */
+  readonly mcpServers?: readonly McpServer[]
+}
+
+/** An MCP server that the operator runs as a Deployment (mcp.md §2.4). */
+export interface McpServer {
+  /** The ProxyBackend. */
+  readonly backend: { readonly namespace: string; readonly name: string; readonly uid: string }
+  readonly target: string
+  /** Name of its objects. */
+  readonly name: string
+  readonly image: string
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** `<namespace>/<name>` of the Gateway that permits it, whose parameters hold. */
+  readonly gateway: string
 }
 
 /** A remote key set or document, and how to reach it. Its source is identified by `url` and `tls` only. */

@@ -21,12 +21,14 @@ import { createReconcileMetrics, renderGauges, renderProcess, type Gauge } from 
 import type { BudgetLimit } from '../quota/limits.ts'
 import { createQuotaServer, type QuotaServer } from '../quota/server.ts'
 import { createConfigMapStore } from '../quota/store.ts'
-import { Provisioner } from '../provision/provision.ts'
+import { Provisioner, type ProvisionerOptions } from '../provision/provision.ts'
+import { ServerProvisioner } from '../provision/servers.ts'
 import { systemClock } from '../serve/debounce.ts'
 import type { Nack } from '../serve/nack.ts'
 import type { Authenticate } from '../serve/session.ts'
 import { createConfigServer, roleOf, type ConfigServer } from '../serve/server.ts'
 import { createReported } from '../status/reported.ts'
+import { createServerStatus } from '../status/servers.ts'
 import type { Settings } from './settings.ts'
 import type { ConfigMap, KubeObject } from '../source/objects.ts'
 import { createSnapshot, type Snapshot } from '../source/snapshot.ts'
@@ -101,9 +103,11 @@ class Replica {
   readonly #source: ReturnType<typeof watchCluster>
   readonly #writer: ReturnType<typeof createStatusWriter>
   readonly #provisioner: Provisioner
+  readonly #servers: ServerProvisioner
   readonly #gatewayClass: ReturnType<typeof keepGatewayClass>
   readonly #placeStatuses = createStatusPlacement()
   readonly #addReported = createReported()
+  readonly #addServers = createServerStatus()
   #snapshot: Snapshot = createSnapshot([])
   #translation: Translation = { gateways: new Map(), statuses: [] }
   #translations = 0
@@ -145,6 +149,7 @@ class Replica {
       },
     })
     this.#provisioner = this.#startProvisioner()
+    this.#servers = new ServerProvisioner({ ...this.#provisionerOptions(), metrics: this.#reconciles.of('mcpserver') })
     this.#gatewayClass = keepGatewayClass({
       connection,
       source: this.#source,
@@ -183,6 +188,7 @@ class Replica {
     this.#writer.close()
     this.#events.close()
     this.#provisioner.close()
+    this.#servers.close()
     this.#gatewayClass.close()
     this.#certificate?.close()
     // While this replica still leads: the counters are stored before another one reads them.
@@ -284,22 +290,28 @@ class Replica {
   }
 
   #startProvisioner(): Provisioner {
-    const { settings } = this.#options
     return new Provisioner({
+      ...this.#provisionerOptions(),
+      metrics: this.#reconciles.of('gateway'),
+      xdsSecret: () => this.#certificate && { data: { 'ca.crt': this.#certificate.current().authority.toString('base64') } },
+      onNote: (gateway, message) => this.#log('info', `Gateway ${gateway}: ${message}`),
+    })
+  }
+
+  #provisionerOptions(): Omit<ProvisionerOptions, 'metrics' | 'xdsSecret' | 'onNote'> {
+    const { settings } = this.#options
+    return {
       connection: this.#connection,
       clock,
       isLeader: this.#isLeader,
-      metrics: this.#reconciles.of('gateway'),
       settings: {
         image: { registry: '', repository: 'proxy', tag: `v${packageJson.version}`, ...settings.proxyImage },
         version: packageJson.version,
         xds: { host: settings.xdsHost, port: settings.xdsPort, isTls: this.#certificate !== undefined },
       },
-      xdsSecret: () => this.#certificate && { data: { 'ca.crt': this.#certificate.current().authority.toString('base64') } },
       onChange: () => this.#publishStatuses(),
-      onNote: (gateway, message) => this.#log('info', `Gateway ${gateway}: ${message}`),
       onError: (subject, error) => this.#logFailure(subject, error, 'it is retried'),
-    })
+    }
   }
 
   #startElection(): Election {
@@ -321,6 +333,7 @@ class Replica {
   #startWriting(): void {
     this.#log('info', 'leading: this replica writes')
     this.#provisioner.reconcileAll()
+    this.#servers.reconcileAll()
     this.#writer.recheckAll()
     for (const memory of Object.values(this.#memories)) {
       memory.recheckAll()
@@ -350,6 +363,7 @@ class Replica {
     this.#quota.publish(this.#translation)
     this.#server.publish(this.#translation)
     this.#provisioner.publish(next, this.#translation)
+    this.#servers.publish(next, this.#translation)
     this.#publishStatuses()
     this.#gatewayClass.check()
     for (const memory of Object.values(this.#memories)) memory.tidy()
@@ -358,7 +372,8 @@ class Replica {
   #publishStatuses(): void {
     const reports = this.#server.reports()
     const statuses = this.#addReported(this.#translation, (gateway) => reports.get(roleOf(gateway)))
-    this.#writer.publish(this.#placeStatuses(statuses, this.#snapshot, this.#provisioner.deployedOf))
+    const placed = this.#placeStatuses(statuses, this.#snapshot, this.#provisioner.deployedOf)
+    this.#writer.publish(this.#addServers(placed, this.#servers.serversOf))
   }
 
   /** Records a transition of an object, and one about parameters of a Gateway on its ProxyParameters, too, which have no status. */
@@ -401,7 +416,7 @@ class Replica {
       ['translation_failures_total', 'counter', 'Snapshots that could not be translated', this.#failedTranslations],
       ['status_writes_total', 'counter', 'Statuses written', this.#writer.writes()],
       ['status_write_errors_total', 'counter', 'Attempts to write a status that failed', this.#failedStatusWrites],
-      ['applies_total', 'counter', 'Objects of Gateways applied', this.#provisioner.applies()],
+      ['applies_total', 'counter', 'Objects of Gateways and MCP servers applied', this.#provisioner.applies() + this.#servers.applies()],
       ['openapi_fetches_total', 'counter', 'Fetches of OpenAPI documents that succeeded', documents.successes],
       ['openapi_fetch_failures_total', 'counter', 'Fetches of OpenAPI documents that failed', documents.failures],
       ['openapi_documents_failing', 'gauge', 'OpenAPI documents whose last fetch failed', documents.failing],

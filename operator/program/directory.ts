@@ -54,7 +54,7 @@ export async function runDirectoryMode({ directory, listen, report, registryFile
   })
   const publish = (load: Load): void => {
     latest = load
-    const translated = remotes.translate(load.snapshot, { isStandalone: true, checkExpression })
+    const translated = remotes.translate(load.snapshot, { isStandalone: true, runsServers: false, checkExpression })
     const reports = server.reports()
     const translation = { ...translated, statuses: addReported(translated, (gateway) => reports.get(roleOf(gateway))) }
     server.publish(translation)

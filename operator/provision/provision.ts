@@ -1,5 +1,5 @@
 import { withCode } from '#api/messages/code.ts'
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { CONTROLLER_NAME } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
 import { isTrustDomainOpen, MESH_CONFIG, readTrustDomain } from '../deploy/mesh.ts'
@@ -10,7 +10,7 @@ import { renderGateway } from '../deploy/render.ts'
 import { readRollout, type Rollout, type RunningDeployment } from '../deploy/rollout.ts'
 import type { DeployFailure, DeploySettings, LevelParameters, SecretData } from '../deploy/types.ts'
 import { ApiError, type KubeConnection } from '../kube/connection.ts'
-import { applyObject, deleteObject, ownerOf, readObject, watchOwned, type OwnedObject } from '../kube/owned.ts'
+import { deleteObject, gatewayOwner, ownerOf, readObject, watchOwned, type OwnedObject } from '../kube/owned.ts'
 import { createQueue } from '../kube/queue.ts'
 import { textOf } from '../runtime/log.ts'
 import type { ReconcileMetrics } from '../runtime/metrics.ts'
@@ -19,6 +19,7 @@ import type { Gateway, GatewayClass } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import type { ConfigMessage, Translation } from '../model/translation.ts'
 import type { PlacedService } from '../status/addresses.ts'
+import { Applier } from './applier.ts'
 
 export interface ProvisionerOptions {
   readonly connection: KubeConnection
@@ -53,27 +54,18 @@ interface Target {
   readonly signature: string
 }
 
-/** The object as last applied, and as the API server stored it. */
-interface Applied {
-  readonly wanted: string
-  readonly stored: string
-  /** resourceVersion in the cache at that time: as long as it is still that one, the cache has not caught up. */
-  readonly cached: string | undefined
-}
-
 /** Creates, updates and deletes the objects of every Gateway (operator.md §2, §3.4), on the leader only. Construction starts its watches. */
 export class Provisioner {
   readonly #options: ProvisionerOptions
   readonly #owned: ReturnType<typeof watchOwned>
+  readonly #applier: Applier
   readonly #queue: ReturnType<typeof createQueue>
   readonly #outcomes = new Map<string, Outcome>()
-  readonly #applied = new Map<string, Applied>()
   /** Service and rollout of each Gateway as last reported. */
   readonly #observed = new Map<string, string>()
   #snapshot: Snapshot | undefined
   #targets: ReadonlyMap<string, Target> = new Map()
   #isSynced = false
-  #applies = 0
 
   constructor(options: ProvisionerOptions) {
     this.#options = options
@@ -92,8 +84,9 @@ export class Provisioner {
     this.#owned = watchOwned({
       connection,
       clock,
+      owner: gatewayOwner,
       onChange: (gateway, object, isGone) => {
-        if (isGone) this.#applied.delete(keyOf(object))
+        if (isGone) this.#applier.forget(object)
         if (!this.#targets.has(gateway)) return
         this.#add(gateway)
         if (object.kind === 'Service' || object.kind === 'Deployment') this.#recordRun(gateway)
@@ -104,6 +97,7 @@ export class Provisioner {
       },
       onError: (kind, error) => options.onError(`watch of ${kind}`, error),
     })
+    this.#applier = new Applier(connection, gatewayOwner, this.#owned)
   }
 
   /** Reconciles the Gateways of this state that changed. */
@@ -138,7 +132,7 @@ export class Provisioner {
   #observe(gateway: Gateway): Omit<Deployed, 'outcome'> {
     const find = (kind: string): OwnedObject | undefined => {
       const object = this.#owned.find(kind, gateway.metadata.namespace, objectName(gateway))
-      return object && ownerOf(object) === gateway.metadata.name ? object : undefined
+      return object && ownerOf(object, gatewayOwner) === gateway.metadata.name ? object : undefined
     }
     const deployment = find('Deployment') as RunningDeployment | undefined
     return { service: find('Service') as unknown as PlacedService | undefined, rollout: deployment && findRollout(deployment) }
@@ -162,7 +156,7 @@ export class Provisioner {
 
   /** Number of objects applied since the start. */
   applies(): number {
-    return this.#applies
+    return this.#applier.applies
   }
 
   close(): void {
@@ -215,39 +209,9 @@ export class Provisioner {
   async #applyAll(gateway: Gateway, objects: readonly OwnedObject[]): Promise<void> {
     for (const object of keysFirst(objects)) {
       if (!this.#options.isLeader()) return
-      await this.#apply(object)
+      await this.#applier.apply(object)
     }
     for (const object of selectPruned(gateway, objects, this.#owned.list(gateway.metadata.namespace))) await deleteObject(this.#options.connection, object)
-  }
-
-  async #apply(object: OwnedObject): Promise<void> {
-    const key = keyOf(object)
-    const live = this.#owned.find(object.kind, object.metadata.namespace, object.metadata.name)
-    const rival = live && ownerOf(live)
-    // Gateways `a` and `a-xds-ca` both want ConfigMap a-xds-ca: without this check, each would take it from the other again and again.
-    if (rival !== undefined && rival !== ownerOf(object))
-      throw new ApiError(409, 'AlreadyExists', `${object.kind} ${object.metadata.name} belongs to Gateway ${rival}; give one of the two another name`)
-    const wanted = hash('sha256', JSON.stringify(object))
-    const last = this.#applied.get(key)
-    const isStored = last?.wanted === wanted && (live?.metadata.resourceVersion === last.cached || (live !== undefined && fingerprint(live) === last.stored))
-    if (isStored) return
-    if (last === undefined) await this.#checkFree(object, live)
-    const stored = await applyObject(this.#options.connection, object)
-    this.#applies += 1
-    this.#applied.set(key, { wanted, stored: fingerprint(stored), cached: live?.metadata.resourceVersion })
-  }
-
-  /** Rejects for an object that a user created under the same name: a Service of theirs would lose its pods. */
-  async #checkFree({ kind, metadata }: OwnedObject, live: OwnedObject | undefined): Promise<void> {
-    // An existing session key is kept (operator.md §2.8).
-    if (kind === 'Secret') return
-    const stored = live ?? (await readObject(this.#options.connection, kind, metadata.namespace, metadata.name))
-    if (stored && ownerOf(stored) === undefined)
-      throw new ApiError(
-        409,
-        'AlreadyExists',
-        `${kind} ${metadata.name} is there already and belongs to no Gateway; delete it, or give the Gateway another name`,
-      )
   }
 
   async #findSessionSecret(gateway: Gateway): Promise<SecretData | undefined> {
@@ -273,23 +237,7 @@ const keysFirst = (objects: readonly OwnedObject[]): OwnedObject[] => [
   ...objects.filter(({ kind }) => kind === 'Secret'),
   ...objects.filter(({ kind }) => kind !== 'Secret'),
 ]
-const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
 const toOutcome = ({ ok, condition, reason, message }: DeployFailure) => ({ ok, condition, reason, message })
-
-/** Hash of the fields of a live object that edits of users change: without its status and the fields that the API server maintains. */
-function fingerprint(object: OwnedObject): string {
-  const { status: _status, kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object
-  const {
-    resourceVersion: _version,
-    managedFields: _managed,
-    generation: _generation,
-    ...kept
-  } = metadata as OwnedObject['metadata'] & {
-    managedFields?: unknown
-    generation?: unknown
-  }
-  return hash('sha256', JSON.stringify([kept, rest]))
-}
 
 function findParameters(snapshot: Snapshot, gateway: Gateway, gatewayClass: GatewayClass): { readonly levels: LevelParameters } | DeployFailure {
   const found = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
@@ -349,7 +297,8 @@ function findTrustDomain(snapshot: Snapshot, parameters: LevelParameters): strin
 
 const versionOf = (object: { metadata: { uid?: string; generation: number } } | undefined): string => `${object?.metadata.uid}/${object?.metadata.generation}`
 
-function parametersVersion(snapshot: Snapshot, gateway: Gateway, gatewayClass: GatewayClass): string[] {
+/** Changes with the ProxyParameters of a Gateway and of its class. */
+export function parametersVersion(snapshot: Snapshot, gateway: Gateway, gatewayClass: GatewayClass): string[] {
   const ofClass = gatewayClass.spec.parametersRef
   const own = gateway.spec.infrastructure?.parametersRef
   return [

@@ -13,7 +13,7 @@ export interface ReconcileMetrics {
   forget(namespace: string, name: string): void
 }
 
-type Controller = 'gateway' | 'gatewayclass'
+type Controller = 'gateway' | 'gatewayclass' | 'mcpserver'
 
 /** Counters of one controller. */
 interface Tally {

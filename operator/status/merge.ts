@@ -32,6 +32,7 @@ const ownTypes: Readonly<Record<ConditionType, true>> = {
   Attached: true,
   SessionsShared: true,
   ToolsApproved: true,
+  ServersReady: true,
   StatusSummarized: true,
 }
 

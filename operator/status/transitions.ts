@@ -33,7 +33,7 @@ interface Entry {
 
 /**
  * Compares our conditions in two statuses of an object. A bad condition that is new, has another reason, or has another message for a newer
- * generation is a Warning; one that turned good is Normal. A new good condition is no transition, nor is a new Gateway that waits for its pods.
+ * generation is a Warning; one that turned good is Normal. A new good condition is no transition, nor is a new Gateway or MCP server that waits for its pods.
  */
 export function findTransitions(before: object | undefined, after: object): Transition[] {
   // CRDs of the Gateway API create Gateways with conditions of status Unknown, which are as if absent.
@@ -72,7 +72,7 @@ function judge(before: Condition | undefined, after: Condition): Transition['typ
   return before.message !== after.message && before.observedGeneration !== after.observedGeneration ? 'Warning' : undefined
 }
 
-const isPending = ({ type, reason }: Condition): boolean => type === 'Programmed' && reason === 'Pending'
+const isPending = ({ type, reason }: Condition): boolean => (type === 'Programmed' || type === 'ServersReady') && reason === 'Pending'
 
 interface Placed {
   /** `of listener http`, `for Gateway ns/gw`; '' for the object itself. */

@@ -60,6 +60,7 @@ function expectEqual(snapshot: Snapshot, actual: ReturnType<typeof translate>): 
   expect(actual.keySets).toEqual(expected.keySets)
   expect(actual.documents).toEqual(expected.documents)
   expect(actual.pluginImages).toEqual(expected.pluginImages)
+  expect(actual.mcpServers).toEqual(expected.mcpServers)
 }
 
 describe('a translation that continues from the previous snapshot equals a full one', () => {
@@ -78,7 +79,7 @@ describe('a translation that continues from the previous snapshot equals a full 
     for (const object of order) put(changeOf(object))
     for (const object of order) put(changeOf(edit(object, next, objects)))
     for (const object of order) put(changeOf(object, true))
-    expect(run(snapshot, options)).toEqual({ gateways: new Map(), statuses: [], keySets: [], documents: [], pluginImages: [] })
+    expect(run(snapshot, options)).toEqual({ gateways: new Map(), statuses: [], keySets: [], documents: [], pluginImages: [], mcpServers: [] })
   })
 
   test('when objects of all cases meet in bursts of changes', async () => {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { compareObjects, compareSnapshots, createSnapshot, type Snapshot } from '../source/snapshot.ts'
 import { keyOf, type EndpointSlice, type Kind, type KubeObject, type ListenerSet } from '../source/objects.ts'
 import { readBackend, backendStatus, type BackendState } from './backend/proxy-backend.ts'
+import { findServers } from './backend/servers.ts'
 import { findSliceService } from './backend/service.ts'
 import { describeUnguardedPaths, findUnguardedPaths, type UnguardedPaths } from './backend/unguarded.ts'
 import { addRoute, collectGateway, compileRoute } from './collect.ts'
@@ -156,6 +157,7 @@ class Translator {
       keySets: findKeySets(this.#tracked, this.#listPolicies(), backends),
       documents: findDocuments(this.#tracked, backends),
       pluginImages: findPluginImages(this.#listPolicies()),
+      mcpServers: findServers(backends),
     }
   }
 

@@ -1,3 +1,4 @@
+import { CONTAINER_IMAGE_PATTERN } from '../../image.ts'
 import { anyJson, atLeastOneOf, atMostOneOf, choice, exactlyOneOf, keyedList, list, map, object, ref, set, string, type Definitions } from '../../schema.ts'
 import { duration, port } from '../shared.ts'
 
@@ -84,17 +85,27 @@ export const mcpBackendDefinitions: Definitions = {
       grpc: ref('McpGrpc'),
       command: list(
         string('Program, then arguments.', { maxLength: 4096 }),
-        'A program that speaks MCP over stdio; each session has a process of its own. Config files of the data plane only: the operator rejects it.',
+        'A program that speaks MCP over stdio; each session has a process of its own. In a cluster only with image.',
         1,
         128,
       ),
-      env: map(string('Value.', { maxLength: 32768 }), 'Environment of command. There is no other, not even PATH.', 1, 128),
+      env: map(
+        string('Value.', { maxLength: 32768 }),
+        'Environment of command. In a cluster, that of the image and of overlays is added; in a config file there is no other, not even PATH.',
+        1,
+        128,
+      ),
+      image: string(
+        'Container image that command runs in, as `registry/repository`, with a tag or a digest. The operator runs it as a Deployment in the namespace of the backend. Only in a cluster, and only if ProxyParameters list it in `mcp.images`.',
+        { maxLength: 512, pattern: CONTAINER_IMAGE_PATTERN },
+      ),
     },
     ['name'],
     [
       { ...atMostOneOf('selector', 'static', 'command'), message: oneSource },
       { ...atLeastOneOf('selector', 'static', 'command', 'openapi', 'grpc'), message: oneSource },
       { rule: '!has(self.env) || has(self.command)', message: 'env is that of command' },
+      { rule: '!has(self.image) || has(self.command)', message: 'image needs command: the program of the image, with its arguments' },
       {
         rule: '!has(self.openapi) || (!has(self.selector) && !has(self.command) && has(self.static) != has(self.openapi.backendRef))',
         message: 'openapi needs exactly one of static and openapi.backendRef, and no selector',

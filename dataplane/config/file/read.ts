@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { MessageKind } from '#api/config/message-kinds.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 import { Slice } from '../../runtime/cooperative.ts'
+import { nodeCommand } from '../../runtime/node-command.ts'
 import { ConfigFileError, type ConfigFileOptions, type FileDigests } from './problem.ts'
 import type { ConfigMessage } from '../store.ts'
 
@@ -82,7 +83,8 @@ function decodeLine(line: Buffer, held: HeldDigests): FileMessage {
 }
 
 async function runReader(args: readonly string[], onLine: (line: Buffer) => void): Promise<void> {
-  const child = spawn(process.execPath, [READER, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [program, ...before] = nodeCommand()
+  const child = spawn(program, [...before, READER, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve))
   const [errors, code] = await Promise.all([text(child.stderr), ended, readLines(child.stdout, onLine)])
   if (code !== 0) throw new Error(`the process that reads the config file ended with code ${code}: ${errors.trim()}`)

@@ -118,6 +118,8 @@ mcp: { port: 3001, prefixMode: Always, failureMode: FailOpen, sessionRouting: St
     expect(backendOf(messages, 'default/mcp')?.mcp?.targets).toEqual([
       { name: 'a', command: ['/bin/a', 'b'], env: { TOKEN: 'openai-key' }, tools: { include: ['x'] } },
     ])
+    expect(JSON.stringify(await load(`mcp: { a: { ${command}, inheritEnv: true } }`))).toContain('"inheritEnv":true')
+    await expect(load(`mcp: { a: { url: 'http://localhost', inheritEnv: true } }`)).rejects.toThrow('is the environment of command; remove it [PX3008]')
     await expect(load(`mcp: { a: { ${command}, url: 'http://localhost' } }`)).rejects.toThrow(
       'mcp.a.url: is not used with command; remove one of them [PX3008]',
     )

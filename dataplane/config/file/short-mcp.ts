@@ -58,9 +58,10 @@ function expandServer(name: string, server: ShortMCPServer, report: (path: Path,
     if (server.url !== undefined) report([...path, 'url'], 'is not used with command; remove one of them')
     for (const field of ['protocol', 'apiKey', 'policies'] as const)
       if (server[field] !== undefined) report([...path, field], 'is not used with command; remove it')
-    return { name, command: server.command, ...(server.env && { env: server.env }), ...(server.tools && { tools: server.tools }) }
+    const { command, env, inheritEnv, tools } = server
+    return { name, command, ...(env && { env }), ...(inheritEnv !== undefined && { inheritEnv }), ...(tools && { tools }) }
   }
-  if (server.env !== undefined) report([...path, 'env'], 'is the environment of command; remove it')
+  for (const field of ['env', 'inheritEnv'] as const) if (server[field] !== undefined) report([...path, field], 'is the environment of command; remove it')
   if (server.url === undefined) {
     report(path, 'url is missing')
     return undefined

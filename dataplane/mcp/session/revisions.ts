@@ -6,6 +6,7 @@ interface Target {
   readonly openapi?: unknown
   /** As openapi, for a gRPC server. */
   readonly grpc?: unknown
+  readonly hasSessionsOnly?: boolean
   readonly path: string
   readonly destination: { readonly name: string }
 }
@@ -19,7 +20,7 @@ export class Revisions {
 
   /** Whether the target speaks the revision without sessions; undefined if that is unknown. */
   isModern(target: Target): boolean | undefined {
-    if (target.protocol !== 'StreamableHTTP' || target.openapi !== undefined || target.grpc !== undefined) return false
+    if (target.protocol !== 'StreamableHTTP' || target.openapi !== undefined || target.grpc !== undefined || target.hasSessionsOnly === true) return false
     const known = this.#known.get(keyOf(target))
     return known && known !== 'legacy'
   }

@@ -40,6 +40,12 @@ describe('a target with a command', () => {
     expect(await call(client, 'noise')).toBe('done')
   })
 
+  test('has the environment of the data plane, too, with inheritEnv', async () => {
+    const target = { name: 'script', inheritEnv: true, ...(scriptCommand({ TOKEN: 'secret' }) as { command: string[]; env: Record<string, string> }) }
+    const gateway = await bed.gateway({ mcp: { targets: [target] } })
+    expect(JSON.parse(await call(await bed.client(gateway), 'env'))).toEqual(Object.keys({ ...process.env, ...target.env }).toSorted())
+  })
+
   test('accepts messages with line breaks', async () => {
     const gateway = await bed.gateway({ mcp: backend() })
     const { status, headers } = await send(gateway.url, 'POST', MCP_HEADERS, JSON.stringify(initialize, null, 2))

@@ -35,6 +35,8 @@ export interface Target {
   readonly destination: Destination
   /** The target has several possible endpoints: a session stays with the endpoint that it started on. */
   readonly isPinned: boolean
+  /** Clients without sessions get one of the gateway: the server is not asked for the revision without sessions. */
+  readonly hasSessionsOnly?: boolean
   /** Rules of this target only. */
   readonly rules: ItemRules | undefined
   /** Selection and changes of its tools. */
@@ -260,11 +262,14 @@ const HTTP2: BackendFull = { http: { version: 'HTTP2' } }
 /** A program. Its processes go on while the command is the same. */
 function programTarget(config: ServiceConfig, entry: McpTargetSelector, command: readonly string[], previous: Program | undefined): Target {
   const { log, monotonicMs } = config.state
-  const program: Program = { command, env: entry.env ?? {}, log, monotonicMs }
+  const program: Program = { command, env: { ...(entry.inheritEnv === true ? ownEnvironment() : {}), ...entry.env }, log, monotonicMs }
   const isSame = previous !== undefined && JSON.stringify([previous.command, previous.env]) === JSON.stringify([command, program.env])
   const target = staticTarget(config, entry, { host: '127.0.0.1', port: 1 })
   return { ...target, protocol: 'Stdio', path: '', program: isSame ? previous : program }
 }
+
+const ownEnvironment = (): Record<string, string> =>
+  Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 
 /** Notifies the sessions of a new version of the config in which tools of APIs changed. */
 export function announceChanges(previous: McpConfig, { targetOf }: McpConfig): void {
@@ -288,7 +293,7 @@ const listOf = (target: OpenApiTarget | undefined): string =>
 function selectedTarget(
   config: ServiceConfig,
   entry: McpTargetSelector,
-  { name, service, port, path, protocol }: ResolvedMcpTargets['targets'][number],
+  { name, service, port, path, protocol, sessionsOnly = false }: ResolvedMcpTargets['targets'][number],
 ): Target {
   const { backend, sections, sectionsOf: attachedTo, destinations, state } = config
   const weaker = mergeBackend([...sections, ...attachedTo(entry.name), ...(backend.policies === undefined ? [] : [backend.policies])])
@@ -298,6 +303,7 @@ function selectedTarget(
     path: pathOf(path, protocol),
     destination: destinations.forServicePart(service, port, weaker),
     isPinned: true,
+    hasSessionsOnly: sessionsOnly,
     rules: compileItemRules(attachedTo(entry.name), state),
     tools: toolsOf(entry),
     guards: guardsOf(config, attachedTo(entry.name)),

@@ -4,13 +4,36 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { findEngine } from '../../../images/engine.ts'
-import { localcluster } from './cluster.ts'
+import { localcluster, ROOT, run } from './cluster.ts'
 
 /** Image name in `mcp.yaml`. */
-const IMAGE = 'localhost/mcp-servers:e2e'
+export const IMAGE = 'localhost/mcp-servers:e2e'
 /** Any image with Node can be used; `run` has built this one. */
 const BASE = 'localhost/proxy:v0.1.0'
 const EVERYTHING = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+
+/** Image with nothing but a static program: the Go SDK's server, which speaks stdio. */
+export const BARE_IMAGE = 'localhost/mcp-bare:e2e'
+/** Builds the image of a program without any library, and loads it into the cluster. */
+export async function loadBareServer(): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'mcp-bare-'))
+  try {
+    await run(join(ROOT, 'e2e/suites/mcp-matrix/go/build'), [])
+    await cp(join(ROOT, '.tools/mcp-go/matrix'), join(directory, 'server'))
+    await writeFile(join(directory, 'Dockerfile'), 'FROM scratch\nCOPY server /bin/server\nENV GREETING=hello PATH=/bin\nUSER 1234\n')
+    await loadImage(BARE_IMAGE, directory)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function loadImage(image: string, directory: string): Promise<void> {
+  const engine = findEngine()
+  engine.build(image, { context: directory, dockerfile: join(directory, 'Dockerfile') })
+  const archive = join(directory, 'image.tar')
+  engine.save(image, archive)
+  await localcluster('load', archive)
+}
 
 /** Builds an image with two MCP servers, `/servers/bin/documents.js` and server-everything as `/servers/bin/everything.js`, and loads it into the cluster. */
 export async function loadMcpServers(): Promise<void> {
@@ -30,11 +53,7 @@ export async function loadMcpServers(): Promise<void> {
     // server-everything reads these files from its own directory.
     await cp(join(dirname(EVERYTHING), 'docs'), join(directory, 'servers/docs'), { recursive: true })
     await writeFile(join(directory, 'Dockerfile'), `FROM ${BASE}\nCOPY servers /servers/\nENTRYPOINT ["node"]\n`)
-    const engine = findEngine()
-    engine.build(IMAGE, { context: directory, dockerfile: join(directory, 'Dockerfile') })
-    const archive = join(directory, 'image.tar')
-    engine.save(IMAGE, archive)
-    await localcluster('load', archive)
+    await loadImage(IMAGE, directory)
   } finally {
     await rm(directory, { recursive: true, force: true })
   }

@@ -171,12 +171,35 @@ async function provision(): Promise<void> {
   await until('a budget and an autoscaler', async () => Boolean((await read('pdb', 'all', NAMESPACE)) && (await read('hpa', 'all', NAMESPACE))))
   await apply(NAMESPACE, parameters({ logging: { format: 'json' } }))
   await until('the objects are deleted', async () => !(await read('pdb', 'all', NAMESPACE)) && !(await read('hpa', 'all', NAMESPACE)))
+  await runServer()
   await kubectl('-n', NAMESPACE, 'delete', 'secret', 'all-session-key')
   await until('a new session key', async () => (await read('secret', 'all-session-key', NAMESPACE)) !== undefined)
   // A key set that no policy refers to.
   const stale = `jwks-store-${'0'.repeat(64)}`
   await apply(SYSTEM, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: stale, labels: { 'app.kubernetes.io/component': 'jwks-store' } } })
   await until('a stale key set is deleted', async () => (await read('configmap', stale, SYSTEM)) === undefined)
+}
+
+/** An MCP server is started, and deleted with its permission. */
+async function runServer(): Promise<void> {
+  const image = (await read('deployment', 'echo', NAMESPACE))?.spec.template.spec.containers[0].image as string
+  const servers = (kind: string) => list(kind, NAMESPACE, 'proxy.dev/mcp-backend=program')
+  await apply(
+    NAMESPACE,
+    parameters({ mcp: { images: [image.replace(/:[^/]*$/, '')] } }),
+    {
+      apiVersion: 'proxy.dev/v1alpha1',
+      kind: 'ProxyBackend',
+      metadata: { name: 'program' },
+      spec: { mcp: { targets: [{ name: 'program', image, command: ['node'] }] } },
+    },
+    route('HTTPRoute', 'program', { backendRefs: [{ group: 'proxy.dev', kind: 'ProxyBackend', name: 'program' }] }),
+  )
+  await until('the server has a Deployment', async () => (await servers('deployments')).length === 1)
+  await apply(NAMESPACE, parameters({ logging: { format: 'json' } }))
+  await until('its objects are deleted', async () =>
+    (await Promise.all(['deployments', 'services', 'serviceaccounts'].map(servers))).every(({ length }) => length === 0),
+  )
 }
 
 /** A remote key set is stored in a ConfigMap of the operator's namespace and deleted with its policy. */

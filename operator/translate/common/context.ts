@@ -9,6 +9,8 @@ export interface TranslateOptions {
   readonly clusterDomain?: string
   /** Without a cluster: Services may name their endpoints in an annotation (`proxy.dev/endpoints`). In a cluster this would bypass the permission to write endpoints. */
   readonly isStandalone?: boolean
+  /** Whether the operator runs MCP servers that are images. Default: true. */
+  readonly runsServers?: boolean
   /** Which cross-namespace backendRefs need a ReferenceGrant (operator.md §4.6). Default `route`. Secrets always do. */
   readonly backendGrants?: 'none' | 'route' | 'route-and-policy'
   /** Whether routes may refer to InferencePools. Default: as isStandalone. */
@@ -43,6 +45,7 @@ export function createContext(snapshot: Snapshot, options: TranslateOptions): Co
     options: {
       clusterDomain: options.clusterDomain ?? 'cluster.local',
       isStandalone: options.isStandalone ?? false,
+      runsServers: options.runsServers ?? true,
       isInferenceEnabled: options.isInferenceEnabled ?? options.isStandalone ?? false,
       backendGrants: options.backendGrants ?? 'route',
       keySets: options.keySets ?? new Map(),

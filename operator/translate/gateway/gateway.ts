@@ -4,7 +4,7 @@ import type { Secret as SecretMessage } from '#gen/config/types.ts'
 import { chooseAddress } from '../../deploy/address.ts'
 import { hasReplicas } from '../../deploy/replicas.ts'
 import { permitsInProcess, permittedPluginImages, resolveParameters } from '../../deploy/parameters.ts'
-import type { DeployFailure } from '../../deploy/types.ts'
+import type { DeployFailure, LevelParameters } from '../../deploy/types.ts'
 import type { Gateway, GatewayClass, ListenerSet } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
 import { condition, conditionOf, faultBy, type Fault } from '../../model/conditions.ts'
@@ -32,6 +32,8 @@ export interface GatewayState {
   /** Whether its parameters permit plugins with isolation InProcess. */
   readonly permitsInProcess: boolean
   readonly pluginImages: readonly string[]
+  /** Empty if they do not resolve. */
+  readonly parameters: LevelParameters
 }
 
 /** Reads a Gateway with the ListenerSets that name it; undefined if its class is not ours. */
@@ -65,15 +67,16 @@ function checkDeployment(
   { snapshot }: Context,
   gateway: Gateway,
   gatewayClass: GatewayClass,
-): Pick<GatewayState, 'undeployable' | 'hasReplicas' | 'permitsInProcess' | 'pluginImages'> {
+): Pick<GatewayState, 'undeployable' | 'hasReplicas' | 'permitsInProcess' | 'pluginImages' | 'parameters'> {
   const resolved = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
-  if (!resolved.ok) return { undeployable: resolved, hasReplicas: false, permitsInProcess: false, pluginImages: [] }
+  if (!resolved.ok) return { undeployable: resolved, hasReplicas: false, permitsInProcess: false, pluginImages: [], parameters: {} }
   const address = chooseAddress(gateway)
   return {
     undeployable: address.ok ? undefined : address,
     hasReplicas: hasReplicas(resolved.parameters),
     permitsInProcess: permitsInProcess(resolved.parameters),
     pluginImages: permittedPluginImages(resolved.parameters),
+    parameters: resolved.parameters,
   }
 }
 

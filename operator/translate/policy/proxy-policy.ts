@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { withCode } from '#api/messages/code.ts'
-import { isPluginImagePermitted } from '#api/plugin-image.ts'
+import { isImagePermitted } from '#api/image.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP, MAX_ANCESTORS, STATUS_SUMMARY } from '#api/names.ts'
 import type { Policy, Traffic } from '#gen/config/types.ts'
 import type { ProxyPolicy } from '../../source/objects.ts'
@@ -96,7 +96,7 @@ export function policyMessages({ policy, key, sections }: PolicyState, { index, 
 
 /** A section without the sources of images that a Gateway does not permit. */
 function withoutDeniedImages({ body, images }: ResolvedBody, { pluginImages }: GatewayState): object {
-  const denied = new Map(images.filter(({ image }) => !isPluginImagePermitted(image, pluginImages)).map(({ image, path }) => [path[1], image]))
+  const denied = new Map(images.filter(({ image }) => !isImagePermitted(image, pluginImages)).map(({ image, path }) => [path[1], image]))
   if (denied.size === 0) return body
   const { plugins = [] }: Traffic = body
   return {
@@ -135,7 +135,7 @@ function findImageProblems({ sections }: PolicyState, { key, pluginImages }: Gat
   return sections.flatMap(({ section, resolved }) =>
     resolved.images.flatMap(({ image, path, problem }) => {
       const field = `${section}.${path.join('.')}.image`
-      if (isPluginImagePermitted(image, pluginImages)) return problem === undefined ? [] : withCode(`${field}: ${problem.text}`, problem.code)
+      if (isImagePermitted(image, pluginImages)) return problem === undefined ? [] : withCode(`${field}: ${problem.text}`, problem.code)
       const [name = ''] = image.split('@')
       const fix = `add ${name}, or the beginning of it, to spec.plugins.images in the ProxyParameters of the Gateway or of its class`
       return withCode(`${field}: the plugin fails, because Gateway ${key} does not permit the image ${image}; ${fix}`, 'PX1343')

@@ -1,4 +1,4 @@
-import { isPluginImagePermitted } from '#api/plugin-image.ts'
+import { isImagePermitted } from '#api/image.ts'
 import type { RemoteRequest } from '../../model/translation.ts'
 import type { PolicyState } from '../policy/proxy-policy.ts'
 
@@ -10,7 +10,7 @@ export function findPluginImages(policies: readonly PolicyState[]): RemoteReques
   const byId = new Map<string, RemoteRequest>()
   for (const { sections, gateways } of policies) {
     for (const { id, image, file } of sections.flatMap(({ resolved }) => resolved.images)) {
-      if (![...gateways.keys()].some(({ pluginImages }) => isPluginImagePermitted(image, pluginImages))) continue
+      if (![...gateways.keys()].some(({ pluginImages }) => isImagePermitted(image, pluginImages))) continue
       byId.set(id, { id, url: { host: image, port: 80, path: file.startsWith('/') ? file : `/${file}` }, cacheMs: CACHE_MS })
     }
   }

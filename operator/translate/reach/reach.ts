@@ -79,7 +79,7 @@ export function walk(world: World, gateway: GatewayState, nodes: readonly string
     if (backend?.message) {
       messages.add('backend', backend.message)
       reachedBy.backends.add(backend)
-      if (gateway.hasReplicas) backend.replicatedBy.add(gateway.key)
+      backend.gateways.add(gateway)
       for (const secret of backend.resolved.secrets) messages.add('secret', secret)
       for (const each of backend.resolved.targets) enterTarget(each)
     }
@@ -103,6 +103,6 @@ export function walk(world: World, gateway: GatewayState, nodes: readonly string
 export function leave(gateway: GatewayState, { policies, backendTls, backends, pools }: Reached): void {
   for (const { gateways } of policies) gateways.delete(gateway)
   for (const { gateways } of backendTls) gateways.delete(gateway)
-  for (const { replicatedBy } of backends) replicatedBy.delete(gateway.key)
+  for (const { gateways } of backends) gateways.delete(gateway)
   for (const { gateways } of pools) gateways.delete(gateway)
 }

@@ -32,8 +32,9 @@ import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.t
 import { documentId, findUrlProblem, keySetId, type DocumentReference, type KeySetReference } from './remote-reference.ts'
 import { resolvePluginSource, takePluginImage, type PluginImageReference } from './plugin-source.ts'
 import { hasEntry, neededEntries } from './secret-entries.ts'
-import { COMMAND_REJECTED, leaveOutCommand } from './commands.ts'
+import { SERVER_PORT, takeCommand, type ServerReference } from './commands.ts'
 import { badApiKeys, badLines } from './credentials.ts'
+import { checked, interesting, leaves } from './interesting.ts'
 import { readCatalogSource } from './price-catalog.ts'
 import { matchesLabels } from '../../model/selectors.ts'
 
@@ -59,6 +60,7 @@ export interface ResolvedBody {
   readonly keySets: readonly KeySetReference[]
   readonly documents: readonly DocumentReference[]
   readonly images: readonly PluginImageReference[]
+  readonly servers: readonly ServerReference[]
 }
 
 type DocumentSettings = Parameters<typeof readFetched>[1]
@@ -72,47 +74,11 @@ interface RemoteKeySet {
 const DEFAULT_CACHE_MS = 300_000
 const DEFAULT_REFRESH_MS = 300_000
 
-const leaves = new Set([
-  'BackendObjectReference',
-  'SecretReference',
-  'SecretKeyReference',
-  'ConfigMapReference',
-  'SecretSelector',
-  'RemoteJWKS',
-  'McpSelector',
-  'CELExpression',
-  'PluginConfigMapReference',
-  'McpOpenApi',
-  'McpGrpc',
-  'PriceCatalogReference',
-  'McpToolPins',
-])
-/** Definitions with a check of their own besides the references in them. */
-const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime', 'PluginSource', 'McpTargetSelector'])
-
 /** The API server does not check their `policies` where they are written under their real names (api/codegen/crd.ts). */
 const guardServices = new Set(['ModerationAPI', 'CloudGuardrails', 'ModelArmor'])
 
 /** Guards with a pattern that does not compile. */
 const rejectingGuards = { input: [{ regex: { matches: ['('] } }], output: [{ regex: { matches: ['('] } }] }
-
-/** Definitions that hold a reference or an expression somewhere; all others are passed on as they are. */
-const interesting = findInteresting()
-
-function findInteresting(): ReadonlySet<string> {
-  const found = new Set([...leaves, ...checked])
-  const holds = (schema: Schema): boolean =>
-    (schema.$ref !== undefined && found.has(refName(schema.$ref))) ||
-    Object.values(schema.properties ?? {}).some(holds) ||
-    (schema.items !== undefined && holds(schema.items)) ||
-    (typeof schema.additionalProperties === 'object' && holds(schema.additionalProperties))
-  let size = 0
-  while (size !== found.size) {
-    size = found.size
-    for (const [name, schema] of Object.entries(definitions)) if (holds(schema)) found.add(name)
-  }
-  return found
-}
 
 /** Resolves every reference of `body`, which is a `definition` written in an object of `kind`. */
 export function resolveBody(
@@ -133,6 +99,7 @@ export function resolveBody(
     keySets: resolver.keySets,
     documents: resolver.documents,
     images: resolver.images,
+    servers: resolver.servers,
   }
 }
 
@@ -143,6 +110,7 @@ class Resolver {
   readonly keySets: KeySetReference[] = []
   readonly documents: DocumentReference[] = []
   readonly images: PluginImageReference[] = []
+  readonly servers: ServerReference[] = []
   readonly #context: Context
   readonly #kind: string
   readonly #namespace: string
@@ -476,7 +444,7 @@ class Resolver {
       if (typeof runtime === 'string') this.#fail([...path, 'agentRuntimeRef'], runtime, 'PX1311')
     }
     if (name === 'Budget') for (const { field, problem } of findBudgetProblems(value)) this.#fail([...path, field], problem, 'PX1327')
-    if (name === 'McpTargetSelector' && leaveOutCommand(resolved)) this.#fail([...path, 'command'], COMMAND_REJECTED, 'PX1345', 'document')
+    if (name === 'McpTargetSelector') this.#takeCommand(resolved, path)
     // Its problems depend on what each Gateway permits.
     if (name === 'PluginSource') this.images.push(...takePluginImage(this.#context, value, resolved, path, this.#owner))
     if (name === 'PluginSource' && value['file'] !== undefined) {
@@ -485,6 +453,16 @@ class Resolver {
       resolved['configMapRef'] = { invalid: this.#fail([...path, 'file'], text, 'PX1334'), owner: this.#owner }
     }
     if (name === 'BackendTLS') this.#addServerAuthority(value, resolved)
+  }
+
+  /** Whether its image is permitted depends on each Gateway. */
+  #takeCommand(target: Record<string, unknown>, path: readonly string[]): void {
+    const server = takeCommand(target, this.#owner, path, this.#context.options.runsServers)
+    if (typeof server === 'string') this.#fail([...path, 'command'], server, 'PX1345', 'document')
+    else if (server !== undefined) {
+      this.servers.push(server)
+      this.targets.push({ kind: 'Service', key: `${this.#namespace}/${server.name}`, port: SERVER_PORT })
+    }
   }
 
   /** Part 2: a ca.cert in the client certificate's Secret verifies the server, unless caCertificateRefs is given. */

@@ -27,8 +27,11 @@ func main() {
 	if len(os.Args) == 3 && os.Args[1] == "server" {
 		log.Fatal(serve("127.0.0.1:" + os.Args[2]))
 	}
+	if len(os.Args) == 2 && os.Args[1] == "stdio" {
+		log.Fatal(newServer().Run(context.Background(), &mcp.StdioTransport{}))
+	}
 	if len(os.Args) != 4 || os.Args[1] != "client" {
-		log.Fatal("usage: matrix server PORT, or matrix client VERSION BACKENDS")
+		log.Fatal("usage: matrix server PORT, matrix stdio, or matrix client VERSION BACKENDS")
 	}
 	if err := tryAll(os.Args[2], os.Args[3]); err != nil {
 		log.Fatal(err)
@@ -49,6 +52,11 @@ func text(value string) *mcp.CallToolResult {
 }
 
 func serve(address string) error {
+	server := newServer()
+	return http.ListenAndServe(address, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+}
+
+func newServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "go", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "add"}, func(_ context.Context, _ *mcp.CallToolRequest, in numbers) (*mcp.CallToolResult, any, error) {
 		return text(fmt.Sprint(in.A + in.B)), nil, nil
@@ -71,7 +79,7 @@ func serve(address string) error {
 	server.AddResource(&mcp.Resource{Name: "note", URI: "note://x"}, func(_ context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: request.Params.URI, Text: "note x"}}}, nil
 	})
-	return http.ListenAndServe(address, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	return server
 }
 
 // Asks the user for a name. For clients without multi round-trip requests, the SDK sends the elicitation itself.
