@@ -10,6 +10,7 @@ import { readDocument } from './document.ts'
 import { flattenFile } from './flatten.ts'
 import { ConfigFileError, digestOf, type ConfigFileOptions, type FileDigests } from './problem.ts'
 import { describeReadError } from './read-error.ts'
+import { findDanglingReferences, resolveReferences } from './references.ts'
 import { expandShortForms } from './short-forms.ts'
 import { findWarnings } from './warnings.ts'
 import type { ConfigMessage } from '../store.ts'
@@ -67,11 +68,19 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
       throw new Error(`${name}: ${describeReadError(error)}`, { cause: error })
     }
   }
-  const flat = flattenFile(file, { gateway, read, arePluginFilesAllowed: options.placeholders !== 'literal', sourceOf, originOf })
+  // Beside a config stream, references may lead to its backends and services.
+  const isAlone = options.placeholders !== 'literal'
+  const references = resolveReferences(file, gateway)
+  const flat = flattenFile(file, { gateway, read, arePluginFilesAllowed: isAlone, sourceOf, originOf })
   const { messages, problems } = flat
   if (problems.length > 0) return fail(distinct(problems.map((problem) => locate({ ...problem, text: conceal(problem.text) }))))
   const suspects = [...flat.warnings, ...(await findWarnings('ConfigFile', value))]
-  const warnings = [...document.warnings, ...suspects.map((warning) => locate(withoutValue(warning, sourceOf(warning.path))))]
+  const dangling = isAlone ? findDanglingReferences(references, messages) : []
+  const warnings = [
+    ...document.warnings,
+    ...suspects.map((warning) => locate(withoutValue(warning, sourceOf(warning.path)))),
+    ...dangling.map((warning) => locate({ ...warning, path: originOf(warning.path), text: conceal(warning.text) })),
+  ]
   return { process: file.config ?? {}, messages, warnings, digests }
 }
 
