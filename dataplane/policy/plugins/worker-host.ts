@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { FromPlugin } from './guest/messages.ts'
 import type { StartHost } from './runner.ts'
@@ -6,8 +7,22 @@ const MEBIBYTE = 1024 * 1024
 /** Memory of a thread without a plugin that is counted as external: buffers of Node itself. */
 const BASE_MB = 8
 
+let isInterruptible = false
+
+/**
+ * Turns loop unrolling of V8 off. With it, V8 14.6 removes the checks for interrupts from loops such as `for (;;) new Array(1000).fill(0)`: such a thread can neither
+ * be ended nor stopped by its memory limit. The flag holds for the whole process and for code that is compiled from then on, so that processes without plugins in
+ * worker threads keep loop unrolling.
+ */
+function keepInterruptible(): void {
+  if (isInterruptible) return
+  isInterruptible = true
+  setFlagsFromString('--no-turboshaft-loop-unrolling')
+}
+
 /** Starts a worker thread for a plugin. It does not keep the process alive. */
 export const startWorker: StartHost = ({ data, memoryMb }, { onMessage, onEnd }) => {
+  keepInterruptible()
   const worker = new Worker(new URL(import.meta.url.endsWith('.ts') ? './guest/plugin-worker.ts' : './plugin-worker.js', import.meta.url), {
     workerData: data,
     env: {},
