@@ -38,6 +38,8 @@ export class PluginThread implements PluginRunner {
   readonly #open = new OpenCalls(() => (this.#isRetired ? this.end('') : undefined))
   #isOver = false
   #isRetired = false
+  /** At the last check. */
+  #isExcessive = false
   #ping: NodeJS.Timeout | undefined
   #memory: NodeJS.Timeout | undefined
   #lastId = 0
@@ -186,9 +188,15 @@ export class PluginThread implements PluginRunner {
     this.#send({ type: 'ping' })
   }
 
+  /** V8 collects buffers late, so that much of the memory may be garbage: only twice the limit ends the plugin at once. */
   async #checkMemory(): Promise<void> {
+    const { memoryMb } = this.#options
     const usedMb = await this.#host.excessMb()
-    if (usedMb !== undefined) this.end(`exceeded its memory limit of ${this.#options.memoryMb} MiB: uses ${Math.round(usedMb)} MiB`)
+    const wasExcessive = this.#isExcessive
+    this.#isExcessive = usedMb !== undefined
+    if (usedMb === undefined) return
+    if (wasExcessive || usedMb > 2 * memoryMb) this.end(`exceeded its memory limit of ${memoryMb} MiB: uses ${Math.round(usedMb)} MiB`)
+    else this.#send({ type: 'collect' })
   }
 
   #send(message: ToPlugin): void {

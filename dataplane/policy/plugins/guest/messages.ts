@@ -49,6 +49,8 @@ export type ToPlugin =
   /** Nobody waits for the call any more. */
   | { readonly type: 'cancel'; readonly id: number }
   | { readonly type: 'ping' }
+  /** Collect garbage, if this Node can be asked to. */
+  | { readonly type: 'collect' }
   /** The result of `use`. */
   | { readonly type: 'used'; readonly id: number; readonly result?: ServiceResult; readonly error?: string }
 

@@ -55,6 +55,7 @@ export function servePlugin({ code, file, config, secrets }: PluginData, post: (
   return (message) => {
     if (message.type === 'used') client.receive(message.id, message.result, message.error)
     else if (message.type === 'ping') send({ type: 'pong' })
+    else if (message.type === 'collect') globalThis.gc?.()
     else if (message.type === 'response') calls?.respond(message)
     else if (message.type === 'cancel') calls?.cancel(message.id)
     else if (isStreamMessage(message)) calls?.receive(message)
