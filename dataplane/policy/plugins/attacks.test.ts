@@ -102,6 +102,9 @@ describe.each(['Worker', 'Process'] as const)('a plugin with isolation %s', (iso
       'buffers',
       `const all = []; for (;;) { all.push(new Uint8Array(16 * 1024 * 1024).fill(1)); await 0; await new Promise((resolve) => setTimeout(resolve, 1)) }`,
     ],
+    ['entries of a Map', `const all = new Map(); for (let n = 0; ; n++) all.set(n, n)`],
+    ['properties of an object', `const all = {}; for (let n = 0; ; n++) all['k' + n] = n`],
+    ['arrays', `const all = []; for (;;) all.push(new Array(1000).fill(all.length))`],
     ['promises', `const all = []; for (;;) all.push(new Promise((resolve) => setTimeout(resolve, 1e9)))`],
     ['strings', `let all = ['x'.repeat(1000)]; for (;;) all = all.concat(all.map((text, at) => text + at))`],
   ])(

@@ -199,6 +199,19 @@ const policyOf = (traffic: Policy['traffic']): Policy => ({
   ...(traffic && { traffic }),
 })
 
+test(
+  'a plugin that leaves much garbage is not ended for it',
+  async () => {
+    const state = newState()
+    const app = mount([plugin(middleware(`const all = []; for (let n = 0; n < 200_000; n++) all.push({ n, text: 'x' + n }); return c.text('ok')`))], state)
+    const statuses = new Set<number>()
+    for (let round = 0; round < 5; round++)
+      for (const { response } of await Promise.all(Array.from({ length: 8 }, () => app.request('http://host/')))) statuses.add(response.status)
+    expect([...statuses]).toEqual([200])
+  },
+  SLOW,
+)
+
 describe('a new version of a plugin', () => {
   const answering = (text: string): Plugin => plugin(middleware(`return c.text('${text}')`))
   const textOf = async (state: PolicyState, version: Plugin): Promise<string> => (await mount([version], state).request('http://host/')).response.text()

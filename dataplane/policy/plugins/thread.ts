@@ -24,7 +24,13 @@ export interface ThreadOptions {
 const LOAD_MS = 10_000
 /** Time in which a thread must respond to a ping before it counts as blocked. */
 const PING_MS = 250
-const MEMORY_CHECK_MS = 500
+/** Time between checks of memory while a plugin is loaded or has calls; otherwise ten times as much. */
+const MEMORY_CHECK_MS = 50
+const CHECKS_PER_IDLE_CHECK = 10
+/** Time that a plugin may exceed its memory, so that it can collect garbage. */
+const COLLECT_MS = 500
+/** Memory above the limit, or as much as the limit, that ends a plugin at once. */
+const EXCESS_MB = 64
 
 /** A worker thread or a process with one version of a plugin. It does not keep the data plane alive. */
 export class PluginThread implements PluginRunner {
@@ -38,8 +44,10 @@ export class PluginThread implements PluginRunner {
   readonly #open = new OpenCalls(() => (this.#isRetired ? this.end('') : undefined))
   #isOver = false
   #isRetired = false
-  /** At the last check. */
-  #isExcessive = false
+  #checks = 0
+  #isChecking = false
+  /** Time of the first of the checks in a row that found too much. */
+  #excessiveSinceMs: number | undefined
   #ping: NodeJS.Timeout | undefined
   #memory: NodeJS.Timeout | undefined
   #lastId = 0
@@ -188,15 +196,21 @@ export class PluginThread implements PluginRunner {
     this.#send({ type: 'ping' })
   }
 
-  /** V8 collects buffers late, so that much of the memory may be garbage: only twice the limit ends the plugin at once. */
+  /** Much of the memory may be garbage, which V8 collects late: only much more than the limit ends the plugin at once. */
   async #checkMemory(): Promise<void> {
-    const { memoryMb } = this.#options
+    const isIdle = this.#settle === undefined && this.#open.size === 0
+    if (this.#isChecking || (++this.#checks % CHECKS_PER_IDLE_CHECK > 0 && isIdle)) return
+    this.#isChecking = true
     const usedMb = await this.#host.excessMb()
-    const wasExcessive = this.#isExcessive
-    this.#isExcessive = usedMb !== undefined
-    if (usedMb === undefined) return
-    if (wasExcessive || usedMb > 2 * memoryMb) this.end(`exceeded its memory limit of ${memoryMb} MiB: uses ${Math.round(usedMb)} MiB`)
-    else this.#send({ type: 'collect' })
+    this.#isChecking = false
+    if (this.#isOver) return
+    if (usedMb === undefined) return void (this.#excessiveSinceMs = undefined)
+    const { memoryMb } = this.#options
+    const nowMs = performance.now()
+    if (usedMb > memoryMb + Math.max(memoryMb, EXCESS_MB) || nowMs - (this.#excessiveSinceMs ?? nowMs) >= COLLECT_MS)
+      return this.#fail(`exceeded its memory limit of ${memoryMb} MiB: uses ${Math.round(usedMb)} MiB`)
+    if (this.#excessiveSinceMs === undefined) this.#send({ type: 'collect' })
+    this.#excessiveSinceMs ??= nowMs
   }
 
   #send(message: ToPlugin): void {
