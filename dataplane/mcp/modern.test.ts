@@ -284,13 +284,29 @@ describe('a client without sessions and servers with sessions (mcp.md §13.2)', 
     )
   })
 
+  test('a target that rejects each new session with 404 is 502', async () => {
+    const server = await bed.scripted((_, response, body) => {
+      if (body?.method !== 'initialize') return void response.writeHead(404).end()
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'x', version: '1' } }
+      response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's' }).end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
+    })
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port)] } })
+    expect(gist(await sendModern(url, 'tools/list'))).toEqual([502, -32603])
+  })
+
+  test('a target that cannot be reached is 503', async () => {
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', 1, { host: '127.77.2.6' })] } })
+    const { status, json } = await sendModern(url, 'tools/list')
+    expect([status, json.error]).toEqual([503, { code: -32603, message: 'failed to send message: connection refused' }])
+  })
+
   test('an unavailable target is left out with FailOpen', async () => {
     const one = await bed.upstream('one')
     const dead = staticTarget('b', 1, { host: '127.77.2.6' })
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port), dead], failureMode: 'FailOpen' } })
     expect((await sendModern(url, 'server/discover')).json.result?.['instructions']).toContain('(a, b)')
     expect((await sendModern(url, 'tools/list')).json.result?.['tools']).toHaveLength(3)
-    expect(gist(await sendModern(url, 'tools/call', { name: 'b_echo' }))).toEqual([500, -32603])
+    expect(gist(await sendModern(url, 'tools/call', { name: 'b_echo' }))).toEqual([503, -32603])
   })
 
   test('without prefixes, a name is looked up', async () => {

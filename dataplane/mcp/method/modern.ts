@@ -1,5 +1,6 @@
 import { BufferBody } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
+import { UpstreamError } from '../../upstream/types.ts'
 import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import {
@@ -131,7 +132,9 @@ function toModernFailure(error: unknown): unknown {
   if (!(error instanceof McpFailure)) return error
   if (error.rpc?.code === METHOD_NOT_FOUND) return McpFailure.rpc(METHOD_NOT_FOUND, error.message, { status: 404, detail: error.detail })
   // The client has no session that could be over: the gateway's own one could not be started.
-  if (error.rpc === undefined) return McpFailure.rpc(INTERNAL_ERROR, 'an upstream lost its session', { status: 500, detail: error.detail })
+  if (error.rpc === undefined) return McpFailure.rpc(INTERNAL_ERROR, 'an upstream lost its session', { status: 502, detail: error.detail })
+  // The target could not be reached.
+  if (error.cause instanceof UpstreamError) return McpFailure.rpc(INTERNAL_ERROR, error.message, { status: 503, cause: error.cause, detail: error.detail })
   return error
 }
 
