@@ -6,6 +6,8 @@ export const BRIDGE_DIRECTORY = '/.mcp-bridge'
 export const BRIDGE_CONFIG = 'MCP_BRIDGE_CONFIG'
 /** Port on which the bridge serves Streamable HTTP. */
 export const BRIDGE_PORT = 15030
+/** Port of the Service of a server. */
+export const SERVER_PORT = 80
 
 /** Files of the bridge. Node runs by its own loader, because the image of the server may have another C library, or none. */
 export const bridgeFiles = {

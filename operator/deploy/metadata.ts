@@ -1,4 +1,5 @@
-import { CONTROLLER_NAME, GATEWAY_GROUP, safeName, STATS_PORT } from '#api/names.ts'
+import { CONTROLLER_NAME, GATEWAY_GROUP, safeName } from '#api/names.ts'
+import { scrapeAnnotations } from './container.ts'
 import { sha256Hex } from './hash.ts'
 import type { DeployGateway, DeployInput, OwnerReference } from './types.ts'
 
@@ -7,7 +8,7 @@ type Labels = Readonly<Record<string, string>>
 export const GATEWAY_NAME_LABEL = `${GATEWAY_GROUP}/gateway-name`
 const CLASS_NAME_LABEL = `${GATEWAY_GROUP}/gateway-class-name`
 /** Value of label app.kubernetes.io/managed-by. */
-const MANAGED_BY = CONTROLLER_NAME.slice(CONTROLLER_NAME.indexOf('/') + 1)
+export const MANAGED_BY = CONTROLLER_NAME.slice(CONTROLLER_NAME.indexOf('/') + 1)
 
 /** Name of every object of a Gateway, and of the Gateway towards the config stream. */
 export const objectName = (gateway: DeployGateway): string => safeName(gateway.metadata.name, sha256Hex)
@@ -47,7 +48,7 @@ export function describeMetadata({ gateway, gatewayClass, settings }: DeployInpu
     podLabels: { ...userLabels, ...selector, ...classLabel },
     secretLabels: { [GATEWAY_NAME_LABEL]: name, ...classLabel },
     annotations,
-    podAnnotations: { 'prometheus.io/path': '/metrics', 'prometheus.io/port': String(STATS_PORT), 'prometheus.io/scrape': 'true', ...annotations },
+    podAnnotations: { ...scrapeAnnotations, ...annotations },
     ownerReferences: [{ apiVersion: `${GATEWAY_GROUP}/v1`, kind: 'Gateway', name: gateway.metadata.name, uid: gateway.metadata.uid ?? '', controller: true }],
   }
 }

@@ -18,7 +18,7 @@ export const serverOverlays = ({ class: ofClass, gateway }: LevelParameters): Ov
   ...(gateway?.mcp && { gateway: gateway.mcp }),
 })
 
-export type OverlayResult =
+type OverlayResult =
   | { readonly ok: true; readonly object: DeployObject; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly message: string }
 
@@ -36,7 +36,7 @@ export function listOverlays(parameters: OverlayLevels, field: OverlaidField): {
  *
  * @param section where the overlays are in `spec`, for messages: '' or `mcp.`
  */
-export function applyOverlays(object: DeployObject, parameters: OverlayLevels, field: OverlaidField, section = ''): OverlayResult {
+function applyOverlays(object: DeployObject, parameters: OverlayLevels, field: OverlaidField, section = ''): OverlayResult {
   let current = object
   const warnings: string[] = []
   for (const { level, overlay } of listOverlays(parameters, field)) {
@@ -62,6 +62,30 @@ const kindOf: Readonly<Record<OverlaidField, string>> = {
   serviceAccount: 'ServiceAccount',
   podDisruptionBudget: 'PodDisruptionBudget',
   horizontalPodAutoscaler: 'HorizontalPodAutoscaler',
+}
+
+/** Overlays several objects. Collects what is ignored, and what is wrong: such an object stays as it is. */
+export class Overlays {
+  readonly warnings: string[] = []
+  readonly mistakes: string[] = []
+  readonly #levels: OverlayLevels
+  readonly #section: string
+
+  /** @param section see `applyOverlays` */
+  constructor(levels: OverlayLevels, section = '') {
+    this.#levels = levels
+    this.#section = section
+  }
+
+  apply(object: DeployObject, field: OverlaidField): DeployObject {
+    const result = applyOverlays(object, this.#levels, field, this.#section)
+    if (!result.ok) {
+      this.mistakes.push(result.message)
+      return object
+    }
+    this.warnings.push(...result.warnings)
+    return result.object
+  }
 }
 
 /** Returns the mistakes and unknown fields of all overlays of a ProxyParameters, with their paths. */

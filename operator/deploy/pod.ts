@@ -1,5 +1,5 @@
-import { IntOrString, type Container, type PodTemplateSpec } from 'cdk8s-plus-29/lib/imports/k8s.js'
-import { LIVENESS_PORT, READINESS_PORT, STATS_PORT } from '#api/names.ts'
+import type { Container, PodTemplateSpec } from 'cdk8s-plus-29/lib/imports/k8s.js'
+import { metricsPort, probes, restricted } from './container.ts'
 import { listDefaultEnv } from './env.ts'
 import type { MergedParameters } from './merge.ts'
 import type { DeployMetadata } from './metadata.ts'
@@ -8,7 +8,6 @@ import { listVolumes } from './volumes.ts'
 
 /** Name of the data plane's container, which overlays refer to. */
 const CONTAINER_NAME = 'proxy'
-const USER_ID = 10_101
 
 /** Names and hashes that the pod refers to. */
 export interface PodReferences {
@@ -20,8 +19,6 @@ export interface PodReferences {
   readonly checksums: Readonly<Record<string, string>>
 }
 
-const readyPath = { httpGet: { path: '/healthz/ready', port: IntOrString.fromNumber(READINESS_PORT) } }
-
 /** The pod of the data plane, but for `resources` and `env` of the parameters (operator.md §2.4). */
 export function describePod(metadata: DeployMetadata, parameters: MergedParameters, settings: DeploySettings, references: PodReferences): PodTemplateSpec {
   const { volumes, volumeMounts } = listVolumes(metadata.name, references.xdsCa, parameters.mesh !== undefined)
@@ -32,22 +29,9 @@ export function describePod(metadata: DeployMetadata, parameters: MergedParamete
     image: references.image,
     ...(pullPolicy ? { imagePullPolicy: pullPolicy } : {}),
     args: ['-f', '/config/config.yaml'],
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ['ALL'] },
-      readOnlyRootFilesystem: true,
-      runAsNonRoot: true,
-      runAsUser: USER_ID,
-    },
-    ports: [{ name: 'metrics', containerPort: STATS_PORT, protocol: 'TCP' }],
-    readinessProbe: { ...readyPath, periodSeconds: 10 },
-    startupProbe: { ...readyPath, periodSeconds: 1, failureThreshold: 60, successThreshold: 1, timeoutSeconds: 2 },
-    livenessProbe: {
-      httpGet: { path: '/healthz/live', port: IntOrString.fromNumber(LIVENESS_PORT) },
-      periodSeconds: 5,
-      failureThreshold: 2,
-      timeoutSeconds: 2,
-    },
+    securityContext: restricted,
+    ports: [metricsPort],
+    ...probes,
     env: listDefaultEnv(parameters, settings, metadata.name, references.sessionSecret),
     volumeMounts,
   }

@@ -7,7 +7,7 @@ import { sha256Hex } from './hash.ts'
 import { formatImage } from './image.ts'
 import { mergeParameters } from './merge.ts'
 import { describeMetadata, sessionSecretName, xdsCaName } from './metadata.ts'
-import { applyOverlays, listOverlays, type OverlaidField } from './overlay.ts'
+import { listOverlays, Overlays, type OverlaidField } from './overlay.ts'
 import { listPorts } from './ports.ts'
 import { chooseSessionKey, SESSION_KEY } from './session-key.ts'
 import { failParameters, type DeployFailure, type DeployInput, type DeployObject, type RenderResult } from './types.ts'
@@ -28,23 +28,14 @@ export function renderGateway(input: DeployInput): RenderResult {
   }
 
   const base = synthesize(parts)
-  const warnings: string[] = []
-  const mistakes: string[] = []
-  const overlay = (object: DeployObject, field: OverlaidField): DeployObject => {
-    const result = applyOverlays(object, input.parameters, field)
-    if (!result.ok) {
-      mistakes.push(result.message)
-      return object
-    }
-    warnings.push(...result.warnings)
-    return result.object
-  }
-  const serviceAccount = overlay(base.serviceAccount, 'serviceAccount')
-  const service = overlay(base.service, 'service')
-  const deployment = overlay(base.deployment, 'deployment')
+  const overlays = new Overlays(input.parameters)
+  const serviceAccount = overlays.apply(base.serviceAccount, 'serviceAccount')
+  const service = overlays.apply(base.service, 'service')
+  const deployment = overlays.apply(base.deployment, 'deployment')
   const isAsked = (field: OverlaidField): boolean => listOverlays(input.parameters, field).length > 0
-  const budget = isAsked('podDisruptionBudget') ? [overlay(budgetOf(deployment), 'podDisruptionBudget')] : []
-  const autoscaler = isAsked('horizontalPodAutoscaler') ? [overlay(autoscalerOf(deployment), 'horizontalPodAutoscaler')] : []
+  const budget = isAsked('podDisruptionBudget') ? [overlays.apply(budgetOf(deployment), 'podDisruptionBudget')] : []
+  const autoscaler = isAsked('horizontalPodAutoscaler') ? [overlays.apply(autoscalerOf(deployment), 'horizontalPodAutoscaler')] : []
+  const { warnings, mistakes } = overlays
   if (mistakes.length > 0) return failParameters(mistakes.join('; '), 'PX1022')
 
   const rolled = parts.sessionKey === undefined ? deployment : annotatePod(deployment, 'checksum/session-key', sha256Hex(parts.sessionKey))
@@ -60,7 +51,7 @@ function collectParts(input: DeployInput, ports: readonly number[]): Parts | Dep
   if (!address.ok) return address
   const parameters = mergeParameters(input.parameters)
   const image = formatImage(parameters.image, settings.image)
-  if (image === undefined) return failParameters('image.repository is empty; set it in ProxyParameters, or leave it out for the default', 'PX1022')
+  if (typeof image !== 'string') return image
 
   const ca = settings.xds.isTls ? readXdsCa(input.xdsSecret) : undefined
   if (ca && !ca.ok) return ca

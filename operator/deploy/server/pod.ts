@@ -1,16 +1,14 @@
-import { IntOrString, Quantity, type Container, type EnvVar, type PodTemplateSpec } from 'cdk8s-plus-29/lib/imports/k8s.js'
+import { Quantity, type Container, type EnvVar, type PodTemplateSpec } from 'cdk8s-plus-29/lib/imports/k8s.js'
 import { BRIDGE_CONFIG, BRIDGE_DIRECTORY, bridgeFiles, bridgeNode, BRIDGE_PORT } from '#api/bridge.ts'
-import { LIVENESS_PORT, READINESS_PORT, STATS_PORT } from '#api/names.ts'
+import { metricsPort, probes, restricted, scrapeAnnotations, unprivileged } from '../container.ts'
 import type { DeployServer } from './types.ts'
 
 /** Names of the containers, which overlays refer to. */
 const SERVER = 'server'
 const BRIDGE = 'bridge'
-const USER_ID = 10_101
 const GRACE_SECONDS = 30
 
 const requests = { cpu: Quantity.fromString('100m'), memory: Quantity.fromString('128Mi') }
-const readyPath = { httpGet: { path: '/healthz/ready', port: IntOrString.fromNumber(READINESS_PORT) } }
 /** A kubelet replaces `$(NAME)` in values of variables. */
 const literal = (name: string, value: string): EnvVar => ({ name, value: value.replaceAll('$', () => '$$') })
 
@@ -33,7 +31,7 @@ export function describeServerPod(
     ...(bridge.pullPolicy ? { imagePullPolicy: bridge.pullPolicy } : {}),
     args: ['--install-bridge', BRIDGE_DIRECTORY],
     env: [literal(BRIDGE_CONFIG, bridgeConfig(command))],
-    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, readOnlyRootFilesystem: true, runAsNonRoot: true, runAsUser: USER_ID },
+    securityContext: restricted,
     resources: { requests },
     volumeMounts: [mount],
   }
@@ -46,27 +44,14 @@ export function describeServerPod(
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([variable, value]) => literal(variable, value)),
     // The user is that of the image.
-    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-    ports: [
-      { name: 'mcp', containerPort: BRIDGE_PORT, protocol: 'TCP' },
-      { name: 'metrics', containerPort: STATS_PORT, protocol: 'TCP' },
-    ],
-    readinessProbe: { ...readyPath, periodSeconds: 10 },
-    startupProbe: { ...readyPath, periodSeconds: 1, failureThreshold: 60, successThreshold: 1, timeoutSeconds: 2 },
-    livenessProbe: {
-      httpGet: { path: '/healthz/live', port: IntOrString.fromNumber(LIVENESS_PORT) },
-      periodSeconds: 5,
-      failureThreshold: 2,
-      timeoutSeconds: 2,
-    },
+    securityContext: unprivileged,
+    ports: [{ name: 'mcp', containerPort: BRIDGE_PORT, protocol: 'TCP' }, metricsPort],
+    ...probes,
     resources: { requests },
     volumeMounts: [{ ...mount, readOnly: true }],
   }
   return {
-    metadata: {
-      labels: { ...selector },
-      annotations: { 'prometheus.io/path': '/metrics', 'prometheus.io/port': String(STATS_PORT), 'prometheus.io/scrape': 'true' },
-    },
+    metadata: { labels: { ...selector }, annotations: { ...scrapeAnnotations } },
     spec: {
       serviceAccountName: name,
       automountServiceAccountToken: false,

@@ -1,17 +1,16 @@
 import { ApiObject, App, Chart, type ApiObjectProps } from 'cdk8s'
 import { IntOrString, KubeDeployment, KubeService, KubeServiceAccount, type ObjectMeta } from 'cdk8s-plus-29/lib/imports/k8s.js'
-import { BRIDGE_PORT } from '#api/bridge.ts'
-import { CONTROLLER_NAME, GROUP, MCP_BACKEND_LABEL, safeName, VERSION } from '#api/names.ts'
+import { BRIDGE_PORT, SERVER_PORT } from '#api/bridge.ts'
+import { GROUP, MCP_BACKEND_LABEL, safeName, VERSION } from '#api/names.ts'
 import { sha256Hex } from '../hash.ts'
 import { formatImage } from '../image.ts'
 import { mergeParameters } from '../merge.ts'
-import { applyOverlays, serverOverlays, type OverlaidField } from '../overlay.ts'
+import { MANAGED_BY } from '../metadata.ts'
+import { Overlays, serverOverlays } from '../overlay.ts'
 import { failParameters, type DeployObject, type RenderResult } from '../types.ts'
 import { describeServerPod, type BridgeImage } from './pod.ts'
 import type { ServerInput } from './types.ts'
 
-/** Port of the Service. */
-const PORT = 80
 /** After this time without a new ready pod, the Deployment reports that its rollout is stuck. */
 const PROGRESS_SECONDS = 120
 
@@ -19,18 +18,11 @@ const PROGRESS_SECONDS = 120
 export function renderServer(input: ServerInput): RenderResult {
   const { image: ofBridge } = mergeParameters(input.parameters)
   const image = formatImage(ofBridge, input.settings.image)
-  if (image === undefined) return failParameters('image.repository is empty; set it in ProxyParameters, or leave it out for the default', 'PX1022')
+  if (typeof image !== 'string') return image
   const { serviceAccount, service, deployment } = synthesize(input, { image, pullPolicy: ofBridge.pullPolicy })
-  const warnings: string[] = []
-  const mistakes: string[] = []
-  const overlays = serverOverlays(input.parameters)
-  const overlay = (object: DeployObject, field: OverlaidField): DeployObject => {
-    const result = applyOverlays(object, overlays, field, 'mcp.')
-    if (result.ok) warnings.push(...result.warnings)
-    else mistakes.push(result.message)
-    return result.ok ? result.object : object
-  }
-  const objects = [overlay(serviceAccount, 'serviceAccount'), overlay(service, 'service'), overlay(deployment, 'deployment')]
+  const overlays = new Overlays(serverOverlays(input.parameters), 'mcp.')
+  const objects = [overlays.apply(serviceAccount, 'serviceAccount'), overlays.apply(service, 'service'), overlays.apply(deployment, 'deployment')]
+  const { warnings, mistakes } = overlays
   return mistakes.length > 0 ? failParameters(mistakes.join('; '), 'PX1022') : { ok: true, objects, notes: [], warnings }
 }
 
@@ -42,7 +34,7 @@ function synthesize({ server, settings }: ServerInput, bridge: BridgeImage): Rea
     namespace: backend.namespace,
     labels: {
       ...selector,
-      'app.kubernetes.io/managed-by': CONTROLLER_NAME.slice(CONTROLLER_NAME.indexOf('/') + 1),
+      'app.kubernetes.io/managed-by': MANAGED_BY,
       'app.kubernetes.io/version': settings.version,
     },
     ownerReferences: [{ apiVersion: `${GROUP}/${VERSION}`, kind: 'ProxyBackend', name: backend.name, uid: backend.uid, controller: true }],
@@ -52,7 +44,7 @@ function synthesize({ server, settings }: ServerInput, bridge: BridgeImage): Rea
   const service = new KubeService(chart, 'service', {
     metadata,
     // No appProtocol of MCP: selectors of other targets would find the Service.
-    spec: { selector, ports: [{ name: 'mcp', protocol: 'TCP', port: PORT, targetPort: IntOrString.fromNumber(BRIDGE_PORT), appProtocol: 'http' }] },
+    spec: { selector, ports: [{ name: 'mcp', protocol: 'TCP', port: SERVER_PORT, targetPort: IntOrString.fromNumber(BRIDGE_PORT), appProtocol: 'http' }] },
   })
   const typed = KubeDeployment.manifest({
     metadata,

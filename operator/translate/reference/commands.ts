@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { SERVER_PORT } from '#api/bridge.ts'
 
 /** An MCP server that the operator runs, if a Gateway permits its image. */
 export interface ServerReference {
@@ -12,9 +13,6 @@ export interface ServerReference {
   /** Path of the target in `spec`. */
   readonly path: readonly string[]
 }
-
-/** Port of the Service of a server. */
-export const SERVER_PORT = 80
 
 const WITHOUT_IMAGE = 'is for config files of the data plane; add image, so that the operator runs it, or name the Service of a server'
 const WITHOUT_CLUSTER = 'with image needs a cluster; the target has no server here'
