@@ -125,7 +125,8 @@ export function watchOwned(options: OwnedOptions): OwnedObjects {
   }
 }
 
-const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
+/** Identifies an object among those that are made. */
+export const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
 
 /** Name of the owner of this kind that an object belongs to; it is in the same namespace. */
 export function ownerOf({ metadata }: OwnedObject, owner: OwnerKind): string | undefined {

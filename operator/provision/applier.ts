@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { ApiError, type KubeConnection } from '../kube/connection.ts'
-import { applyObject, ownerOf, readObject, type OwnedObject, type OwnedObjects, type OwnerKind } from '../kube/owned.ts'
+import { applyObject, keyOf, ownerOf, readObject, type OwnedObject, type OwnedObjects, type OwnerKind } from '../kube/owned.ts'
 
 /** The object as last applied, and as the API server stored it. */
 interface Applied {
@@ -62,8 +62,6 @@ export class Applier {
       )
   }
 }
-
-const keyOf = ({ kind, metadata }: OwnedObject): string => `${kind}/${metadata.namespace}/${metadata.name}`
 
 /** Hash of the fields of a live object that edits of users change: without its status and the fields that the API server maintains. */
 function fingerprint(object: OwnedObject): string {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { Provisioner } from './provision.ts'
+import { metadataOf, testGatewayClass, testSettings } from './testing.ts'
 import { collections, startFakeApi, type FakeApi, type StoredObject } from '../kube/testing.ts'
 import { createReconcileMetrics } from '../runtime/metrics.ts'
 import { systemClock } from '../serve/debounce.ts'
@@ -26,7 +27,7 @@ beforeEach(async () => {
   provisioner = new Provisioner({
     connection: api.connection,
     clock: systemClock,
-    settings: { image: { registry: 'registry.example.com', repository: 'proxy', tag: 'v1' }, version: '1', xds: { host: 'op', port: 9978, isTls: false } },
+    settings: testSettings,
     xdsSecret: () => undefined,
     isLeader: () => isLeader,
     metrics: createReconcileMetrics(() => performance.now()).of('gateway'),
@@ -40,13 +41,6 @@ afterEach(async () => {
   await api.close()
 })
 
-const metadata = (name: string, namespace: string, generation: number) => ({ name, namespace, uid: `uid-${name}`, generation, creationTimestamp: '' })
-const gatewayClass = {
-  apiVersion: 'gateway.networking.k8s.io/v1',
-  kind: 'GatewayClass',
-  metadata: metadata('proxy', '', 1),
-  spec: { controllerName: 'proxy.dev/proxy' },
-}
 /** One Gateway `gw` with a listener for each port; `parameters` is the spec of its ProxyParameters. */
 function publish(generation: number, ports: readonly number[], parameters?: object, ...others: object[]): void {
   const allowedRoutes = { namespaces: { from: 'Same' } }
@@ -54,11 +48,11 @@ function publish(generation: number, ports: readonly number[], parameters?: obje
   const gateway = {
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'Gateway',
-    metadata: metadata('gw', 'default', generation),
+    metadata: metadataOf('gw', 'default', generation),
     spec: { gatewayClassName: 'proxy', listeners: ports.map((port) => ({ name: `p${port}`, port, protocol: 'HTTP', allowedRoutes })), ...infrastructure },
   }
-  const ofGateway = { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters', metadata: metadata('p', 'default', generation), spec: parameters ?? {} }
-  const snapshot = createSnapshot([gatewayClass, gateway, ...(parameters ? [ofGateway] : []), ...others] as unknown as KubeObject[])
+  const ofGateway = { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters', metadata: metadataOf('p', 'default', generation), spec: parameters ?? {} }
+  const snapshot = createSnapshot([testGatewayClass, gateway, ...(parameters ? [ofGateway] : []), ...others] as unknown as KubeObject[])
   provisioner.publish(snapshot, translate(snapshot))
 }
 const isDone = (): boolean => provisioner.deployedOf('default/gw')?.outcome.ok === true
@@ -96,7 +90,7 @@ test('a changed listener changes the Service and no other object', async () => {
 })
 
 test('the trust domain is that of the mesh, as it changes, if no parameters set it', async () => {
-  const settings = (mesh: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('istio', 'istio-system', 1), data: { mesh } })
+  const settings = (mesh: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: metadataOf('istio', 'istio-system', 1), data: { mesh } })
   const trustDomain = (): unknown => {
     const { spec } = (api.get(deployments, 'default', 'gw') ?? {}) as {
       spec?: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } }

@@ -9,30 +9,22 @@ import { selectPruned } from '../deploy/prune.ts'
 import { renderGateway } from '../deploy/render.ts'
 import { readRollout, type Rollout, type RunningDeployment } from '../deploy/rollout.ts'
 import type { DeployFailure, DeploySettings, LevelParameters, SecretData } from '../deploy/types.ts'
-import { ApiError, type KubeConnection } from '../kube/connection.ts'
-import { deleteObject, gatewayOwner, ownerOf, readObject, watchOwned, type OwnedObject } from '../kube/owned.ts'
-import { createQueue } from '../kube/queue.ts'
+import { ApiError } from '../kube/connection.ts'
+import { deleteObject, gatewayOwner, ownerOf, readObject, type OwnedObject } from '../kube/owned.ts'
 import { textOf } from '../runtime/log.ts'
-import type { ReconcileMetrics } from '../runtime/metrics.ts'
-import type { Clock } from '../serve/debounce.ts'
 import type { Gateway, GatewayClass } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import type { ConfigMessage, Translation } from '../model/translation.ts'
 import type { PlacedService } from '../status/addresses.ts'
-import { Applier } from './applier.ts'
+import { Reconciler, type ReconcilerOptions } from './reconciler.ts'
 
-export interface ProvisionerOptions {
-  readonly connection: KubeConnection
-  readonly clock: Clock
+export interface ProvisionerOptions extends ReconcilerOptions {
   readonly settings: DeploySettings
   /** Secret with the certificate of the config stream, where TLS is on. */
   readonly xdsSecret: () => SecretData | undefined
-  readonly isLeader: () => boolean
-  readonly metrics: ReconcileMetrics
   /** The outcome of a Gateway, its addresses or the number of its ready pods changed. */
   readonly onChange: () => void
   readonly onNote: (gateway: string, message: string) => void
-  readonly onError: (subject: string, error: unknown) => void
 }
 
 /** Result of applying the objects of one Gateway. `warnings` name ignored fields of its parameters. */
@@ -57,47 +49,27 @@ interface Target {
 /** Creates, updates and deletes the objects of every Gateway (operator.md §2, §3.4), on the leader only. Construction starts its watches. */
 export class Provisioner {
   readonly #options: ProvisionerOptions
-  readonly #owned: ReturnType<typeof watchOwned>
-  readonly #applier: Applier
-  readonly #queue: ReturnType<typeof createQueue>
+  readonly #reconciler: Reconciler
   readonly #outcomes = new Map<string, Outcome>()
   /** Service and rollout of each Gateway as last reported. */
   readonly #observed = new Map<string, string>()
   #snapshot: Snapshot | undefined
   #targets: ReadonlyMap<string, Target> = new Map()
-  #isSynced = false
 
   constructor(options: ProvisionerOptions) {
     this.#options = options
-    const { connection, clock } = options
-    this.#queue = createQueue({
-      work: (key) => {
-        const [namespace = '', name = ''] = key.split('/')
-        return options.metrics.measure(namespace, name, () => this.#reconcile(key))
-      },
-      concurrency: 4,
-      intervalMs: 50,
-      backoff: { firstMs: 500, maxMs: 10_000 },
-      clock,
-      onError: (key, error) => options.onError(`objects of Gateway ${key}`, error),
-    })
-    this.#owned = watchOwned({
-      connection,
-      clock,
+    this.#reconciler = new Reconciler(options, {
       owner: gatewayOwner,
-      onChange: (gateway, object, isGone) => {
-        if (isGone) this.#applier.forget(object)
+      reconcile: (key) => this.#reconcile(key),
+      onChange: (gateway, object) => {
         if (!this.#targets.has(gateway)) return
-        this.#add(gateway)
+        this.#reconciler.add(gateway)
         if (object.kind === 'Service' || object.kind === 'Deployment') this.#recordRun(gateway)
       },
-      onSynced: () => {
-        this.#isSynced = true
-        this.reconcileAll()
-      },
-      onError: (kind, error) => options.onError(`watch of ${kind}`, error),
+      onSynced: () => this.reconcileAll(),
+      describe: (gateway) => `objects of Gateway ${gateway}`,
+      describeWatch: (kind) => `watch of ${kind}`,
     })
-    this.#applier = new Applier(connection, gatewayOwner, this.#owned)
   }
 
   /** Reconciles the Gateways of this state that changed. */
@@ -112,13 +84,12 @@ export class Provisioner {
       const [namespace = '', name = ''] = key.split('/')
       this.#options.metrics.forget(namespace, name)
     }
-    for (const [key, { signature }] of this.#targets)
-      if (before.get(key)?.signature !== signature && this.#isSynced && this.#options.isLeader()) this.#queue.renew(key)
+    for (const [key, { signature }] of this.#targets) if (before.get(key)?.signature !== signature) this.#reconciler.renew(key)
   }
 
   /** Reconciles every Gateway: this replica leads now, or the certificate changed. */
   reconcileAll(): void {
-    for (const key of this.#targets.keys()) this.#add(key)
+    for (const key of this.#targets.keys()) this.#reconciler.add(key)
   }
 
   /** Undefined until the objects of the Gateway were applied, or failed, for the first time. */
@@ -131,7 +102,7 @@ export class Provisioner {
   /** The Service and the Deployment of a Gateway, found by owner. */
   #observe(gateway: Gateway): Omit<Deployed, 'outcome'> {
     const find = (kind: string): OwnedObject | undefined => {
-      const object = this.#owned.find(kind, gateway.metadata.namespace, objectName(gateway))
+      const object = this.#reconciler.owned.find(kind, gateway.metadata.namespace, objectName(gateway))
       return object && ownerOf(object, gatewayOwner) === gateway.metadata.name ? object : undefined
     }
     const deployment = find('Deployment') as RunningDeployment | undefined
@@ -151,21 +122,16 @@ export class Provisioner {
 
   /** Kinds that have not been listed yet. */
   missing(): readonly string[] {
-    return this.#owned.missing()
+    return this.#reconciler.owned.missing()
   }
 
   /** Number of objects applied since the start. */
   applies(): number {
-    return this.#applier.applies
+    return this.#reconciler.applier.applies
   }
 
   close(): void {
-    this.#queue.clear()
-    this.#owned.close()
-  }
-
-  #add(key: string): void {
-    if (this.#isSynced && this.#options.isLeader()) this.#queue.add(key)
+    this.#reconciler.close()
   }
 
   async #reconcile(key: string): Promise<void> {
@@ -209,16 +175,17 @@ export class Provisioner {
   async #applyAll(gateway: Gateway, objects: readonly OwnedObject[]): Promise<void> {
     for (const object of keysFirst(objects)) {
       if (!this.#options.isLeader()) return
-      await this.#applier.apply(object)
+      await this.#reconciler.applier.apply(object)
     }
-    for (const object of selectPruned(gateway, objects, this.#owned.list(gateway.metadata.namespace))) await deleteObject(this.#options.connection, object)
+    for (const object of selectPruned(gateway, objects, this.#reconciler.owned.list(gateway.metadata.namespace)))
+      await deleteObject(this.#options.connection, object)
   }
 
   async #findSessionSecret(gateway: Gateway): Promise<SecretData | undefined> {
     const { namespace } = gateway.metadata
     const name = sessionSecretName(gateway)
     // Read from the API server if the cache has none: an existing key must never be replaced.
-    const found = this.#owned.find('Secret', namespace, name) ?? (await readObject(this.#options.connection, 'Secret', namespace, name))
+    const found = this.#reconciler.owned.find('Secret', namespace, name) ?? (await readObject(this.#options.connection, 'Secret', namespace, name))
     return found as SecretData | undefined
   }
 
@@ -239,7 +206,8 @@ const keysFirst = (objects: readonly OwnedObject[]): OwnedObject[] => [
 ]
 const toOutcome = ({ ok, condition, reason, message }: DeployFailure) => ({ ok, condition, reason, message })
 
-function findParameters(snapshot: Snapshot, gateway: Gateway, gatewayClass: GatewayClass): { readonly levels: LevelParameters } | DeployFailure {
+/** The parameters of a Gateway, by level. */
+export function findParameters(snapshot: Snapshot, gateway: Gateway, gatewayClass: GatewayClass): { readonly levels: LevelParameters } | DeployFailure {
   const found = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
   return found.ok ? { levels: found.parameters } : found
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { ServerProvisioner } from './servers.ts'
+import { metadataOf, testGatewayClass, testSettings } from './testing.ts'
 import { collections, startFakeApi, type FakeApi } from '../kube/testing.ts'
 import { createReconcileMetrics } from '../runtime/metrics.ts'
 import { systemClock } from '../serve/debounce.ts'
@@ -22,7 +23,7 @@ const start = (): ServerProvisioner =>
   new ServerProvisioner({
     connection: api.connection,
     clock: systemClock,
-    settings: { image: { registry: 'registry.example.com', repository: 'proxy', tag: 'v1' }, version: '1', xds: { host: 'op', port: 9978, isTls: false } },
+    settings: testSettings,
     isLeader: () => isLeader,
     metrics: createReconcileMetrics(() => performance.now()).of('mcpserver'),
     onChange: () => {},
@@ -39,24 +40,17 @@ afterEach(async () => {
   await api.close()
 })
 
-const metadata = (name: string, namespace: string, generation: number) => ({ name, namespace, uid: `uid-${name}`, generation, creationTimestamp: '' })
-const gatewayClass = {
-  apiVersion: 'gateway.networking.k8s.io/v1',
-  kind: 'GatewayClass',
-  metadata: metadata('proxy', '', 1),
-  spec: { controllerName: 'proxy.dev/proxy' },
-}
 const target = (name: string, image = 'localhost/server:v1') => ({ name, image, command: ['server'] })
 
 /** ProxyBackend `tools` with these targets, a Gateway that uses it, and the `mcp` of its ProxyParameters. */
 function publish(generation: number, targets: readonly object[], mcp: object = { images: ['localhost'] }, isDeleted = false): void {
   const parametersRef = { group: 'proxy.dev', kind: 'ProxyParameters', name: 'p' }
   const objects = [
-    gatewayClass,
+    testGatewayClass,
     {
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'Gateway',
-      metadata: metadata('gw', 'default', 1),
+      metadata: metadataOf('gw', 'default', 1),
       spec: {
         gatewayClassName: 'proxy',
         infrastructure: { parametersRef },
@@ -66,16 +60,16 @@ function publish(generation: number, targets: readonly object[], mcp: object = {
     {
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'HTTPRoute',
-      metadata: metadata('route', 'default', 1),
+      metadata: metadataOf('route', 'default', 1),
       spec: {
         parentRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gw' }],
         rules: [{ matches: [], backendRefs: [{ group: 'proxy.dev', kind: 'ProxyBackend', name: 'tools', weight: 1 }] }],
       },
     },
-    { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters', metadata: metadata('p', 'default', generation), spec: { mcp } },
+    { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyParameters', metadata: metadataOf('p', 'default', generation), spec: { mcp } },
     ...(isDeleted
       ? []
-      : [{ apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyBackend', metadata: metadata('tools', 'default', generation), spec: { mcp: { targets } } }]),
+      : [{ apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyBackend', metadata: metadataOf('tools', 'default', generation), spec: { mcp: { targets } } }]),
   ]
   const snapshot = createSnapshot(objects as unknown as KubeObject[])
   provisioner.publish(snapshot, translate(snapshot))

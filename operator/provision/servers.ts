@@ -1,30 +1,22 @@
 import { withCode } from '#api/messages/code.ts'
-import { parametersFor, resolveParameters } from '../deploy/parameters.ts'
+import { parametersFor } from '../deploy/parameters.ts'
 import { readRollout, type RunningDeployment } from '../deploy/rollout.ts'
 import { renderServer } from '../deploy/server/render.ts'
-import type { DeployFailure, DeploySettings, LevelParameters } from '../deploy/types.ts'
-import { ApiError, type KubeConnection } from '../kube/connection.ts'
-import { backendOwner, deleteObject, ownerOf, watchOwned, type OwnedObject } from '../kube/owned.ts'
-import { createQueue } from '../kube/queue.ts'
+import type { DeploySettings } from '../deploy/types.ts'
+import { ApiError } from '../kube/connection.ts'
+import { backendOwner, deleteObject, ownerOf, type OwnedObject } from '../kube/owned.ts'
 import type { McpServer, Translation } from '../model/translation.ts'
 import { textOf } from '../runtime/log.ts'
-import type { ReconcileMetrics } from '../runtime/metrics.ts'
-import type { Clock } from '../serve/debounce.ts'
 import type { Gateway, GatewayClass, ProxyBackend } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import type { RunningServer } from '../status/servers.ts'
-import { Applier } from './applier.ts'
-import { parametersVersion, type Outcome } from './provision.ts'
+import { findParameters, parametersVersion, type Outcome } from './provision.ts'
+import { Reconciler, type ReconcilerOptions } from './reconciler.ts'
 
-export interface ServerProvisionerOptions {
-  readonly connection: KubeConnection
-  readonly clock: Clock
+export interface ServerProvisionerOptions extends ReconcilerOptions {
   readonly settings: DeploySettings
-  readonly isLeader: () => boolean
-  readonly metrics: ReconcileMetrics
   /** The outcome of a server or the number of its ready pods changed. */
   readonly onChange: () => void
-  readonly onError: (subject: string, error: unknown) => void
 }
 
 /** The servers of one ProxyBackend. `signature` changes with everything that their objects are made from. */
@@ -36,47 +28,27 @@ interface Wanted {
 /** Creates, updates and deletes the objects of the MCP servers of every ProxyBackend (mcp.md §2.4), on the leader only. Construction starts its watches. */
 export class ServerProvisioner {
   readonly #options: ServerProvisionerOptions
-  readonly #owned: ReturnType<typeof watchOwned>
-  readonly #applier: Applier
-  readonly #queue: ReturnType<typeof createQueue>
+  readonly #reconciler: Reconciler
   readonly #outcomes = new Map<string, ReadonlyMap<string, Outcome>>()
   /** Servers of each ProxyBackend as last reported. */
   readonly #observed = new Map<string, readonly RunningServer[]>()
   /** By key of the ProxyBackend. Undefined before the first translation, when nothing may be deleted. */
   #wanted: ReadonlyMap<string, Wanted> | undefined
   #snapshot: Snapshot | undefined
-  #isSynced = false
 
   constructor(options: ServerProvisionerOptions) {
     this.#options = options
-    const { connection, clock } = options
-    this.#queue = createQueue({
-      work: (key) => {
-        const [namespace = '', name = ''] = key.split('/')
-        return options.metrics.measure(namespace, name, () => this.#reconcile(key))
-      },
-      concurrency: 4,
-      intervalMs: 50,
-      backoff: { firstMs: 500, maxMs: 10_000 },
-      clock,
-      onError: (key, error) => options.onError(`MCP servers of ProxyBackend ${key}`, error),
-    })
-    this.#owned = watchOwned({
-      connection,
-      clock,
+    this.#reconciler = new Reconciler(options, {
       owner: backendOwner,
-      onChange: (backend, object, isGone) => {
-        if (isGone) this.#applier.forget(object)
+      reconcile: (key) => this.#reconcile(key),
+      onChange: (backend, object) => {
         this.#add(backend)
         if (object.kind === 'Deployment') this.#record(backend)
       },
-      onSynced: () => {
-        this.#isSynced = true
-        this.reconcileAll()
-      },
-      onError: (kind, error) => options.onError(`watch of ${kind} of MCP servers`, error),
+      onSynced: () => this.reconcileAll(),
+      describe: (backend) => `MCP servers of ProxyBackend ${backend}`,
+      describeWatch: (kind) => `watch of ${kind} of MCP servers`,
     })
-    this.#applier = new Applier(connection, backendOwner, this.#owned)
   }
 
   /** Reconciles the ProxyBackends whose servers changed. */
@@ -89,7 +61,7 @@ export class ServerProvisioner {
     )
     for (const key of new Set([...(before?.keys() ?? []), ...this.#wanted.keys()])) {
       if (before?.get(key)?.signature === this.#wanted.get(key)?.signature) continue
-      if (this.#isSynced && this.#options.isLeader()) this.#queue.renew(key)
+      this.#reconciler.renew(key)
     }
     for (const key of this.#outcomes.keys()) {
       if (this.#wanted.has(key)) continue
@@ -103,7 +75,7 @@ export class ServerProvisioner {
   /** Reconciles every ProxyBackend that has servers, or had: this replica leads now. */
   reconcileAll(): void {
     for (const key of this.#wanted?.keys() ?? []) this.#add(key)
-    for (const object of this.#owned.listAll()) {
+    for (const object of this.#reconciler.owned.listAll()) {
       const name = ownerOf(object, backendOwner)
       if (name !== undefined) this.#add(`${object.metadata.namespace}/${name}`)
     }
@@ -114,16 +86,15 @@ export class ServerProvisioner {
 
   /** Number of objects applied since the start. */
   applies(): number {
-    return this.#applier.applies
+    return this.#reconciler.applier.applies
   }
 
   close(): void {
-    this.#queue.clear()
-    this.#owned.close()
+    this.#reconciler.close()
   }
 
   #add(key: string): void {
-    if (this.#isSynced && this.#wanted !== undefined && this.#options.isLeader()) this.#queue.add(key)
+    if (this.#wanted !== undefined) this.#reconciler.add(key)
   }
 
   async #reconcile(key: string): Promise<void> {
@@ -159,10 +130,10 @@ export class ServerProvisioner {
 
   /** Applies the objects of a server. If its parameters are invalid, existing objects stay. */
   async #start(snapshot: Snapshot, server: McpServer): Promise<Outcome> {
-    const found = findParameters(snapshot, server)
+    const found = findServerParameters(snapshot, server)
     const rendered = 'ok' in found ? found : renderServer({ server, parameters: found.levels, settings: this.#options.settings })
     if (!rendered.ok) return { ...rendered, warnings: [] }
-    for (const object of rendered.objects) if (this.#options.isLeader()) await this.#applier.apply(object)
+    for (const object of rendered.objects) if (this.#options.isLeader()) await this.#reconciler.applier.apply(object)
     return { ok: true, warnings: rendered.warnings }
   }
 
@@ -171,7 +142,7 @@ export class ServerProvisioner {
     const wanted = new Set(servers.map((server) => server.name))
     const isOwn = (object: OwnedObject): boolean =>
       ownerOf(object, backendOwner) === name && object.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true
-    for (const object of this.#owned.list(namespace)) {
+    for (const object of this.#reconciler.owned.list(namespace)) {
       if (!isOwn(object) || wanted.has(object.metadata.name)) continue
       if (this.#options.isLeader()) await deleteObject(this.#options.connection, object)
     }
@@ -184,7 +155,7 @@ export class ServerProvisioner {
     const running = (this.#wanted?.get(key)?.servers ?? []).flatMap(({ target, name }): RunningServer[] => {
       const outcome = outcomes?.get(target)
       if (outcome === undefined) return []
-      const deployment = this.#owned.find('Deployment', namespace, name) as RunningDeployment | undefined
+      const deployment = this.#reconciler.owned.find('Deployment', namespace, name) as RunningDeployment | undefined
       return [{ target, name, outcome, rollout: deployment && readRollout(deployment) }]
     })
     if (JSON.stringify(this.#observed.get(key) ?? []) === JSON.stringify(running)) return
@@ -202,10 +173,10 @@ function findGateway(snapshot: Snapshot, { gateway }: McpServer): { readonly gat
   return { gateway: found, gatewayClass }
 }
 
-function findParameters(snapshot: Snapshot, server: McpServer): { readonly levels: LevelParameters } | DeployFailure {
+function findServerParameters(snapshot: Snapshot, server: McpServer): ReturnType<typeof findParameters> {
   const { gateway, gatewayClass } = findGateway(snapshot, server)
-  const found = resolveParameters(gateway, gatewayClass, (...key) => snapshot.get('ProxyParameters', ...key))
-  return found.ok ? { levels: parametersFor(server.gateway, found.parameters, server.backend.namespace) } : found
+  const found = findParameters(snapshot, gateway, gatewayClass)
+  return 'ok' in found ? found : { levels: parametersFor(server.gateway, found.levels, server.backend.namespace) }
 }
 
 function versionsOf(snapshot: Snapshot, server: McpServer): readonly string[] {
