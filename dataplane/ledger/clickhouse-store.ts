@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { IncomingMessage } from 'node:http'
+import { messageOf, readPasswordFile } from '../runtime/server-client.ts'
 import { addedColumns, columns, type Column } from './columns.ts'
 import { spendGroups, spendStatement, type Dialect } from './sql.ts'
 import { StoreUnreachableError, type ClickHouseSettings, type SpendGroups, type SpendQuery, type Store, type StoredBatch } from './store.ts'
@@ -127,7 +128,7 @@ export class ClickHouseStore implements Store {
 
   async #send(statement: string, parameters: Readonly<Record<string, string>>, body: string): Promise<string> {
     const { host, port, database, user, password = '', passwordFile, isTls, caFile } = this.#settings
-    const secret = passwordFile === undefined ? password : (await readFile(passwordFile, 'utf8')).replace(/\r?\n$/, '')
+    const secret = passwordFile === undefined ? password : await readPasswordFile(passwordFile)
     const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8')
     const query = new URLSearchParams({ database, query: statement, ...parameters })
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
@@ -184,6 +185,3 @@ const dialect: Dialect = {
   total: (column) => `coalesce(sum(${column}), 0)`,
   periods: { hour: period('%Y-%m-%dT%H:00Z'), day: period('%Y-%m-%d'), month: period('%Y-%m') },
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error instanceof Error ? error.message : String(error)

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import pg from 'pg'
+import { readPasswordFile } from '../runtime/server-client.ts'
 import type { PostgresSettings } from './settings.ts'
 
 /**
@@ -16,14 +16,11 @@ export function connectionOptions(
     database,
     user,
     // A function keeps the driver from reading the environment and files of the user.
-    password: async () => (passwordFile === undefined ? password : (await readFile(passwordFile, 'utf8')).replace(/\r?\n$/, '')),
+    password: async () => (passwordFile === undefined ? password : readPasswordFile(passwordFile)),
     ssl: isTls ? { ca, servername: host } : false,
     keepAlive: true,
   }
 }
-
-export const messageOf = (error: unknown): string =>
-  error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error instanceof Error ? error.message : String(error)
 
 /** Classes of errors after which the same statement may succeed on another connection or later: connection, resources, operator intervention, serialization. */
 const LATER = /^(08|40|53|57|58|25006)/

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import type { Schema, ScriptOutcome, StatementStore } from '../runtime/value-store.ts'
-import { connectionOptions, messageOf } from './client.ts'
+import { messageOf } from '../runtime/server-client.ts'
+import { connectionOptions } from './client.ts'
 import type { PostgresSettings } from './settings.ts'
 
 /** Connections of a thread: one for charges, one for the rest. */

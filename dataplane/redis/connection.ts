@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { createClient, ErrorReply, RESP_TYPES } from '@redis/client'
+import { messageOf, readPasswordFile } from '../runtime/server-client.ts'
 import type { Script, ScriptOutcome, ScriptStore, ValueStore } from '../runtime/value-store.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
@@ -46,7 +46,7 @@ function openClient({ host, port, database, user, password, passwordFile, isTls,
         type: 'async-credentials-provider' as const,
         credentials: async () => ({
           username: user ?? 'default',
-          password: passwordFile === undefined ? (password ?? '') : (await readFile(passwordFile, 'utf8')).replace(/\r?\n$/, ''),
+          password: passwordFile === undefined ? (password ?? '') : await readPasswordFile(passwordFile),
         }),
       },
     }),
@@ -164,6 +164,3 @@ export class RedisConnection implements ValueStore, ScriptStore {
 }
 
 const TOO_LATE = 'Redis did not respond in time'
-
-const messageOf = (error: unknown): string =>
-  error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error instanceof Error ? error.message : String(error)
