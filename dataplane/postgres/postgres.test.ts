@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { serveSockets } from '../testing/socket-server.ts'
 import { connectPostgres, type PostgresConnection } from './connection.ts'
 import { readPostgresSettings, type PostgresSettings } from './settings.ts'
 
@@ -37,10 +36,7 @@ const failure = (code: string, text: string): Buffer => message('E', `SERROR\0C$
 
 /** A server of the protocol of PostgreSQL; `respond` gets the text of a statement. Undefined: never. */
 async function serve(respond: (statement: string) => Buffer | undefined): Promise<number> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
+  const { port, close } = await serveSockets((socket) => {
     let isOpen = false
     socket.on('data', (data) => {
       if (!isOpen) {
@@ -56,13 +52,8 @@ async function serve(respond: (statement: string) => Buffer | undefined): Promis
       if (response !== undefined) socket.write(Buffer.concat([...(text.startsWith('P') ? [message('1'), message('2')] : []), response, READY]))
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closing.push(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
+  closing.push(close)
+  return port
 }
 
 async function connect(port: number): Promise<PostgresConnection> {
@@ -132,10 +123,9 @@ describe('a connection to PostgreSQL', () => {
   })
 
   test('does not wait for a server that accepts connections and sends nothing', async () => {
-    const server = createServer((socket) => void socket.on('error', () => undefined)).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    closing.push(() => server.close())
-    const database = await connect((server.address() as AddressInfo).port)
+    const { port, close } = await serveSockets(() => undefined)
+    closing.push(close)
+    const database = await connect(port)
     expect(await database.query(schema, 'SELECT n')).toEqual({ error: 'PostgreSQL did not respond in time', mayRun: false })
   })
 

@@ -1,22 +1,18 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createRegistry } from '../telemetry/metrics/registry.ts'
+import { serveSockets } from '../testing/socket-server.ts'
 import { connectRedis, type RedisConnection } from './connection.ts'
 import { redisMetrics } from './metrics.ts'
 import { readRedisSettings, type RedisSettings } from './settings.ts'
 
-const closing: (() => void)[] = []
-afterEach(() => {
-  for (const close of closing.splice(0)) close()
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
 })
 
 /** A server that answers each read with what `respond` returns; undefined: never. */
 async function serve(respond: (request: string) => string | undefined): Promise<number> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
+  const { port, close } = await serveSockets((socket) => {
     socket.on('data', (data) => {
       for (const command of data.toString('latin1').split(/(?=^\*\d+\r\n)/m)) {
         const response = respond(command)
@@ -24,13 +20,8 @@ async function serve(respond: (request: string) => string | undefined): Promise<
       }
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closing.push(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
+  closing.push(close)
+  return port
 }
 
 function connect(port: number) {

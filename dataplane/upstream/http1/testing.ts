@@ -1,8 +1,8 @@
-import { createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { Deadlines } from '../../http/deadlines.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
-import { listen } from '../../server/http1/testing.ts'
+import { serveSockets } from '../../testing/socket-server.ts'
 import { createHttp1Pool } from './pool.ts'
 import type { Transport, UpstreamPool } from '../types.ts'
 
@@ -17,28 +17,22 @@ export interface RawUpstream {
 /** `answer` is called for each read that ends a request head (or any other bytes); `nth` counts them on their connection, from 0. */
 export async function startRawUpstream(answer: (socket: Socket, nth: number, text: string) => void, transport: Partial<Transport> = {}): Promise<RawUpstream> {
   const received: string[] = []
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
+  const { port, close } = await serveSockets((socket) => {
     const id = received.push('') - 1
     let nth = 0
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-    socket.on('error', () => undefined)
     socket.on('data', (chunk) => {
       const text = chunk.toString('latin1')
       received[id] += text
       answer(socket, nth++, text)
     })
   })
-  const port = await listen(server)
   const pool = createHttp1Pool({ host: '127.0.0.1', port, tls: undefined, keepAlive: { idleMs: 60_000 }, ...transport }, { deadlines: new Deadlines(10) })
   return {
     pool,
     received,
     close: () => {
       pool.close()
-      for (const socket of sockets) socket.destroy()
-      return new Promise((resolve) => server.close(() => resolve()))
+      return close()
     },
   }
 }
