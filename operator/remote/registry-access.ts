@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
+import { isJsonObject } from '#api/json/index.ts'
 
 /** Files that the requests to registries depend on. They are read before each fetch, so that a change needs no restart. */
 export interface RegistryFiles {
@@ -68,8 +69,6 @@ interface Entry {
   matches(repository: string): boolean
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** The entries of `auths`, those with the longest name first. */
 function readCredentials(json: string, path: string): Entry[] {
   let value: unknown
@@ -78,9 +77,9 @@ function readCredentials(json: string, path: string): Entry[] {
   } catch {
     // Reported below: the error of the parser may quote the file.
   }
-  if (!isObject(value) || !isObject(value['auths'])) throw new Error(`${path} is no JSON object with auths; write it as docker login does`)
+  if (!isJsonObject(value) || !isJsonObject(value['auths'])) throw new Error(`${path} is no JSON object with auths; write it as docker login does`)
   return Object.entries(value['auths'])
-    .map(([name, entry]) => readEntry(name, isObject(entry) ? entry : {}))
+    .map(([name, entry]) => readEntry(name, isJsonObject(entry) ? entry : {}))
     .toSorted((a, b) => b.length - a.length)
 }
 
