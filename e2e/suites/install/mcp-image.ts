@@ -1,44 +1,29 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { findEngine } from '../../../images/engine.ts'
-import { localcluster, ROOT, run } from './cluster.ts'
+import { ROOT, run } from './cluster.ts'
+import { BASE, loadImage, withDirectory } from './image.ts'
 
 /** Image name in `mcp.yaml`. */
 export const IMAGE = 'localhost/mcp-servers:e2e'
-/** Any image with Node can be used; `run` has built this one. */
-const BASE = 'localhost/proxy:v0.1.0'
 const EVERYTHING = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 
 /** Image with nothing but a static program: the Go SDK's server, which speaks stdio. */
 export const BARE_IMAGE = 'localhost/mcp-bare:e2e'
 /** Builds the image of a program without any library, and loads it into the cluster. */
 export async function loadBareServer(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'mcp-bare-'))
-  try {
+  await withDirectory('mcp-bare-', async (directory) => {
     await run(join(ROOT, 'e2e/suites/mcp-matrix/go/build'), [])
     await cp(join(ROOT, '.tools/mcp-go/matrix'), join(directory, 'server'))
     await writeFile(join(directory, 'Dockerfile'), 'FROM scratch\nCOPY server /bin/server\nENV GREETING=hello PATH=/bin\nUSER 1234\n')
     await loadImage(BARE_IMAGE, directory)
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
-}
-
-async function loadImage(image: string, directory: string): Promise<void> {
-  const engine = findEngine()
-  engine.build(image, { context: directory, dockerfile: join(directory, 'Dockerfile') })
-  const archive = join(directory, 'image.tar')
-  engine.save(image, archive)
-  await localcluster('load', archive)
+  })
 }
 
 /** Builds an image with two MCP servers, `/servers/bin/documents.js` and server-everything as `/servers/bin/everything.js`, and loads it into the cluster. */
 export async function loadMcpServers(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'mcp-servers-'))
-  try {
+  await withDirectory('mcp-servers-', async (directory) => {
     await build({
       entryPoints: { documents: join(import.meta.dirname, 'mcp-server.ts'), everything: EVERYTHING },
       outdir: join(directory, 'servers/bin'),
@@ -54,7 +39,5 @@ export async function loadMcpServers(): Promise<void> {
     await cp(join(dirname(EVERYTHING), 'docs'), join(directory, 'servers/docs'), { recursive: true })
     await writeFile(join(directory, 'Dockerfile'), `FROM ${BASE}\nCOPY servers /servers/\nENTRYPOINT ["node"]\n`)
     await loadImage(IMAGE, directory)
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
+  })
 }

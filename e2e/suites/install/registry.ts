@@ -1,14 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findEngine } from '../../../images/engine.ts'
 import { makeAuthority, makeCertificate } from '../../harness/certificates.ts'
-import { apply, kubectl, localcluster, read, until } from './cluster.ts'
+import { apply, kubectl, read, until } from './cluster.ts'
+import { BASE, buildImage, loadImage, withDirectory } from './image.ts'
 
-/** Any image with a C library can be used; `run` has built this one. */
-const BASE = 'localhost/proxy:v0.1.0'
 const IMAGE = 'localhost/registry:e2e'
 /** Debian's package docker-registry: the registry of CNCF Distribution. */
 const PROGRAM = '/usr/bin/docker-registry'
@@ -34,13 +32,10 @@ interface Descriptor {
 
 /** Starts the registry. It ends with the namespace. */
 export async function startRegistry(namespace: string): Promise<ClusterRegistry> {
-  await withDirectory(async (directory) => {
+  await withDirectory('registry-', async (directory) => {
     await copyFile(PROGRAM, join(directory, 'registry'))
     await writeFile(join(directory, 'Dockerfile'), `FROM ${BASE}\nCOPY registry /registry\nENTRYPOINT ["/registry", "serve", "/config/config.yml"]\n`)
-    build(IMAGE, directory)
-    const archive = join(directory, 'image.tar')
-    findEngine().save(IMAGE, archive)
-    await localcluster('load', archive)
+    await loadImage(IMAGE, directory)
   })
   const host = `registry.${namespace}.svc`
   const authority = makeAuthority('private registry')
@@ -63,11 +58,11 @@ export async function startRegistry(namespace: string): Promise<ClusterRegistry>
     ca: authority.certificate,
     credentials: (password = PASSWORD) => JSON.stringify({ auths: { [host]: { auth: Buffer.from(`${USER}:${password}`).toString('base64') } } }),
     push: (repository, file, content) =>
-      withDirectory(async (directory) => {
+      withDirectory('plugin-', async (directory) => {
         await writeFile(join(directory, file), content)
         await writeFile(join(directory, 'Dockerfile'), `FROM scratch\nCOPY ${file} /${file}\n`)
         const name = 'localhost/plugin:e2e'
-        build(name, directory)
+        buildImage(name, directory)
         findEngine().saveOci(name, join(directory, 'oci.tar'))
         execFileSync('tar', ['-C', directory, '-xf', join(directory, 'oci.tar')])
         const { manifests } = JSON.parse(await readFile(join(directory, 'index.json'), 'utf8')) as { readonly manifests: readonly [Descriptor] }
@@ -76,17 +71,6 @@ export async function startRegistry(namespace: string): Promise<ClusterRegistry>
       }),
   }
 }
-
-async function withDirectory<T>(work: (directory: string) => Promise<T>): Promise<T> {
-  const directory = await mkdtemp(join(tmpdir(), 'registry-'))
-  try {
-    return await work(directory)
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
-}
-
-const build = (image: string, directory: string): void => findEngine().build(image, { context: directory, dockerfile: join(directory, 'Dockerfile') })
 
 /** @param secret certificate, key and users */
 function manifestsOf(secret: Readonly<Record<string, string>>): object[] {
