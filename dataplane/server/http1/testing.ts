@@ -99,3 +99,6 @@ export function sendRaw(port: number, pieces: readonly (string | Buffer | RegExp
     sendNext(0)
   })
 }
+
+/** The text of a response without its date. */
+export const withoutDate = (text: string): string => text.replaceAll(/date: [^\r]*\r\n/g, '')
