@@ -3,6 +3,7 @@ import type { Gateway, KubeObject } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import { addressesOf } from '../status/addresses.ts'
 import { withDeploymentFault, withRollout, withWarnings } from '../status/deployment.ts'
+import { changeKind } from '../status/kind.ts'
 import type { ObjectStatus } from '../model/translation.ts'
 
 type PlaceStatuses = (statuses: readonly ObjectStatus[], snapshot: Snapshot, deployedOf: (gateway: string) => Deployed | undefined) => readonly ObjectStatus[]
@@ -15,10 +16,10 @@ type PlaceStatuses = (statuses: readonly ObjectStatus[], snapshot: Snapshot, dep
 export function createStatusPlacement(): PlaceStatuses {
   const known = new WeakMap<ObjectStatus, { readonly inputs: readonly unknown[]; readonly result: ObjectStatus }>()
   return (statuses, snapshot, deployedOf) =>
-    statuses.flatMap((status) => {
-      if (status.kind !== 'Gateway' || status.namespace === undefined) return status
-      const deployed = deployedOf(`${status.namespace}/${status.name}`)
-      const gateway = snapshot.get('Gateway', status.namespace, status.name)
+    changeKind(statuses, 'Gateway', (status) => {
+      const { namespace = '', name } = status
+      const deployed = deployedOf(`${namespace}/${name}`)
+      const gateway = snapshot.get('Gateway', namespace, name)
       if (!deployed || !gateway) return []
       const inputs = [gateway.spec, gateway.metadata, deployed.outcome, deployed.service, deployed.rollout]
       const last = known.get(status)

@@ -64,6 +64,8 @@ const definition = {
 interface Domain {
   readonly gateway: string
   pool: QuotaPool
+  /** Those that `limits` were found in. */
+  messages: readonly PolicyMessage[]
   limits: ReadonlyMap<string, BudgetLimit>
   /** Resolves when what was stored is restored. */
   loading: Promise<void> | undefined
@@ -104,10 +106,11 @@ class Server implements QuotaServer {
       const role = roleOf(gateway)
       roles.add(role)
       const known = this.#domains.get(role)
-      const state = { limits: findLimits(messages) }
+      if (known?.messages === messages) continue
+      const state = { messages, limits: findLimits(messages) }
       if (known === undefined)
         this.#domains.set(role, Object.assign(state, { gateway, pool: createPool(state), loading: undefined, savedChanges: 0, saving: Promise.resolve() }))
-      else known.limits = state.limits
+      else Object.assign(known, state)
     }
     for (const role of this.#domains.keys()) if (!roles.has(role)) this.#domains.delete(role)
   }

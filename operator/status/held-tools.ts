@@ -1,6 +1,7 @@
 import { withCode } from '#api/messages/code.ts'
 import { condition } from '../model/conditions.ts'
 import type { Condition, ObjectStatus, Translation } from '../model/translation.ts'
+import { changeKind } from './kind.ts'
 
 /** Returns the MCP targets (`<namespace>/<backend>/<target>`) whose tools data planes of a Gateway (`<namespace>/<name>`) hold. */
 type FindHeld = (gateway: string) => readonly string[]
@@ -14,9 +15,8 @@ export function createHeldTools(): (statuses: readonly ObjectStatus[], gateways:
   return (statuses, gateways, find) => {
     const held = collect(gateways, find)
     if (held.size === 0) return statuses
-    return statuses.map((status) => {
-      const { kind, namespace = '', name } = status
-      const names = kind === 'ProxyBackend' ? held.get(`${namespace}/${name}`) : undefined
+    return changeKind(statuses, 'ProxyBackend', (status) => {
+      const names = held.get(`${status.namespace ?? ''}/${status.name}`)
       if (names === undefined) return status
       const targets = [...names].toSorted().join(', ')
       const last = known.get(status)

@@ -3,6 +3,7 @@ import { CONTROLLER_NAME } from '#api/names.ts'
 import { condition } from '../model/conditions.ts'
 import type { Condition, ObjectStatus } from '../model/translation.ts'
 import type { RefusedPlugin } from '../serve/nack.ts'
+import { changeKind } from './kind.ts'
 
 interface Entry {
   readonly ancestorRef: { readonly kind?: string; readonly namespace?: string; readonly name: string }
@@ -20,8 +21,7 @@ type FindRefused = (gateway: string) => readonly RefusedPlugin[]
 export function createRefusals(): (statuses: readonly ObjectStatus[], find: FindRefused) => readonly ObjectStatus[] {
   const known = new WeakMap<ObjectStatus, { readonly problems: string; readonly result: ObjectStatus }>()
   return (statuses, find) =>
-    statuses.map((status) => {
-      if (status.kind !== 'ProxyPolicy') return status
+    changeKind(statuses, 'ProxyPolicy', (status) => {
       const { ancestors = [] } = status.status as { readonly ancestors?: readonly Entry[] }
       const problems = ancestors.map((entry) => problemsOf(status, entry, find))
       if (problems.every((texts) => texts.length === 0)) return status

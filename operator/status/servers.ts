@@ -3,6 +3,7 @@ import type { ConditionReason } from '#api/names.ts'
 import { describeReady, type Rollout } from '../deploy/rollout.ts'
 import { condition } from '../model/conditions.ts'
 import type { Condition, ObjectStatus } from '../model/translation.ts'
+import { changeKind } from './kind.ts'
 
 /** An MCP server as last applied, and as it runs. */
 export interface RunningServer {
@@ -29,9 +30,9 @@ interface Problem {
 export function createServerStatus(): (statuses: readonly ObjectStatus[], serversOf: (backend: string) => readonly RunningServer[]) => readonly ObjectStatus[] {
   const known = new WeakMap<ObjectStatus, { readonly servers: readonly RunningServer[]; readonly result: ObjectStatus }>()
   return (statuses, serversOf) =>
-    statuses.map((status) => {
-      const { kind, namespace = '', name } = status
-      const servers = kind === 'ProxyBackend' ? serversOf(`${namespace}/${name}`) : []
+    changeKind(statuses, 'ProxyBackend', (status) => {
+      const { namespace = '', name } = status
+      const servers = serversOf(`${namespace}/${name}`)
       if (servers.length === 0) return status
       const last = known.get(status)
       if (last?.servers === servers) return last.result

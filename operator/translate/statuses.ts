@@ -16,7 +16,9 @@ export class StatusList {
   }
 
   list(): ObjectStatus[] {
-    return [...this.#byKind.keys()].toSorted().flatMap((kind) => this.#byKind.get(kind) ?? [])
+    const none: ObjectStatus[] = []
+    // concat copies whole lists.
+    return none.concat(...[...this.#byKind.keys()].toSorted().map((kind) => this.#byKind.get(kind) ?? []))
   }
 }
 
