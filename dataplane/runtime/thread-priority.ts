@@ -27,6 +27,9 @@ export function lowerCurrentThread(): void {
   }
 }
 
+/** Lowers the priority of a process that was just started: the threads that it starts inherit it. */
+export const lowerProcess = (pid: number): void => lower(pid)
+
 function listThreads(): readonly number[] {
   try {
     return readdirSync(TASKS).map(Number)

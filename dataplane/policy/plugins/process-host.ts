@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { lowerProcess } from '../../runtime/thread-priority.ts'
 import { checkMessage } from './check-message.ts'
 import { encodeFrame, MAX_JSON_BYTES, MessageReader } from './guest/frames.ts'
 import type { PluginHost, StartHost } from './runner.ts'
@@ -38,7 +39,10 @@ export function spawnLimited(module: string, memoryMb: number): ChildProcessWith
   const heap = [`--max-old-space-size=${memoryMb}`, `--max-semi-space-size=${Math.max(1, Math.min(16, Math.floor(memoryMb / 4)))}`]
   // Both are given up before the plugin is loaded (`limitProcess`).
   const permissions = ['--permission', `--allow-fs-read=${program}`, '--allow-worker']
-  return spawn(process.execPath, [...permissions, ...heap, '--no-warnings', module, `${process.pid}`], { env, cwd: '/', stdio: 'pipe', shell: false })
+  const child = spawn(process.execPath, [...permissions, ...heap, '--no-warnings', module, `${process.pid}`], { env, cwd: '/', stdio: 'pipe', shell: false })
+  // A plugin that computes must not delay traffic of other routes on the same core.
+  if (child.pid !== undefined) lowerProcess(child.pid)
+  return child
 }
 
 /**

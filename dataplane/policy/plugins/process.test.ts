@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
@@ -41,6 +42,7 @@ describe('the process of a plugin', () => {
     'has no files, network, processes, threads, addons, inspector and environment, even for code that finds a way to the modules of Node',
     async () => {
       const child = spawnLimited(fileURLToPath(new URL('./testing/escaped.ts', import.meta.url)), 64)
+      expect(getPriority(child.pid) - getPriority(process.pid)).toBe(5)
       let [output, errors] = ['', '']
       child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
       child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
