@@ -19,9 +19,31 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** Problems of a budget that its schema cannot express. */
-export function findBudgetProblems({ onExceeded, timeZone }: Readonly<Record<string, unknown>>): { readonly field: string; readonly problem: string }[] {
+/** The fields that matter to a rate limit quota service. */
+interface QuotaFields {
+  readonly quotaService?: object
+  readonly limits?: readonly { readonly requests?: number }[]
+  readonly store?: string
+  readonly alertAt?: readonly number[]
+}
+
+/** Whether a rate limit quota service can assign the limit of a budget: one of requests. */
+export const isAssignable = ({ limits }: QuotaFields): boolean => limits?.length === 1 && limits[0]?.requests !== undefined
+
+/** Problems of a budget that JSON Schema cannot express. The API server rejects those of `quotaService`. */
+export function findBudgetProblems(budget: Readonly<Record<string, unknown>>): { readonly field: string; readonly problem: string }[] {
+  const { onExceeded, timeZone } = budget
+  const { quotaService, store, alertAt }: QuotaFields = budget
   return [
+    ...(quotaService !== undefined && !isAssignable(budget)
+      ? [{ field: 'limits', problem: 'with quotaService, limits must be one limit of requests; no assignment is asked for, and onDisconnect decides' }]
+      : []),
+    ...(quotaService !== undefined && store !== undefined
+      ? [{ field: 'store', problem: `"${store}" has no effect with quotaService: the service counts` }]
+      : []),
+    ...(quotaService !== undefined && alertAt !== undefined
+      ? [{ field: 'alertAt', problem: `${JSON.stringify(alertAt)} has no effect with quotaService: the service counts` }]
+      : []),
     ...(readOnExceeded(onExceeded) === undefined
       ? [{ field: 'onExceeded', problem: `${JSON.stringify(onExceeded)} is none of Reject, Audit and {model: NAME}; the budget rejects` }]
       : []),

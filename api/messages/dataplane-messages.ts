@@ -170,6 +170,12 @@ export const dataplaneMessages = {
       'A budget has `store: Postgres`, and `config.postgres` is not set, or the database cannot be reached, did not respond within 250 ms, or rejected the statement, for example because the user may not create tables. `onDisconnect` of the budget decides. Logged once until a budget is charged again.',
     fix: 'Field `error` names the cause. Set `config.postgres`, or correct the server: the user needs `CREATE` on its schema for the first start, and the isolation of its transactions is `read committed`. The metric `proxy_budget_disconnected_total` counts the requests.',
   },
+  PX4040: {
+    title: 'no assignments from a rate limit quota service',
+    cause:
+      'The service that `quotaService` of a budget names cannot be reached, ended the stream, or has not responded for 3 s. Assignments stay in force until they expire; then `onDisconnect` of the budget decides. Logged once until it responds.',
+    fix: 'Field `cause` names the error, `service` and `domain` the stream. See that the service runs, knows the domain, and responds to reports; the connection is tried again every 5 s at most. The metrics `proxy_budget_quota_connected` and `proxy_budget_disconnected_total` show it.',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

@@ -140,8 +140,8 @@ export const policyMessages = {
   PX1327: {
     title: 'budget has an unusable field',
     cause:
-      '`onExceeded` of a budget is none of its values, or `timeZone` is no time zone. Until then the budget rejects requests that exceed it, and its windows are those of UTC.',
-    fix: 'Write `Reject`, `Audit` or `{model: NAME}`, and a name of the IANA time zone database such as `Europe/Berlin`.',
+      '`onExceeded` of a budget is none of its values, `timeZone` is no time zone, or `quotaService` cannot assign its limits. Until then the budget rejects requests that exceed it, its windows are those of UTC, and `onDisconnect` decides.',
+    fix: 'Write `Reject`, `Audit` or `{model: NAME}`, and a name of the IANA time zone database such as `Europe/Berlin`. With `quotaService`, write one limit of requests.',
   },
   PX1328: {
     title: 'price catalog is missing',

@@ -1,5 +1,6 @@
 import { DURATION_PATTERN } from '../duration.ts'
-import { anyJson, boolean, choice, exactlyOneOf, integer, list, object, ref, string, type Definitions } from '../schema.ts'
+import { anyJson, boolean, choice, exactlyOneOf, integer, list, map, object, ref, string, type Definitions } from '../schema.ts'
+import { duration } from './shared.ts'
 
 const NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'
 
@@ -46,12 +47,52 @@ export const budgetDefinitions: Definitions = {
       ),
       onDisconnect: choice(
         ['Reject', 'Allow'],
-        'Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), or that gets no response from Redis or PostgreSQL in time. Reject: 503. Allow: as with scope Replica, until it gets a share or a response again.',
+        'Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), that gets no response from Redis or PostgreSQL in time, or that has no assignment of `quotaService` in force. Reject: 503. Allow: as with scope Replica, until it gets a share, a response or an assignment again.',
         { default: 'Reject' },
       ),
+      quotaService: ref('BudgetQuotaService'),
       exposeRemaining: boolean('Whether responses have the header x-budget-remaining-usd. Default: false.'),
     },
     ['name', 'limits'],
+    [
+      {
+        rule: '!has(self.quotaService) || (size(self.limits) == 1 && has(self.limits[0].requests))',
+        message: 'with quotaService, limits must be one limit of requests: the service assigns nothing else; use another budget for usd and tokens',
+        reason: 'FieldValueInvalid',
+      },
+      {
+        rule: '!has(self.quotaService) || !(has(self.store) || has(self.alertAt))',
+        message: 'with quotaService, store and alertAt must not be set: the service counts',
+        reason: 'FieldValueForbidden',
+      },
+    ],
+  ),
+  BudgetQuotaService: object(
+    "A rate limit quota service (`envoy.service.rate_limit_quota.v3`) that assigns what each replica may admit, in place of the operator. The assignment replaces the budget's limit, which holds only with `onDisconnect: Allow` while no assignment is in force. `scope` is ignored.",
+    {
+      backendRef: ref('BackendObjectReference', 'The service: a Service or a ProxyBackend.'),
+      domain: string('Domain that reports name.', { minLength: 1, maxLength: 256 }),
+      bucket: map(
+        string('Value.', { minLength: 1, maxLength: 256 }),
+        'The bucket id, to which the value of `key` is added. Default: `policy`, the namespace and name of the policy as `<namespace>/<name>`, and `budget`, the name of the budget.',
+        1,
+        16,
+      ),
+      keyName: string('Name in the bucket id of the value of `key`. Values longer than 256 characters are replaced by a digest; an empty one is left out.', {
+        minLength: 1,
+        maxLength: 256,
+        default: 'key',
+      }),
+      reportingInterval: duration('Time between reports.', 100, '1s'),
+    },
+    ['backendRef', 'domain'],
+    [
+      {
+        rule: '!has(self.bucket) || !(self.keyName in self.bucket)',
+        message: 'bucket must not have the entry that keyName names, which is the value of key',
+        reason: 'FieldValueInvalid',
+      },
+    ],
   ),
   BudgetLimit: object(
     'One limit: exactly one of usd, tokens, requests, for each window.',

@@ -13,6 +13,7 @@ import { prepareTable, RunningListener, type PreparedTable } from './listener.ts
 import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
 import type { TcpRule } from './tcp-rule.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
+import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
 import { createPolicyState, selectSecrets, type SharedState } from '../policy/state.ts'
 import { retainPlugins, updatePlugins, verifyPlugins } from '../policy/plugins/host.ts'
@@ -57,6 +58,8 @@ export interface GatewayOptions {
   readonly budgetCells?: SharedCells | undefined
   /** Gets shares of budgets that hold for all replicas; undefined: this is the only one. */
   readonly shares?: Shares | undefined
+  /** Gets assignments from rate limit quota services; default: budgets are those of this replica. */
+  readonly quotas?: Quotas | undefined
   /** Log of policies; undefined: none. */
   readonly log?: Logger | undefined
 }
@@ -91,6 +94,7 @@ export class Gateway {
     shared,
     budgetCells,
     shares,
+    quotas,
     log,
   }: GatewayOptions) {
     this.#loopMark = new LoopMark(loopSecret)
@@ -106,7 +110,7 @@ export class Gateway {
         ports: () => [...(own?.ports() ?? []), ...[...this.#binds.values()].map(({ bind }) => bind.port)],
       },
     })
-    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared, budgetCells, shares, log })
+    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared, budgetCells, shares, quotas, log })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
   }

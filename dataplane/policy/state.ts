@@ -4,6 +4,7 @@ import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { SharedRing } from '../runtime/shared-ring.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
+import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
@@ -29,6 +30,8 @@ export interface PolicyState {
   readonly budgetCells?: SharedCells | undefined
   /** Gets shares of budgets that hold for all replicas; undefined: this is the only one. */
   readonly shares?: Shares | undefined
+  /** Gets assignments from rate limit quota services; undefined: budgets are those of this replica. */
+  readonly quotas?: Quotas | undefined
   /** Whether plugins with isolation InProcess may run. Default: no. */
   readonly permitsInProcess?: boolean
 }
@@ -52,7 +55,7 @@ export interface SharedState {
 /** Default: no secrets, no kept state, the system's clocks, no destinations and an unread registry. */
 export function createPolicyState(
   own: Partial<
-    Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'budgetCells' | 'shares' | 'log' | 'permitsInProcess'>
+    Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'budgetCells' | 'shares' | 'quotas' | 'log' | 'permitsInProcess'>
   > = {},
 ): PolicyState {
   return {

@@ -5,6 +5,7 @@ import { Gateway } from '../gateway/gateway.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
 import type { SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
+import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
 import type { SharedState } from '../policy/state.ts'
 import type { Logging } from '../telemetry/log.ts'
@@ -43,6 +44,8 @@ export interface PartsOptions {
   readonly budgetCells?: SharedCells | undefined
   /** Gets shares of budgets that hold for all replicas; undefined: this is the only one. */
   readonly shares?: Shares | undefined
+  /** Gets assignments from rate limit quota services. */
+  readonly quotas?: Quotas | undefined
   /** Undefined: this thread handles all traffic. */
   readonly worker?: WorkerOptions | undefined
 }
@@ -58,7 +61,7 @@ interface WorkerOptions {
 }
 
 /** Creates the parts of a thread that handles traffic. Config goes into `store`. */
-export function createParts({ logging, own, nodeName, keys, version, loopSecret = keys[0], worker, budgetCells, shares }: PartsOptions): Parts {
+export function createParts({ logging, own, nodeName, keys, version, loopSecret = keys[0], worker, budgetCells, shares, quotas }: PartsOptions): Parts {
   const telemetry = createTelemetry(logging, { version, isWorker: worker !== undefined })
   const { metrics } = telemetry
   const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
@@ -74,6 +77,7 @@ export function createParts({ logging, own, nodeName, keys, version, loopSecret 
     shared: worker?.shared,
     budgetCells,
     shares,
+    quotas,
     log: logging.logger('policy'),
     createPool: (kind, transport) =>
       createPool(kind, {

@@ -83,4 +83,4 @@ export function createShares(
 
 /** Whether a policy has a budget that the operator divides. */
 const hasSharedBudget = (policy: Policy | undefined): boolean =>
-  policy?.traffic?.budgets?.some(({ scope, store }) => scope === 'Gateway' && store === undefined) ?? false
+  policy?.traffic?.budgets?.some(({ scope, store, quotaService }) => scope === 'Gateway' && store === undefined && quotaService === undefined) ?? false

@@ -53,6 +53,7 @@ const parts = createParts({
   keys: data.keys.map((key) => Buffer.from(key)),
   loopSecret: Buffer.from(data.loopSecret),
   ...(xdsAddress !== undefined && { shares: { want: (bucket) => endpoint.wantShare(bucket) } }),
+  quotas: { assign: (bucket) => endpoint.assignQuota(bucket) },
   worker: {
     count,
     shared: {

@@ -17,6 +17,7 @@ import type { PartsOptions } from './parts.ts'
 import { openPostgres } from './postgres.ts'
 import { openRedis } from './redis.ts'
 import type { ProcessSettings } from './settings.ts'
+import { createQuotas } from './quotas.ts'
 import { createShares } from './shares.ts'
 
 /** What handles the traffic of the process: this thread, or workers. */
@@ -68,10 +69,12 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
   const counterMemory = settings.budgetsFile === undefined ? undefined : allocateBudgets()
   const counters = counterMemory && (await openCounters(counterMemory))
   const budgetCells = counterMemory && new SharedCells(counterMemory, { evicts: true })
-  const parts = createParts({ ...options, shares, budgetCells })
+  const quotas = createQuotas(options.logging, () => registry.current)
+  const parts = createParts({ ...options, shares, quotas, budgetCells })
   const { store, logging, telemetry, binds, gateway } = parts
   registry.current = telemetry.metrics.registry
   shares?.follow(store)
+  quotas.follow(store)
   const redis = await openRedis(settings.redis, logging, telemetry.metrics.registry)
   const postgres = await openPostgres(settings.postgres, telemetry.metrics.registry)
   const ledger = await openLedger(telemetry.metrics.registry)
@@ -98,6 +101,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
     async drain() {
       await binds.drain(settings)
       await shares?.close()
+      await quotas.close()
       recorder?.close()
       await closeParts(parts)
       await counters?.close()
@@ -118,6 +122,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
   const ledger = await openLedger(registry)
   const counters = await openCounters(memory.budgetCells)
   const shares = createShares(settings, logging, () => registry, memory.budgetCells)
+  const quotas = createQuotas(logging, () => registry, memory.budgetCells)
   const loopSecret = keys[0] ?? randomBytes(32)
   const relaySecret = randomBytes(32).toString('hex')
   let lastNumber = 0
@@ -131,6 +136,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
     registry,
     ledger,
     shares,
+    quotas,
     dataOf: (index) => ({
       index,
       number: ++lastNumber,
@@ -153,6 +159,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
   const store = createConfigStore()
   followStore(store, pool)
   shares?.follow(store)
+  quotas.follow(store)
   return {
     store,
     logging: forAllThreads(logging, pool),
@@ -172,6 +179,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
     async drain() {
       await pool.drain(settings)
       await shares?.close()
+      await quotas.close()
       await counters?.close()
       await ledger?.close()
     },

@@ -3,6 +3,7 @@ import type { ThreadCall } from '../console/thread.ts'
 import type { SharedPorts } from '../gateway/binds.ts'
 import type { Tracer } from '../trace/tracer.ts'
 import { releaseMemory } from '../runtime/garbage.ts'
+import type { QuotaBucket } from '../runtime/quotas.ts'
 import type { ShareBucket } from '../runtime/shares.ts'
 import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import { decodeConfig, type SectionNames } from './config.ts'
@@ -84,10 +85,19 @@ export class WorkerEndpoint {
 
   /** Asks for a larger share of a budget, through the main thread. */
   wantShare(bucket: ShareBucket): Promise<boolean> {
+    return this.#ask((id) => ({ type: 'share', id, bucket }))
+  }
+
+  /** Asks for an assignment of a rate limit quota service, through the main thread. */
+  assignQuota(bucket: QuotaBucket): Promise<boolean> {
+    return this.#ask((id) => ({ type: 'quota', id, bucket }))
+  }
+
+  #ask(toMessage: (id: number) => FromWorker): Promise<boolean> {
     return new Promise((resolve) => {
       const id = ++this.#lastShare
       this.#shares.set(id, resolve)
-      this.#send({ type: 'share', id, bucket })
+      this.#send(toMessage(id))
     })
   }
 

@@ -1,6 +1,7 @@
 import type { BindStatus, WorkerDrain } from './data.ts'
 import type { ThreadCall } from '../console/thread.ts'
 import type { LedgerBatch } from '../ledger/batch.ts'
+import type { QuotaBucket } from '../runtime/quotas.ts'
 import type { ShareBucket } from '../runtime/shares.ts'
 import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import type { FamilyDump } from '../telemetry/metrics/registry.ts'
@@ -48,7 +49,7 @@ export type ToWorker =
   | { readonly type: 'claimed'; readonly id: number; readonly error?: string }
   /** The answer to `keyValue`; `error` is the message of a TypeError. */
   | { readonly type: 'keyValueResult'; readonly id: number; readonly result?: KeyValueResult; readonly error?: string }
-  /** The answer to `share`: the quota server has responded, or not. */
+  /** The answer to `share` and `quota`: the quota server has responded, or not. */
   | { readonly type: 'shareResult'; readonly id: number; readonly hasResponse: boolean }
 
 /** A message from a worker. */
@@ -67,5 +68,7 @@ export type FromWorker =
   | { readonly type: 'release'; readonly port: number }
   /** Asks for a larger share of a budget. */
   | { readonly type: 'share'; readonly id: number; readonly bucket: ShareBucket }
+  /** Asks for an assignment of a rate limit quota service. */
+  | { readonly type: 'quota'; readonly id: number; readonly bucket: QuotaBucket }
   /** An operation on the values of a plugin; without `call` they are dropped. */
   | { readonly type: 'keyValue'; readonly id: number; readonly plugin: string; readonly call: KeyValueCall | undefined }

@@ -5,6 +5,7 @@ import { SharedHeldBytes } from '../http/budget.ts'
 import { backoffDelay } from '../runtime/backoff.ts'
 import { KeyValueStore } from '../runtime/key-value.ts'
 import type { LedgerBatch } from '../ledger/batch.ts'
+import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { retainRoutes } from '../telemetry/metrics/metrics.ts'
@@ -33,6 +34,8 @@ export interface WorkerPoolOptions {
   readonly ledger: { write(batch: LedgerBatch): void } | undefined
   /** Gets shares of budgets; undefined: this is the only replica. */
   readonly shares: Shares | undefined
+  /** Gets assignments from rate limit quota services. */
+  readonly quotas: Quotas
 }
 
 interface Slot {
@@ -248,16 +251,19 @@ export class WorkerPool {
       case 'keyValue':
         return this.#runKeyValue(thread, message)
       case 'share':
-        void (this.#options.shares?.want(message.bucket) ?? Promise.resolve(false)).then((hasResponse) =>
-          thread.send({ type: 'shareResult', id: message.id, hasResponse }),
-        )
-        return
+        return void this.#respond(thread, message.id, this.#options.shares?.want(message.bucket))
+      case 'quota':
+        return void this.#respond(thread, message.id, this.#options.quotas.assign(message.bucket))
       case 'claim':
         this.#ports.claim(thread, message.port, message.addresses).then(
           () => thread.send({ type: 'claimed', id: message.id }),
           (error: Error) => thread.send({ type: 'claimed', id: message.id, error: error.message }),
         )
     }
+  }
+
+  async #respond(thread: Thread, id: number, result: Promise<boolean> | undefined): Promise<void> {
+    thread.send({ type: 'shareResult', id, hasResponse: (await result?.catch(() => false)) ?? false })
   }
 
   #runKeyValue(thread: Thread, { id, plugin, call }: Extract<FromWorker, { type: 'keyValue' }>): void {

@@ -7,7 +7,7 @@ import type {
   ExtAuthBody,
   PluginFetch,
   PluginLimits,
-  Budget,
+  BudgetLimit,
   LocalRateLimit,
   RateLimitDescriptor,
   CSRF,
@@ -70,7 +70,6 @@ export type {
   ExtAuthBody,
   PluginFetch,
   PluginLimits,
-  Budget,
   BudgetLimit,
   LocalRateLimit,
   RateLimitDescriptor,
@@ -296,6 +295,106 @@ export interface PluginSecret {
    * Where the value is. If it is missing, the plugin fails.
    */
   secretRef: ResolvedSecretKey
+}
+/**
+ * A budget of money, LLM tokens or requests for each value of a key. `scope` and `store` say whether it holds for each replica or for several together. What was spent is kept over changes of the policy.
+ */
+export interface Budget {
+  /**
+   * Name, unique in the list; shown to clients that exceed the budget, in logs and metrics.
+   */
+  name: string
+  /**
+   * Name of another budget of the list. A request that is charged to this budget is charged to the parent too.
+   */
+  parent?: string
+  /**
+   * One budget for each value of this expression, as a string; for example `apiKey.metadata.team`. Use a value that clients cannot choose. Default: one budget for all requests. At most 10,000 keys are counted at once; beyond it the key that was unused for the longest time gets a new budget.
+   */
+  key?: CELExpression
+  /**
+   * Handling of requests for which `key` fails or is null. Reject: 403. Ignore: the request is not charged. Default: "Reject".
+   */
+  onMissingKey?: 'Reject' | 'Ignore'
+  /**
+   * Limits. All must admit the request. Of limits with the same unit and window, the lowest holds.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  limits: BudgetLimit[]
+  /**
+   * Restricts the budget to LLM requests for which this expression is true; for example `llm.requestModel.startsWith("gpt")`. One that fails is true. Default: all requests.
+   */
+  models?: CELExpression
+  /**
+   * Handling of requests that exceed the budget. `Reject` (default): 429. `Audit`: the request is admitted; metrics and logs report it. `{model: small}`: LLM requests use this model instead, others are admitted.
+   */
+  onExceeded?: unknown
+  /**
+   * Percentages of a limit at which a warning is logged and counted, once per window.
+   *
+   * @minItems 1
+   * @maxItems 8
+   *
+   * Items: Percentage.
+   */
+  alertAt?: number[]
+  /**
+   * Handling of LLM requests under a usd limit whose model has no price. Reject: 403. Allow: the request costs nothing. Default: "Reject".
+   */
+  unpriced?: 'Reject' | 'Allow'
+  /**
+   * Time zone of calendar windows, by its IANA name; for example `Europe/Berlin`. Default: "UTC".
+   */
+  timeZone?: string
+  /**
+   * Replica: each replica of the Gateway has the full budget, lost when it restarts. Gateway: the budget holds for all replicas together; they get shares of it from the operator, by demand. Default: "Replica".
+   */
+  scope?: 'Replica' | 'Gateway'
+  /**
+   * Redis: the counters are in the Redis server of `config.redis`. Postgres: in the PostgreSQL database of `config.postgres`. The budget holds for all replicas, Gateways and clusters that use this server and have a policy of the same namespace and name. `scope` is ignored. Default: where `scope` says.
+   */
+  store?: 'Redis' | 'Postgres'
+  /**
+   * Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), that gets no response from Redis or PostgreSQL in time, or that has no assignment of `quotaService` in force. Reject: 503. Allow: as with scope Replica, until it gets a share, a response or an assignment again. Default: "Reject".
+   */
+  onDisconnect?: 'Reject' | 'Allow'
+  quotaService?: BudgetQuotaService
+  /**
+   * Whether responses have the header x-budget-remaining-usd. Default: false.
+   */
+  exposeRemaining?: boolean
+}
+/**
+ * A rate limit quota service (`envoy.service.rate_limit_quota.v3`) that assigns what each replica may admit, in place of the operator. The assignment replaces the budget's limit, which holds only with `onDisconnect: Allow` while no assignment is in force. `scope` is ignored.
+ */
+export interface BudgetQuotaService {
+  /**
+   * The service: a Service or a ProxyBackend.
+   */
+  backendRef: BackendRef
+  /**
+   * Domain that reports name.
+   */
+  domain: string
+  /**
+   * The bucket id, to which the value of `key` is added. Default: `policy`, the namespace and name of the policy as `<namespace>/<name>`, and `budget`, the name of the budget.
+   */
+  bucket?: {
+    /**
+     * Value.
+     */
+    [k: string]: string
+  }
+  /**
+   * Name in the bucket id of the value of `key`. Values longer than 256 characters are replaced by a digest; an empty one is left out. Default: "key".
+   */
+  keyName?: string
+  /**
+   * Time between reports. At least 100ms. Default: "1s".
+   */
+  reportingInterval?: Duration
 }
 /**
  * Rate limits. A request over a limit is rejected with 429. `local` and `global` merge separately with those of other policies.

@@ -845,13 +845,44 @@ export interface Budget {
    */
   store?: 'Redis' | 'Postgres'
   /**
-   * Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), or that gets no response from Redis or PostgreSQL in time. Reject: 503. Allow: as with scope Replica, until it gets a share or a response again. Default: "Reject".
+   * Handling of requests of a replica that gets no share from the operator, once its last one is used up or has expired (30 s), that gets no response from Redis or PostgreSQL in time, or that has no assignment of `quotaService` in force. Reject: 503. Allow: as with scope Replica, until it gets a share, a response or an assignment again. Default: "Reject".
    */
   onDisconnect?: 'Reject' | 'Allow'
+  quotaService?: BudgetQuotaService
   /**
    * Whether responses have the header x-budget-remaining-usd. Default: false.
    */
   exposeRemaining?: boolean
+}
+/**
+ * A rate limit quota service (`envoy.service.rate_limit_quota.v3`) that assigns what each replica may admit, in place of the operator. The assignment replaces the budget's limit, which holds only with `onDisconnect: Allow` while no assignment is in force. `scope` is ignored.
+ */
+export interface BudgetQuotaService {
+  /**
+   * The service: a Service or a ProxyBackend.
+   */
+  backendRef: BackendObjectReference
+  /**
+   * Domain that reports name.
+   */
+  domain: string
+  /**
+   * The bucket id, to which the value of `key` is added. Default: `policy`, the namespace and name of the policy as `<namespace>/<name>`, and `budget`, the name of the budget.
+   */
+  bucket?: {
+    /**
+     * Value.
+     */
+    [k: string]: string
+  }
+  /**
+   * Name in the bucket id of the value of `key`. Values longer than 256 characters are replaced by a digest; an empty one is left out. Default: "key".
+   */
+  keyName?: string
+  /**
+   * Time between reports. At least 100ms. Default: "1s".
+   */
+  reportingInterval?: Duration
 }
 /**
  * One limit: exactly one of usd, tokens, requests, for each window.

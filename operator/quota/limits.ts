@@ -15,6 +15,7 @@ interface Policy {
       readonly name: string
       readonly scope?: string
       readonly store?: string
+      readonly quotaService?: object
       readonly timeZone?: string
       readonly alertAt?: readonly number[]
       readonly limits: Parameters<typeof compileLimits>[1]
@@ -28,14 +29,14 @@ export interface BudgetLimit extends CompiledLimit, QuotaLimit {
   readonly budget: string
 }
 
-/** The limits of budgets with scope Gateway, unless a store counts them, in the messages of one Gateway, by name. */
+/** The limits of budgets with scope Gateway, unless a store or another quota service counts them, in the messages of one Gateway, by name. */
 export function findLimits(messages: readonly PolicyMessage[]): Map<string, BudgetLimit> {
   const limits = new Map<string, BudgetLimit>()
   for (const { kind, message } of messages) {
     if (kind !== 'policy') continue
     const { policy, traffic } = message as Policy
-    for (const { name, scope, store, limits: own, timeZone, alertAt = [] } of traffic?.budgets ?? []) {
-      if (scope !== 'Gateway' || store !== undefined) continue
+    for (const { name, scope, store, quotaService, limits: own, timeZone, alertAt = [] } of traffic?.budgets ?? []) {
+      if (scope !== 'Gateway' || store !== undefined || quotaService !== undefined) continue
       for (const limit of compileLimits(`${policy.namespace}/${policy.name} ${name}`, own, timeZone))
         limits.set(limit.name, { ...limit, policy, budget: name, alertAt: alertAt.toSorted((a, b) => b - a) })
     }

@@ -209,6 +209,18 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
       ] as [string, RegExp],
     ]),
   ),
+  'a budget of tokens with a quota service': [
+    'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: a}]\n  traffic: {budgets: [{name: b, limits: [{tokens: 5, window: Day}], quotaService: {backendRef: {name: q, port: 1}, domain: d}}]}',
+    '6: spec.traffic.budgets[0]: with quotaService, limits must be one limit of requests: the service assigns nothing else; use another budget for usd and tokens',
+  ],
+  'a budget in a store with a quota service': [
+    'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: a}]\n  traffic: {budgets: [{name: b, limits: [{requests: 5, window: Day}], store: Redis, quotaService: {backendRef: {name: q, port: 1}, domain: d}}]}',
+    '6: spec.traffic.budgets[0]: with quotaService, store and alertAt must not be set: the service counts',
+  ],
+  'a quota service whose bucket has the name of the key': [
+    'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: a}]\n  traffic: {budgets: [{name: b, limits: [{requests: 5, window: Day}], quotaService: {backendRef: {name: q, port: 1}, domain: d, bucket: {key: a}}}]}',
+    '6: spec.traffic.budgets[0].quotaService: bucket must not have the entry that keyName names, which is the value of key',
+  ],
   'a backend of two types': [
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: a}\nspec: {static: {host: a, port: 1}, dynamicForwardProxy: {}}',
     '4: spec: exactly one of the fields in [ai static dynamicForwardProxy mcp cloudBackend a2a] must be set',

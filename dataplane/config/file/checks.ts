@@ -1,3 +1,4 @@
+import { findBudgetProblems } from '#api/budget.ts'
 import { anywhere, compile, formatDiagnostic, isParseError } from '#api/cel/index.ts'
 import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import { findKeySetProblem } from '#api/credentials/key-set.ts'
@@ -5,7 +6,7 @@ import { compileRegex, isRegexError } from '#api/regex/index.ts'
 import type { SchemaProblem } from '../validate.ts'
 
 /** Schema definitions whose values are checked beyond what JSON Schema can state. */
-export const checkedDefinitions = ['CELExpression', 'Regex', 'PathMatch', 'ValueMatch', 'JWKS', 'BasicAuthentication'] as const
+export const checkedDefinitions = ['CELExpression', 'Regex', 'PathMatch', 'ValueMatch', 'JWKS', 'BasicAuthentication', 'Budget'] as const
 export type CheckedDefinition = (typeof checkedDefinitions)[number]
 
 type Path = SchemaProblem['path']
@@ -39,5 +40,8 @@ export const checks: Readonly<Record<CheckedDefinition, (value: never, path: Pat
       const user = readHtpasswdLine(line)
       if (user !== undefined && 'problem' in user) report([...path, 'users', index], `${user.problem}; it is skipped`)
     }
+  },
+  Budget: (budget: Readonly<Record<string, unknown>>, path, report) => {
+    for (const { field, problem } of findBudgetProblems(budget)) report([...path, field], problem)
   },
 }

@@ -64,6 +64,7 @@ test('values that cannot work are reported by file, line, column and path, and t
       '            metadata: { who: "1 +" }',
       '        jwtAuthentication: { providers: [{ issuer: i, jwks: { inline: "{}" } }] }',
       '        basicAuthentication: { users: ["ann:secret"] }',
+      '        budgets: [{ name: a, limits: [{ tokens: 5, window: Day }], quotaService: { backendRef: { address: "q:1" }, domain: d } }]',
       '      matches: [{ path: { type: RegularExpression, value: "/a(b" } }, { headers: [{ name: x-a, type: RegularExpression, value: "(?=v)" }] }]',
       '      backends: [{ host: "a:1" }]',
     ),
@@ -76,10 +77,11 @@ test('values that cannot work are reported by file, line, column and path, and t
     expect.stringContaining(`config.yaml:10:25: ${at}.policies.transformation.request.metadata.who: `),
     `config.yaml:11:63: ${at}.policies.jwtAuthentication.providers[0].jwks.inline: is not a JSON Web Key Set: it has no list keys; all its tokens are rejected [PX3010]`,
     expect.stringContaining(`config.yaml:12:40: ${at}.policies.basicAuthentication.users[0]: has a hash of no known format`),
+    `config.yaml:13:30: ${at}.policies.budgets[0].limits: with quotaService, limits must be one limit of requests; no assignment is asked for, and onDisconnect decides [PX3010]`,
     expect.stringMatching(
-      /^config\.yaml:13:52: binds\[0\]\.listeners\[0\]\.routes\[0\]\.matches\[0\]\.path\.value: is not a valid RE2 expression: .*; it matches nothing \[PX3010\]$/,
+      /^config\.yaml:14:52: binds\[0\]\.listeners\[0\]\.routes\[0\]\.matches\[0\]\.path\.value: is not a valid RE2 expression: .*; it matches nothing \[PX3010\]$/,
     ),
-    expect.stringContaining(`config.yaml:13:121: ${at}.matches[1].headers[0].value: is not a valid RE2 expression`),
+    expect.stringContaining(`config.yaml:14:121: ${at}.matches[1].headers[0].value: is not a valid RE2 expression`),
   ])
   expect(warnings[0]).toMatch(/nobody.*; it fails whenever it is evaluated \[PX3010\]$/)
   expect(warnings.join()).not.toContain('secret')

@@ -10,7 +10,7 @@ const isChecked = (name: string): name is CheckedDefinition => checkedDefinition
 const isSuspect = (at: unknown): boolean => typeof at !== 'object' || at === null || !('type' in at) || at.type === 'RegularExpression'
 
 /**
- * Finds values that fit the schema but cannot work: expressions, patterns of guards, key sets and users. With an operator these
+ * Finds values that fit the schema but cannot work: expressions, patterns of guards, key sets, users and budgets. With an operator these
  * appear in statuses; a file has none. The file is used anyway, and requests fail where such a value is needed.
  */
 export async function findWarnings(definition: string, value: unknown): Promise<readonly SchemaProblem[]> {

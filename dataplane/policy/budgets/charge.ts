@@ -10,11 +10,12 @@ import type { Allowance } from '../rate-limit/bucket.ts'
 import { headersOf } from '../rate-limit/headers.ts'
 import { tighter } from '../rate-limit/local.ts'
 import type { PolicyState } from '../state.ts'
-import type { CompiledBudget } from './compile.ts'
+import type { BudgetSharing, CompiledBudget } from './compile.ts'
 import type { StoreKind } from './counter-store.ts'
 import type { Counter, Reservation } from './counter.ts'
 import type { CounterKind, Ledger } from './ledger.ts'
 import { budgetMetrics } from './metrics.ts'
+import { QuotaCounter } from './quota.ts'
 import { RemoteCounter } from './remote-counter.ts'
 import { RemoteBudgets, type RemoteReservation } from './remote.ts'
 import { ShareCounter } from './share.ts'
@@ -30,7 +31,7 @@ export interface ChargeContext {
   /** Whether a budget applies to some models only. */
   readonly hasModels: boolean
   readonly ledger: Ledger
-  readonly state: Pick<PolicyState, 'epochMs' | 'registry' | 'log' | 'shares'>
+  readonly state: Pick<PolicyState, 'epochMs' | 'registry' | 'log' | 'shares' | 'quotas'>
   /** What was charged to each limit, once something was. */
   readonly spent: Map<CompiledLimit, Series>
 }
@@ -171,8 +172,14 @@ export class BudgetCharge implements TokenBudget {
 
   #counter({ sharing }: CompiledBudget, limit: CompiledLimit, key: string | undefined): Counter {
     const by = sharing?.by ?? 'own'
-    const kind: CounterKind = by !== 'operator' ? by : this.#context.state.shares !== undefined ? 'shared' : 'own'
-    return this.#context.ledger.find(limit.name, key, limit.windows, kind)
+    return this.#context.ledger.find(limit.name, key, limit.windows, this.#kindOf(by))
+  }
+
+  #kindOf(by: BudgetSharing['by'] | 'own'): CounterKind {
+    const { shares, quotas } = this.#context.state
+    if (by === 'operator') return shares === undefined ? 'own' : 'shared'
+    if (by === 'service') return quotas === undefined ? 'own' : 'assigned'
+    return by
   }
 
   /** Reserves from all limits that apply. If one rejects, everything that this request holds is returned. */
@@ -185,7 +192,7 @@ export class BudgetCharge implements TokenBudget {
         const amount = amountOf(limit, budget)
         if (amount === undefined) continue
         const each = { budget, key, limit, amount }
-        if (by === 'operator') wanted.push(each)
+        if (by === 'operator' || by === 'service') wanted.push(each)
         else addTo((remote ??= new Map()), by, each)
       }
     }
@@ -246,10 +253,15 @@ export class BudgetCharge implements TokenBudget {
     const nowMs = this.#context.state.epochMs()
     const counter = this.#counter(budget, limit, key)
     const isForced = budget.onExceeded !== 'Reject'
+    const args = [nowMs, limit.amount, amount, 1, isForced] as const
     const reservation =
-      how !== 'share' && counter instanceof ShareCounter
-        ? counter.reserveWithout(how, nowMs, limit.amount, amount, 1, isForced)
-        : counter.reserve(nowMs, limit.amount, amount, 1, isForced)
+      how === 'share'
+        ? counter.reserve(...args)
+        : counter instanceof ShareCounter
+          ? counter.reserveWithout(how, ...args)
+          : counter instanceof QuotaCounter
+            ? counter.reserveAlone(...args)
+            : counter.reserve(...args)
     if (reservation.isShort === true) return false
     this.#note(limit, reservation, budget)
     if (!reservation.isAdmitted) this.#exceed(budget, limit, reservation, nowMs)
@@ -266,7 +278,7 @@ export class BudgetCharge implements TokenBudget {
     }
   }
 
-  /** Asks for a larger share until it covers the amount, for a second at most. */
+  /** Asks for an assignment, or for a larger share until it covers the amount, for a second at most. */
   async #await(wanted: Wanted): Promise<void> {
     const { budget, key, limit } = wanted
     const { state, ledger } = this.#context
@@ -280,12 +292,26 @@ export class BudgetCharge implements TokenBudget {
       if (this.#take(wanted)) return
       if (hasResponse !== true) break
     }
+    if (counter instanceof QuotaCounter && (await this.#assign(counter, wanted)) && this.#take(wanted)) return
     // Others hold what is left, and have not returned it in time.
     if (hasResponse === true) return void this.#take(wanted, 'last')
     const outcome = budget.sharing?.allowsDisconnected === true ? 'admitted' : 'rejected'
     metrics.alone(outcome, budget.policy, budget.name, limit.unit).value++
     if (outcome === 'admitted') return void this.#take(wanted, 'alone')
+    if (counter instanceof QuotaCounter) counter.deny()
     throw new ProxyError('BUDGET_SHARE', { detail: `this replica has no share of budget "${budget.name}" now`, headers: { 'retry-after': '1' } })
+  }
+
+  /** Asks the rate limit quota service for an assignment. */
+  async #assign(counter: QuotaCounter, { budget, key, limit }: Wanted): Promise<boolean> {
+    const { state, ledger } = this.#context
+    const quota = budget.sharing?.quota
+    if (quota === undefined || state.quotas === undefined) return false
+    const { service, bucket, keyName } = quota
+    // The protocol has no empty values.
+    const value = ledger.labelOf(key) ?? ''
+    const id = value === '' ? bucket : { ...bucket, [keyName]: value }
+    return state.quotas.assign({ service, id, counter: ledger.namesOf(limit.name, key).counter }, () => counter.memory)
   }
 
   /** Counts the requests that were charged since `first`. */
@@ -313,8 +339,9 @@ export class BudgetCharge implements TokenBudget {
     count('rejected')
     this.#release()
     const opensAt = new Date(nowMs + reservation.resetMs).toISOString().replace(/\.\d+Z$/, 'Z')
+    const { assigned } = reservation
     throw new ProxyError('BUDGET', {
-      detail: `budget "${name}" of ${limit.text} is used up until ${opensAt}`,
+      detail: `budget "${name}"${assigned === undefined ? ` of ${limit.text}` : ''} is used up until ${opensAt}`,
       headers: { ...headersOf(toAllowance(limit, reservation)), 'retry-after': String(Math.ceil(reservation.resetMs / 1000)), ...this.#usdHeader() },
     })
   }
@@ -340,6 +367,7 @@ export class BudgetCharge implements TokenBudget {
   }
 
   #note(limit: CompiledLimit, reservation: Reservation, { exposesRemaining }: CompiledBudget): void {
+    if (reservation.assigned === Infinity) return
     if (limit.unit !== 'usd') this.allowance = tighter(this.allowance, toAllowance(limit, reservation))
     else if (exposesRemaining) this.#remainingUsd = Math.min(this.#remainingUsd ?? Infinity, limit.amount - reservation.used - reservation.taken)
   }
@@ -389,6 +417,7 @@ function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
 
 /** Whether nothing is left, without a reservation. */
 function isUsedUp(counter: Counter, { amount }: CompiledLimit, nowMs: number): boolean {
+  if (counter instanceof QuotaCounter) return counter.isUsedUp(nowMs)
   if (counter instanceof ShareCounter || counter instanceof RemoteCounter) return (counter.read(nowMs)?.used ?? 0) >= amount
   return !counter.reserve(nowMs, amount, 0, 1).isAdmitted
 }
@@ -397,7 +426,7 @@ function isUsedUp(counter: Counter, { amount }: CompiledLimit, nowMs: number): b
 export const REMAINING_USD = 'x-budget-remaining-usd'
 
 /** Dollars are stated as dollars. */
-function toAllowance({ unit, amount }: CompiledLimit, { isAdmitted, used, taken, resetMs }: Reservation): Allowance {
+function toAllowance({ unit, amount: own }: CompiledLimit, { isAdmitted, used, taken, resetMs, assigned: amount = own }: Reservation): Allowance {
   const scale = unit === 'usd' ? USD_UNITS : 1
   return { isAdmitted, limit: amount / scale, remaining: Math.floor(Math.max(0, amount - used - taken) / scale), resetMs }
 }

@@ -1,9 +1,15 @@
 import { compileLimits, type CompiledLimit } from '#api/budget-limit.ts'
-import { readOnExceeded, type OnExceeded } from '#api/budget.ts'
+import { isAssignable, readOnExceeded, type OnExceeded } from '#api/budget.ts'
 import type { Program } from '#api/cel/index.ts'
-import type { Budget } from '#gen/config/types.ts'
+import { parseDuration } from '#api/duration.ts'
+import type { Budget, BudgetQuotaService } from '#gen/config/types.ts'
 import { compileExpression } from '../../expression/program.ts'
+import type { QuotaServiceRef } from '../../runtime/quotas.ts'
 import type { StoreKind } from './counter-store.ts'
+
+/** Time between reports to a rate limit quota service: default and minimum. */
+const REPORT_MS = 1000
+const MIN_REPORT_MS = 100
 
 export interface CompiledBudget {
   readonly name: string
@@ -25,11 +31,20 @@ export interface CompiledBudget {
 }
 
 /** A budget whose limits hold for several replicas together. */
-interface BudgetSharing {
-  /** Counters in a store, or shares from the operator. */
-  readonly by: StoreKind | 'operator'
-  /** Whether this replica goes on with the full budget while it gets no shares, or the store cannot be used. */
+export interface BudgetSharing {
+  /** Counters in a store, shares from the operator, or assignments of a rate limit quota service. */
+  readonly by: StoreKind | 'operator' | 'service'
+  /** Whether this replica goes on with the full budget while it gets no shares or assignments, or the store cannot be used. */
   readonly allowsDisconnected: boolean
+  /** Buckets of the service; undefined if it cannot assign the limits. */
+  readonly quota?: BudgetQuota | undefined
+}
+
+interface BudgetQuota {
+  readonly service: QuotaServiceRef
+  /** The id of the bucket without the value of the key. */
+  readonly bucket: Readonly<Record<string, string>>
+  readonly keyName: string
 }
 
 /** Budgets of one policy. */
@@ -54,7 +69,22 @@ export function compileSections(sections: readonly BudgetSection[]): CompiledBud
 }
 
 function compileBudget(policy: string, budget: Budget): CompiledBudget {
-  const { name, key, onMissingKey, limits, models, onExceeded, alertAt = [], unpriced, timeZone, exposeRemaining = false, scope, store, onDisconnect } = budget
+  const {
+    name,
+    key,
+    onMissingKey,
+    limits,
+    models,
+    onExceeded,
+    alertAt = [],
+    unpriced,
+    timeZone,
+    exposeRemaining = false,
+    scope,
+    store,
+    onDisconnect,
+    quotaService,
+  } = budget
   return {
     name,
     policy,
@@ -66,7 +96,10 @@ function compileBudget(policy: string, budget: Budget): CompiledBudget {
     alertAt: alertAt.toSorted((a, b) => b - a),
     allowsUnpriced: unpriced === 'Allow',
     exposesRemaining: exposeRemaining,
-    sharing: sharingOf(scope, store, onDisconnect === 'Allow'),
+    sharing:
+      quotaService === undefined
+        ? sharingOf(scope, store, onDisconnect === 'Allow')
+        : { by: 'service', allowsDisconnected: onDisconnect === 'Allow', quota: isAssignable(budget) ? compileQuota(policy, name, quotaService) : undefined },
     ancestors: [],
   }
 }
@@ -82,6 +115,11 @@ function ancestorsOf(name: string, budgets: readonly Budget[]): string[] {
   }
   seen.delete(name)
   return [...seen]
+}
+
+function compileQuota(policy: string, budget: string, { backendRef, domain, bucket, keyName = 'key', reportingInterval }: BudgetQuotaService): BudgetQuota {
+  const intervalMs = Math.max(MIN_REPORT_MS, (reportingInterval === undefined ? undefined : parseDuration(reportingInterval)) ?? REPORT_MS)
+  return { service: { backendRef, domain, intervalMs }, bucket: bucket ?? { policy, budget }, keyName }
 }
 
 const STORES = { Redis: 'redis', Postgres: 'postgres' } as const

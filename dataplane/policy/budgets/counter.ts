@@ -47,6 +47,8 @@ export interface Reservation {
   readonly used: number
   /** Milliseconds until the window ends or, if the limit is reached, until there is something left. */
   readonly resetMs: number
+  /** The limit that a rate limit quota service has assigned in place of the own one; Infinity: none. */
+  readonly assigned?: number
 }
 
 /**

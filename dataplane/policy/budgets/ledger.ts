@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { SharedCell, SharedCells } from '../../runtime/shared-cells.ts'
+import type { QuotaMemory } from '../../runtime/quotas.ts'
 import type { ShareMemory } from '../../runtime/shares.ts'
 import type { PolicyState } from '../state.ts'
 import { Counter, COUNTER_WORDS, SAVED_WORD, type CounterMemory, type MemoryOf } from './counter.ts'
 import type { StoreKind } from './counter-store.ts'
 import { budgetMetrics } from './metrics.ts'
+import { QUOTA_WORDS, QuotaCounter } from './quota.ts'
 import { RemoteCounter } from './remote-counter.ts'
 import { SHARE_WORDS, ShareCounter } from './share.ts'
 import type { Windows } from '#api/budget-window.ts'
@@ -14,10 +16,14 @@ const MAX_KEYS = 10_000
 /** Longer keys are replaced by a digest. */
 const MAX_KEY_LENGTH = 256
 
-/** Of this replica, of all replicas by shares from the operator, or in a store. */
-export type CounterKind = 'own' | 'shared' | StoreKind
+/** Of this replica, of all replicas by shares from the operator, by assignments of a rate limit quota service, or in a store. */
+export type CounterKind = 'own' | 'shared' | 'assigned' | StoreKind
 
-const kindOf = (counter: Counter): CounterKind => (counter instanceof ShareCounter ? 'shared' : counter instanceof RemoteCounter ? counter.store : 'own')
+function kindOf(counter: Counter): CounterKind {
+  if (counter instanceof ShareCounter) return 'shared'
+  if (counter instanceof QuotaCounter) return 'assigned'
+  return counter instanceof RemoteCounter ? counter.store : 'own'
+}
 
 /** Ledgers by the registry of their thread. */
 const ledgers = new WeakMap<PolicyState['registry'], Ledger>()
@@ -57,6 +63,11 @@ export class Ledger {
   namesOf(limit: string, key: string | undefined): { readonly limit: string; readonly key: string; readonly counter: string } {
     const id = toId(key)
     return { limit, key: key === undefined ? id : createHash('sha256').update(id).digest('base64url').slice(0, 22), counter: `${limit} ${id}` }
+  }
+
+  /** The key as other processes may know it, at most 256 characters: longer ones are a digest. Undefined: there is none. */
+  labelOf(key: string | undefined): string | undefined {
+    return key === undefined ? undefined : (keyOfId(toId(key)) ?? undefined)
   }
 
   /** All limits with the counters of their keys, by id. */
@@ -101,6 +112,10 @@ export class Ledger {
     }
     const memory = cell === undefined ? ownMemory(COUNTER_WORDS) : sharedMemory(cell)
     if (kind === 'own') return new Counter(memory, windows)
+    if (kind === 'assigned') {
+      const quota = cells?.open(`quota ${name}`, () => undefined)
+      return new QuotaCounter(memory, quota === undefined ? ownMemory(QUOTA_WORDS) : sharedMemory(quota), windows)
+    }
     if (kind !== 'shared') return new RemoteCounter(memory, windows, kind, name)
     const share = cells?.open(`share ${name}`, () => undefined)
     return new ShareCounter(memory, share === undefined ? ownMemory(SHARE_WORDS) : sharedMemory(share), windows)
@@ -112,6 +127,12 @@ export function findShareMemory(cells: Pick<SharedCells, 'find'>, name: string):
   const counter = cells.find(`spent ${name}`)
   const share = cells.find(`share ${name}`)
   return counter && share && { counter: counter.content, share: share.content }
+}
+
+/** The memory of an assignment that workers have opened, by the name of its counter. */
+export function findQuotaMemory(cells: Pick<SharedCells, 'find'>, name: string): QuotaMemory | undefined {
+  const cell = cells.find(`quota ${name}`)
+  return cell && { words: cell.content }
 }
 
 function ownMemory(words: number): MemoryOf {
