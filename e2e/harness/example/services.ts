@@ -10,6 +10,18 @@ import {
   type ProcessingResponse,
 } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
 import {
+  RateLimitQuotaResponseSchema,
+  RateLimitQuotaService,
+  type RateLimitQuotaResponse,
+  type RateLimitQuotaUsageReports,
+} from '#gen/proto/envoy/service/rate_limit_quota/v3/rlqs_pb.js'
+import {
+  RateLimitStrategy_BlanketRule,
+  RateLimitStrategy_RequestsPerTimeUnitSchema,
+  type RateLimitStrategy,
+} from '#gen/proto/envoy/type/v3/ratelimit_strategy_pb.js'
+import { RateLimitUnit } from '#gen/proto/envoy/type/v3/ratelimit_unit_pb.js'
+import {
   RateLimitResponse_Code as Code,
   RateLimitResponseSchema,
   RateLimitService,
@@ -19,7 +31,7 @@ import {
 
 /**
  * Minimal gRPC services for policies, on one port, for examples and benchmarks. ext_authz: allows requests with `x-user` and adds `x-role`. Rate limits: two
- * hits per counter, and no limit in the domain `unlimited`. ext_proc: sets `x-processed` and converts bodies to upper case.
+ * hits per counter, and no limit in the domain `unlimited`. Quotas: two requests a minute for each bucket, none if a value of its id is `blocked`. ext_proc: sets `x-processed` and converts bodies to upper case.
  */
 export async function startServices({
   name,
@@ -40,6 +52,11 @@ export async function startServices({
   )
   addMethod(server, ExternalProcessor.method.process, (call: ServerDuplexStream<ProcessingRequest, ProcessingResponse>) => {
     call.on('data', (request: ProcessingRequest) => call.write(processMessage(request)))
+    call.on('end', () => call.end())
+    call.on('error', () => undefined)
+  })
+  addMethod(server, RateLimitQuotaService.method.streamRateLimitQuotas, (call: ServerDuplexStream<RateLimitQuotaUsageReports, RateLimitQuotaResponse>) => {
+    call.on('data', (reports: RateLimitQuotaUsageReports) => call.write(assignQuotas(reports)))
     call.on('end', () => call.end())
     call.on('error', () => undefined)
   })
@@ -77,6 +94,22 @@ function count({ domain, descriptors }: RateLimitRequest, counts: Map<string, nu
     return { code, currentLimit: { requestsPerUnit: LIMIT }, limitRemaining: Math.max(0, LIMIT - used), durationUntilReset: { seconds: 60n } }
   })
   return create(RateLimitResponseSchema, { overallCode: statuses.some(({ code }) => code === Code.OVER_LIMIT) ? Code.OVER_LIMIT : Code.OK, statuses })
+}
+
+function assignQuotas({ bucketQuotaUsages }: RateLimitQuotaUsageReports): RateLimitQuotaResponse {
+  return create(RateLimitQuotaResponseSchema, {
+    bucketAction: bucketQuotaUsages.map(({ bucketId }) => {
+      const isBlocked = Object.values(bucketId?.bucket ?? {}).includes('blocked')
+      const strategy: RateLimitStrategy['strategy'] = isBlocked
+        ? { case: 'blanketRule', value: RateLimitStrategy_BlanketRule.DENY_ALL }
+        : {
+            case: 'requestsPerTimeUnit',
+            value: create(RateLimitStrategy_RequestsPerTimeUnitSchema, { requestsPerTimeUnit: 2n, timeUnit: RateLimitUnit.MINUTE }),
+          }
+      const value = { assignmentTimeToLive: { seconds: 60n }, rateLimitStrategy: { strategy } }
+      return { ...(bucketId && { bucketId }), bucketAction: { case: 'quotaAssignmentAction' as const, value } }
+    }),
+  })
 }
 
 function processMessage({ request }: ProcessingRequest): ProcessingResponse {
