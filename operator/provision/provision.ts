@@ -60,6 +60,7 @@ export class Provisioner {
     this.#options = options
     this.#reconciler = new Reconciler(options, {
       owner: gatewayOwner,
+      exists: (key) => this.#targets.has(key),
       reconcile: (key) => this.#reconcile(key),
       onChange: (gateway, object) => {
         if (!this.#targets.has(gateway)) return
@@ -81,9 +82,8 @@ export class Provisioner {
       if (this.#targets.has(key)) continue
       this.#outcomes.delete(key)
       this.#observed.delete(key)
-      const [namespace = '', name = ''] = key.split('/')
-      this.#options.metrics.forget(namespace, name)
     }
+    this.#reconciler.forgetDeleted()
     for (const [key, { signature }] of this.#targets) if (before.get(key)?.signature !== signature) this.#reconciler.renew(key)
   }
 

@@ -16,6 +16,8 @@ export interface ReconcilerOptions {
 /** The owners of one kind, by their keys `<namespace>/<name>`. */
 export interface Owners {
   readonly owner: OwnerKind
+  /** Whether an owner exists: only then it has counts of reconciles. */
+  readonly exists: (key: string) => boolean
   /** Makes the objects of an owner what they should be. A rejection is tried again. */
   readonly reconcile: (key: string) => Promise<void>
   /** An object of an owner changed, or went. */
@@ -32,17 +34,17 @@ export interface Owners {
 export class Reconciler {
   readonly owned: OwnedObjects
   readonly applier: Applier
-  readonly #isLeader: () => boolean
+  readonly #options: ReconcilerOptions
+  readonly #owners: Owners
   readonly #queue: Queue
   #isSynced = false
 
-  constructor({ connection, clock, isLeader, metrics, onError }: ReconcilerOptions, owners: Owners) {
-    this.#isLeader = isLeader
+  constructor(options: ReconcilerOptions, owners: Owners) {
+    const { connection, clock, onError } = options
+    this.#options = options
+    this.#owners = owners
     this.#queue = createQueue({
-      work: (key) => {
-        const [namespace = '', name = ''] = key.split('/')
-        return metrics.measure(namespace, name, () => owners.reconcile(key))
-      },
+      work: (key) => this.#work(key),
       concurrency: 4,
       intervalMs: 50,
       backoff: { firstMs: 500, maxMs: 10_000 },
@@ -66,14 +68,29 @@ export class Reconciler {
     this.applier = new Applier(connection, owners.owner, this.owned)
   }
 
+  async #work(key: string): Promise<void> {
+    const [namespace = '', name = ''] = key.split('/')
+    try {
+      await this.#options.metrics.measure(namespace, name, () => this.#owners.reconcile(key))
+    } finally {
+      // It may have been deleted meanwhile.
+      if (!this.#owners.exists(key)) this.forgetDeleted()
+    }
+  }
+
+  /** Forgets the counts of owners that no longer exist. */
+  forgetDeleted(): void {
+    this.#options.metrics.retain(this.#owners.exists)
+  }
+
   /** Reconciles an owner. */
   add(key: string): void {
-    if (this.#isSynced && this.#isLeader()) this.#queue.add(key)
+    if (this.#isSynced && this.#options.isLeader()) this.#queue.add(key)
   }
 
   /** As `add`, for an owner whose input changed: a failed one is tried at once. */
   renew(key: string): void {
-    if (this.#isSynced && this.#isLeader()) this.#queue.renew(key)
+    if (this.#isSynced && this.#options.isLeader()) this.#queue.renew(key)
   }
 
   close(): void {

@@ -16,6 +16,7 @@ const BACKEND = 'default/tools'
 let api: FakeApi
 let provisioner: ServerProvisioner
 let isLeader = true
+let reconciles: ReturnType<typeof createReconcileMetrics>
 const errors: string[] = []
 const until = (ask: () => boolean): Promise<void> => untilTrue(ask, () => errors.join('\n'))
 
@@ -25,7 +26,7 @@ const start = (): ServerProvisioner =>
     clock: systemClock,
     settings: testSettings,
     isLeader: () => isLeader,
-    metrics: createReconcileMetrics(() => performance.now()).of('mcpserver'),
+    metrics: reconciles.of('mcpserver'),
     onChange: () => {},
     onError: (what, error) => errors.push(`${what}: ${String(error)}`),
   })
@@ -33,6 +34,7 @@ beforeEach(async () => {
   api = await startFakeApi({ install: KINDS })
   isLeader = true
   errors.length = 0
+  reconciles = createReconcileMetrics(() => performance.now())
   provisioner = start()
 })
 afterEach(async () => {
@@ -180,4 +182,26 @@ test('ready pods are reported', async () => {
   if (deployment) api.put(deployments, { ...deployment, status: { readyReplicas: 1 } })
   await until(() => provisioner.serversOf(BACKEND)[0]?.rollout?.ready === 1)
   expect(provisioner.serversOf(BACKEND)).toHaveLength(1)
+})
+
+test('reconciles are counted for each backend, and forgotten with it', async () => {
+  const isCounted = (): boolean => reconciles.render().includes('controller="mcpserver",name="tools",namespace="default",result="success"')
+  publish(1, [target('a')])
+  await until(isCounted)
+  // Without servers, but it still exists.
+  publish(2, [])
+  await untilStored()
+  expect(isCounted()).toBe(true)
+  publish(3, [], {}, true)
+  expect(isCounted()).toBe(false)
+})
+
+test('a reconcile that ends after its backend was deleted is not counted', async () => {
+  publish(1, [target('a')])
+  await until(() => writes().length > 0)
+  publish(2, [], {}, true)
+  const total = (): number => Number(/reconcile_duration_seconds_count\{controller="mcpserver"\} (\d+)/.exec(reconciles.render())?.[1])
+  await until(() => total() > 0)
+  await until(() => !reconciles.render().includes('name="tools"'))
+  expect(reconciles.render()).toContain('reconciliations_running{controller="mcpserver"} 0')
 })

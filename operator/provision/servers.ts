@@ -40,6 +40,7 @@ export class ServerProvisioner {
     this.#options = options
     this.#reconciler = new Reconciler(options, {
       owner: backendOwner,
+      exists: (key) => this.#findBackend(key) !== undefined,
       reconcile: (key) => this.#reconcile(key),
       onChange: (backend, object) => {
         this.#add(backend)
@@ -68,6 +69,7 @@ export class ServerProvisioner {
       this.#outcomes.delete(key)
       this.#observed.delete(key)
     }
+    this.#reconciler.forgetDeleted()
     // Objects of backends that lost their servers while no operator ran.
     if (before === undefined) this.reconcileAll()
   }
@@ -97,10 +99,14 @@ export class ServerProvisioner {
     if (this.#wanted !== undefined) this.#reconciler.add(key)
   }
 
-  async #reconcile(key: string): Promise<void> {
+  #findBackend(key: string): ProxyBackend | undefined {
     const [namespace = '', name = ''] = key.split('/')
+    return this.#snapshot?.get('ProxyBackend', namespace, name)
+  }
+
+  async #reconcile(key: string): Promise<void> {
     // Kubernetes deletes the objects of a ProxyBackend that was deleted; one that this operator does not watch is not its own.
-    const backend = this.#snapshot?.get('ProxyBackend', namespace, name)
+    const backend = this.#findBackend(key)
     if (this.#snapshot === undefined || this.#wanted === undefined || backend === undefined || !this.#options.isLeader()) return
     const { servers = [] } = this.#wanted.get(key) ?? {}
     const outcomes = new Map<string, Outcome>()

@@ -9,8 +9,8 @@ type ReconcileResult = 'success' | 'error'
 export interface ReconcileMetrics {
   /** Runs `work` and counts how it ended; rejects as it does. */
   measure(namespace: string, name: string, work: () => Promise<void>): Promise<void>
-  /** Forgets the series of an object that is gone. */
-  forget(namespace: string, name: string): void
+  /** Forgets the series of objects, by their keys `<namespace>/<name>`, that do not exist. */
+  retain(exists: (key: string) => boolean): void
 }
 
 type Controller = 'gateway' | 'gatewayclass' | 'mcpserver'
@@ -110,6 +110,8 @@ function countOn(tally: Tally, now: () => number): ReconcileMetrics {
         tally.counts.set(key, count)
       }
     },
-    forget: (namespace, name) => void tally.counts.delete(`${namespace}/${name}`),
+    retain(exists) {
+      for (const key of tally.counts.keys()) if (!exists(key)) tally.counts.delete(key)
+    },
   }
 }
