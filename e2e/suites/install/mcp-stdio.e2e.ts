@@ -69,6 +69,33 @@ async function withClient<T>(sdk: 1 | 2, use: (client: Pick<Client | ClientV2, '
 const call = (sdk: 1 | 2, name: string, args: Record<string, unknown>): Promise<string> =>
   withClient(sdk, async (client) => ((await client.callTool({ name, arguments: args })).content as { text: string }[])[0]?.text ?? '')
 
+/** Name of the pod that serves a client: its server reports its environment. */
+async function podOf(client: Pick<Client | ClientV2, 'callTool'>): Promise<string> {
+  const { content } = await client.callTool({ name: 'everything_get-env', arguments: {} })
+  return (JSON.parse((content as { text: string }[])[0]?.text ?? '{}') as { HOSTNAME?: string }).HOSTNAME ?? ''
+}
+const isLost = (error: unknown): boolean => (error as { code?: unknown }).code === 404
+/** Calls, four at a time, until `stop`, which resolves with the pods that served them and rejects if one failed. */
+function startCalls(client: ClientV2): { stop(): Promise<string[]> } {
+  let isStopped = false
+  const pods: string[] = []
+  const run = async (): Promise<void> => {
+    while (!isStopped) pods.push(await podOf(client))
+  }
+  const done = Promise.all([run(), run(), run(), run()]).then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  )
+  return {
+    async stop() {
+      isStopped = true
+      const failed = await done
+      if (failed) throw failed.error
+      return pods
+    },
+  }
+}
+
 test('servers of images that ProxyParameters do not list are not started, and the backend names the permission', async () => {
   await until('the backend names the permission', async () => (await condition('Accepted')).message.includes('spec.mcp.images'))
   expect((await condition('Accepted')).reason).toBe('PartiallyValid')
@@ -126,6 +153,51 @@ test('each session has a process, which ends with it', async () => {
   await transport.terminateSession()
   await until('the process has ended', async () => (await countProcesses()) < during)
   await client.close()
+})
+
+test('with two replicas, a session stays with its pod, ends with it, and clients without sessions are served throughout', async () => {
+  await apply(NAMESPACE, parameters({ images: ['localhost'], deployment: { spec: { replicas: 2 } } }))
+  const [name = ''] = namesOf(await owned('deployments')).filter((each) => each.includes('everything'))
+  const readyPods = async (): Promise<string[]> =>
+    (await list('pods', NAMESPACE, `app.kubernetes.io/name=${name}`))
+      .filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && conditionOf({ status } as Stored, 'Ready')?.status === 'True')
+      .map(({ metadata }) => metadata.name)
+  await until('both pods are ready', async () => (await readyPods()).length === 2, 300_000)
+  const sessions: { readonly client: Client; readonly pod: string }[] = []
+  const open = async (): Promise<string> => {
+    const client = new Client({ name: 'e2e', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(origin))
+    const pod = await podOf(client)
+    sessions.push({ client, pod })
+    return pod
+  }
+  const modern = new ClientV2({ name: 'e2e', version: '2' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+  await modern.connect(new TransportV2(origin))
+  try {
+    // Which pod has a session is left to chance: at least four of them, and as many as it takes for both pods.
+    await until('both pods have sessions', async () => (await open()) !== '' && sessions.length >= 4 && new Set(sessions.map(({ pod }) => pod)).size === 2)
+    expect(await readyPods()).toEqual(expect.arrayContaining(sessions.map(({ pod }) => pod)))
+    const pods = sessions.map(({ pod }) => pod)
+    for (let round = 0; round < 3; round++) expect(await Promise.all(sessions.map(({ client }) => podOf(client)))).toEqual(pods)
+
+    // That of the client without sessions, whose calls need another pod then.
+    const deleted = await podOf(modern)
+    const [ended, others] = [sessions.filter(({ pod }) => pod === deleted), sessions.filter(({ pod }) => pod !== deleted)]
+    const calls = startCalls(modern)
+    await kubectl('-n', NAMESPACE, 'delete', 'pod', deleted, '--wait=false')
+    await Promise.all(ended.map(({ client }) => until('the session has ended', () => podOf(client).then(() => false, isLost))))
+    expect(await Promise.all(others.map(({ client }) => podOf(client)))).toEqual(others.map(({ pod }) => pod))
+    expect(await open()).not.toBe(deleted)
+    await until('the pod is gone', async () => (await read('pod', deleted, NAMESPACE)) === undefined)
+    const served = await calls.stop()
+    expect(served.at(-1)).not.toBe(deleted)
+    await until('another pod is ready', async () => (await readyPods()).length === 2, 300_000)
+    expect(await Promise.all(others.map(({ client }) => podOf(client)))).toEqual(others.map(({ pod }) => pod))
+  } finally {
+    await Promise.all([modern, ...sessions.map(({ client }) => client)].map((client) => client.close()))
+    await apply(NAMESPACE, parameters({ images: ['localhost'] }))
+  }
+  await until('one pod is left', async () => (await readyPods()).length === 1)
 })
 
 test('another image replaces the pods, and one that cannot be pulled is reported', async () => {
