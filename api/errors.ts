@@ -79,7 +79,7 @@ export const errorTable = {
   CACHE_ONLY: { status: 504, reason: 'InvalidRequest', text: 'no stored response' },
   METHOD_NOT_ALLOWED: { status: 405, reason: 'InvalidRequest', text: 'method not allowed' },
   INVALID_REQUEST: { status: 400, reason: 'InvalidRequest', text: 'invalid request', grpc: 13 },
-  NO_AUTHORITY: { status: 503, reason: 'InvalidRequest', text: 'processing failed: no authority or host' },
+  NO_AUTHORITY: { status: 400, reason: 'InvalidRequest', text: 'invalid request: no authority or host', grpc: 13 },
   HEADERS_TOO_LARGE: { status: 431, reason: 'InvalidRequest', text: 'request header fields too large' },
   URI_TOO_LONG: { status: 414, reason: 'InvalidRequest', text: 'uri too long' },
   CLIENT_TIMEOUT: { status: 408, reason: 'Timeout', text: 'request head or body not received in time' },

@@ -96,7 +96,7 @@ describe('Gateway', () => {
     ['a known host is forwarded', { authority: 'a.example.com' }, {}, '200 10.0.0.1'],
     ['an unknown host is 404', { authority: 'other.org' }, {}, '404 listener not found'],
     ['an unknown bind is 404', { authority: 'a.example.com' }, { bind: 'gone' }, '404 bind not found'],
-    ['no host at all', { authority: '' }, {}, '503 processing failed: no authority or host'],
+    ['no host at all', { authority: '' }, {}, '400 invalid request: no authority or host'],
     ['CONNECT is refused', { authority: 'a.example.com:443', method: 'CONNECT', target: '' }, {}, '405 method not allowed'],
     ['CONNECT to an unknown host, too', { authority: 'other.org:443', method: 'CONNECT', target: '' }, {}, '405 method not allowed'],
   ])('%s', async (_, request, connection, expected) => expect(await start(...basic).ask(request, connection)).toBe(expected))
