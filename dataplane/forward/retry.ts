@@ -55,9 +55,16 @@ export async function withRetries(
   }
 }
 
+const RETRY_HEADER = 'x-retry-attempt'
+
 /** Sets `x-retry-attempt` on attempts after the first (traffic.md §8.11). */
 export function setRetryHeader(headers: HeaderList, number: number): void {
-  if (number > 0) headers.set('x-retry-attempt', String(number))
+  if (number > 0) headers.set(RETRY_HEADER, String(number))
+}
+
+/** Removes `x-retry-attempt` of the client: it does not count attempts of this gateway. */
+export function removeRetryHeader(headers: HeaderList): void {
+  if (headers.get(RETRY_HEADER) !== undefined) headers.remove(RETRY_HEADER)
 }
 
 function isRetryable(outcome: ResponseHead | Error, { codes }: RetryPlan): boolean {
