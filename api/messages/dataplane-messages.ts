@@ -149,13 +149,13 @@ export const dataplaneMessages = {
   PX4036: {
     title: 'Redis cannot be used',
     cause:
-      'The server of `config.redis` cannot be reached, its certificate is not valid for its name, or it rejects the user. Caches in Redis miss, and `onDisconnect` of budgets in Redis decides. Logged once until it is back.',
+      'The server of `config.redis` cannot be reached, its certificate is not valid for its name, or it rejects the user. Caches in Redis miss, and `onDisconnect` of budgets in Redis decides. Each cause is logged once, 10 at most, until it is back.',
     fix: 'Field `error` names the cause, `server` the address. The connection is tried again every 5 s at most. The metric `proxy_redis_commands_total{result="failed"}` counts the commands.',
   },
   PX4037: {
     title: 'budgets cannot be charged in Redis',
     cause:
-      'A budget has `store: Redis`, and `config.redis` is not set, or the server did not respond within 250 ms, or rejected the script, for example because the user may not run scripts or its memory is full. `onDisconnect` of the budget decides. Logged once until a budget is charged again.',
+      'A budget has `store: Redis`, and `config.redis` is not set, or the server did not respond within 250 ms, or rejected the script, for example because the user may not run scripts or its memory is full. `onDisconnect` of the budget decides. Each cause is logged once, 10 at most, until a budget is charged again.',
     fix: 'Field `error` names the cause. Set `config.redis`, or correct the server: the user needs `+@hash +@scripting +exists +pexpire` and the keys `~proxy:budget:*`, and `maxmemory-policy` is `noeviction` or one that keeps these keys. The metric `proxy_budget_disconnected_total` counts the requests.',
   },
   PX4038: {
@@ -167,7 +167,7 @@ export const dataplaneMessages = {
   PX4039: {
     title: 'budgets cannot be charged in PostgreSQL',
     cause:
-      'A budget has `store: Postgres`, and `config.postgres` is not set, or the database cannot be reached, did not respond within 250 ms, or rejected the statement, for example because the user may not create tables. `onDisconnect` of the budget decides. Logged once until a budget is charged again.',
+      'A budget has `store: Postgres`, and `config.postgres` is not set, or the database cannot be reached, did not respond within 250 ms, or rejected the statement, for example because the user may not create tables. `onDisconnect` of the budget decides. Each cause is logged once, 10 at most, until a budget is charged again.',
     fix: 'Field `error` names the cause. Set `config.postgres`, or correct the server: the user needs `CREATE` on its schema for the first start, and the isolation of its transactions is `read committed`. The metric `proxy_budget_disconnected_total` counts the requests.',
   },
   PX4040: {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createClient, ErrorReply, RESP_TYPES } from '@redis/client'
+import { Causes } from '../runtime/causes.ts'
 import { messageOf, readPasswordFile } from '../runtime/server-client.ts'
 import type { Script, ScriptOutcome, ScriptStore, ValueStore } from '../runtime/value-store.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -63,14 +64,14 @@ export interface RedisOptions {
 /** Connects in the background, and again after a connection was lost. Throws if the certificates cannot be read. */
 export const connectRedis = (options: RedisOptions): RedisConnection => new RedisConnection(options)
 
-/** The connection of one thread to Redis. Failures are counted, logged once until it works again, and never thrown. */
+/** The connection of one thread to Redis. Failures are counted, each cause is logged once until it works again, and none is thrown. */
 export class RedisConnection implements ValueStore, ScriptStore {
   /** Resolves when the first connection is open or has failed, or after a second. */
   readonly opened: Promise<void>
   readonly #client: ReturnType<typeof openClient>
   readonly #count: (command: Command, isOk: boolean) => void
   #pausedUntilMs = 0
-  #isFailing = false
+  readonly #causes = new Causes()
 
   constructor({ settings, log, registry }: RedisOptions) {
     const { commands } = redisMetrics(registry)
@@ -79,12 +80,11 @@ export class RedisConnection implements ValueStore, ScriptStore {
     this.#client = client
     const server = `${settings.host}:${settings.port}`
     client.on('error', (error: unknown) => {
-      if (!this.#isFailing) log.warn('Redis cannot be used', { code: 'PX4036', server, error: messageOf(error) })
-      this.#isFailing = true
+      const cause = messageOf(error)
+      if (this.#causes.isNew(cause)) log.warn('Redis cannot be used', { code: 'PX4036', server, error: cause })
     })
     client.on('ready', () => {
-      if (this.#isFailing) log.info('Redis can be used again', { server })
-      this.#isFailing = false
+      if (this.#causes.clear()) log.info('Redis can be used again', { server })
     })
     const { promise, resolve } = Promise.withResolvers<void>()
     this.opened = promise

@@ -221,6 +221,20 @@ describe('a budget in Redis that cannot be used', () => {
     expect(exposition(state)).toContain('proxy_budget_disconnected_total{policy="ns/p",budget="b",unit="requests",outcome="rejected"} 2')
   })
 
+  test('logs each cause once, and again after it worked', async () => {
+    const state = replica()
+    for (const failure of ['refused', 'late', 'refused', 'late', 'none', 'refused'] as const) {
+      redis.failure = failure
+      await send(state, [budget()])
+    }
+    expect(lines.map(([text, fields]) => [text, (fields as { error?: string } | undefined)?.error])).toEqual([
+      ['budgets cannot be charged in Redis', 'no connection'],
+      ['budgets cannot be charged in Redis', 'too late'],
+      ['budgets can be charged in Redis again', undefined],
+      ['budgets cannot be charged in Redis', 'no connection'],
+    ])
+  })
+
   test('rejects if config.redis is not set, or admits the full budget of this replica', async () => {
     const without = createPolicyState({ epochMs: () => nowMs, registry: createRegistry() })
     expect((await send(without, [budget()])).status).toBe(503)

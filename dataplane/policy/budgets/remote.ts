@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Causes } from '../../runtime/causes.ts'
 import type { ScriptOutcome } from '../../runtime/value-store.ts'
 import type { PolicyState } from '../state.ts'
 import type { Reservation } from './counter.ts'
@@ -66,7 +67,7 @@ export class RemoteBudgets {
   readonly #store: CounterStore
   readonly #prefix = randomBytes(9).toString('base64url')
   #lastId = 0
-  #isFailing = false
+  readonly #causes = new Causes()
   readonly #waiting: Settlement[] = []
   #isRetryDue = false
   #isRetrying = false
@@ -173,17 +174,15 @@ export class RemoteBudgets {
     this.#isRetrying = false
   }
 
-  /** Logs the first failure, and its end. */
+  /** Logs each cause of failures once, and their end. */
   #note<T>(outcome: ScriptOutcome<T>): ScriptOutcome<T> {
     const { log } = this.#state
     const { failed, works, code } = this.#texts
     if ('error' in outcome) {
-      if (!this.#isFailing) log?.warn(failed, { code, error: outcome.error })
-      this.#isFailing = true
+      if (this.#causes.isNew(outcome.error)) log?.warn(failed, { code, error: outcome.error })
       return outcome
     }
-    if (this.#isFailing) log?.info(works)
-    this.#isFailing = false
+    if (this.#causes.clear()) log?.info(works)
     return outcome
   }
 }
