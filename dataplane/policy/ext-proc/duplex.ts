@@ -3,6 +3,7 @@ import { ProxyError } from '../../exchange/error.ts'
 import { createBodyHold } from '../../exchange/held.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
+import { UpstreamError } from '../../upstream/types.ts'
 import { bodyMessage, mutateTrailers, trailersMessage, type Direction, type Reply } from './messages.ts'
 import type { ProcessorSession, Streaming } from './session.ts'
 
@@ -87,7 +88,7 @@ export class DuplexBody implements Body, Streaming {
     if (reply.case !== `${this.#direction}Body`) return false
     const mutation = reply.value.response?.bodyMutation?.mutation
     if (mutation?.case !== 'streamedResponse') {
-      this.fail(new Error('a reply about a streamed body has no streamed_response'))
+      this.#session.fail(new UpstreamError('protocol', 'a reply about a streamed body has no streamed_response'))
       return true
     }
     const { body, endOfStream } = mutation.value
@@ -102,8 +103,8 @@ export class DuplexBody implements Body, Streaming {
     this.#queued += chunk.length
     this.#flow()
     const excess = this.#queued > 0 ? this.#reservation.resize(this.#queued) : undefined
-    if (excess !== undefined) this.fail(excess)
-    else if (this.#queued > MOST_BYTES) this.fail(new Error('the processor makes too much of a body'))
+    if (excess !== undefined) this.#session.fail(excess)
+    else if (this.#queued > MOST_BYTES) this.#session.fail(new UpstreamError('protocol', 'the processor makes too much of a body'))
     else if (this.#queued > HIGH_WATER_BYTES) this.#hold()
   }
 

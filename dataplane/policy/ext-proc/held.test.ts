@@ -9,7 +9,9 @@ import type { ProcessorSession } from './session.ts'
 
 limitHeldBytes(100)
 
-const session = { send: () => true, ignore: () => undefined, remove: () => undefined } as unknown as ProcessorSession
+const sessionWith = (fail: (error: Error) => void = () => undefined): ProcessorSession =>
+  ({ send: () => true, ignore: () => undefined, remove: () => undefined, fail }) as unknown as ProcessorSession
+const session = sessionWith()
 const piece = (direction: 'request' | 'response', length: number, endOfStream = false): Reply =>
   ({
     case: `${direction}Body`,
@@ -18,7 +20,8 @@ const piece = (direction: 'request' | 'response', length: number, endOfStream = 
 
 function startDuplex() {
   const source = new ManualBody()
-  const body = new DuplexBody(session, 'response', source)
+  const failing = sessionWith((error) => body.fail(error))
+  const body: DuplexBody = new DuplexBody(failing, 'response', source)
   const seen: unknown[] = []
   body.opened()
   body.start({

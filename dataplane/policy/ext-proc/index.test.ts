@@ -416,6 +416,11 @@ describe('a processor that fails', () => {
     expect((await send(processor, { modes, request: post('hello'), policy: { failureMode: 'FailOpen' } })).answer).toMatch(/^500 ext_proc failed: /)
   })
 
+  test('replaces the response of the upstream if a reply about the streaming request body is of another form', async () => {
+    const whole: Reply = { response: { case: 'requestBody', value: { response: { bodyMutation: { mutation: { case: 'body', value: Buffer.from('x') } } } } } }
+    expect((await send(onlyWhen('requestBody', whole, true), { request: post('hello') })).answer).toBe('500 ext_proc failed: protocol error')
+  })
+
   test('aborts a response that is streaming', async () => {
     expect((await send(onlyWhen('responseBody', broken, true))).answer).toMatch(/^200 broken: ext_proc failed: /)
   })

@@ -109,7 +109,7 @@ export class ProcessorSession {
       const timer =
         this.#timeoutMs === undefined
           ? undefined
-          : setTimeout(() => this.#fail(new UpstreamError('connect-timeout', `no reply within ${this.#timeoutMs} ms`)), this.#timeoutMs)
+          : setTimeout(() => this.fail(new UpstreamError('connect-timeout', `no reply within ${this.#timeoutMs} ms`)), this.#timeoutMs)
       this.#waiting = {
         kind,
         resolve: (message) => (clearTimeout(timer), resolve(message)),
@@ -168,7 +168,7 @@ export class ProcessorSession {
     if (this.#ignored.has(response.case)) return
     const waiting = this.#waiting
     if (waiting === undefined || waiting.kind !== response.case)
-      return this.#fail(new UpstreamError('protocol', `unexpected reply: ${response.case ?? 'empty'}`))
+      return this.fail(new UpstreamError('protocol', `unexpected reply: ${response.case ?? 'empty'}`))
     this.#waiting = undefined
     waiting.resolve(message)
   }
@@ -184,12 +184,13 @@ export class ProcessorSession {
 
   #end(error: Error | undefined): void {
     this.#call.end(error === undefined ? { status: 200 } : { error })
-    if (error !== undefined) return this.#fail(error)
+    if (error !== undefined) return this.fail(error)
     this.isOver = true
-    if (this.#waiting !== undefined || this.#streamings.size > 0) this.#fail(new UpstreamError('protocol', 'the processor ended the stream without a reply'))
+    if (this.#waiting !== undefined || this.#streamings.size > 0) this.fail(new UpstreamError('protocol', 'the processor ended the stream without a reply'))
   }
 
-  #fail(error: Error): void {
+  /** Ends the stream because the processor cannot be used any more. */
+  fail(error: Error): void {
     if (this.failure !== undefined || this.immediate !== undefined) return
     this.failure = error
     this.#stream.cancel(error)
