@@ -191,6 +191,11 @@ describe('numbers in JSON', () => {
     }
   })
 
+  test.each(['["2026-07-28",-0]', '[1,-0]', '{"a-0":-0}', '{"2-0":-0.0}', ' -0', '["2.0",-00]'])('%s is kept or rejected with dates and versions', (text) => {
+    const verbatim = attempt(() => JSON.stringify(parseJson(text, { numbers: verbatimNumbers })))
+    expect(verbatim).toEqual(text.includes('-00') ? 'a syntax error' : { value: text.trim() })
+  })
+
   test('a raw number is no object', () => {
     const value = parseJson('9007199254740993')
     expect(isRawNumber(value)).toBe(true)

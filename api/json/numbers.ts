@@ -47,10 +47,10 @@ export const verbatimNumbers: NumberMode = {
 const CHANGED_NUMBER = /(?:^|[[:,\s])(?:-0|-?\d{16}|-?\d+\.(?:\d{15}|\d*0\b)|-?\d+(?:\.\d+)?[eE])/
 
 /**
- * Matches wherever CHANGED_NUMBER does, except for the "2.0" of every JSON-RPC message. It starts at digits, which are rare: five times as
+ * Matches wherever CHANGED_NUMBER does, except for the "2.0" of every JSON-RPC message. Dates have no "-0" that starts a number. It starts at digits, which are rare: five times as
  * fast on a list of tools.
  */
-const HAS_CANDIDATE = /\d(?:\.\d|[eE]|\d{15})(?<!"2\.0)|-0/
+const HAS_CANDIDATE = /\d(?:\.\d|[eE]|\d{15})(?<!"2\.0)|-0(?<!\d-0)/
 
 /**
  * Matches numbers with more digits than a double holds, or with an exponent that may overflow. A match inside a string only makes parsing

@@ -133,6 +133,9 @@ function statelessOf(config: McpConfig): McpConfig {
   return stateless
 }
 
+/** What a run has for some messages only. */
+type RunExtra = Partial<Pick<Run, 'prepare' | 'received' | 'linkOf' | 'idPrefix'>>
+
 interface SharedState {
   readonly sessions: Sessions
   readonly legacy: LegacyClients
@@ -233,7 +236,7 @@ class McpService implements BackendService {
       ? freshSession(config, config.isStateful ? principalOf(exchange) : undefined)
       : this.#sessionOf(exchange, config, 'session header is required: send Mcp-Session-Id, or initialize first')
     const prepare = config.isStateful || isInitialize ? undefined : prepareStateless(this.#options.version)
-    const run: Run = { ...this.#runOf(exchange, plan, config, session), prepare }
+    const run = this.#runOf(exchange, plan, config, session, { prepare, received: { message, text } })
     const admit = config.isStateful ? () => this.#admit(session, message) : undefined
     try {
       return await this.#respond(run, dispatch(run, message, text, { admit, version: this.#options.version }), message, !config.isStateful)
@@ -253,7 +256,7 @@ class McpService implements BackendService {
     if (isResponse(message)) throw McpFailure.rpc(INVALID_REQUEST, 'responses are not accepted: send a request with params.inputResponses', { status: 400 })
     const names = config.targets.map(({ name }) => name)
     const gateway = { name: 'proxy', version: this.#options.version }
-    const statelessRun = (session: BridgedSession): Run => this.#runOf(exchange, plan, statelessOf(config), session)
+    const statelessRun = (session: BridgedSession, extra?: RunExtra): Run => this.#runOf(exchange, plan, statelessOf(config), session, extra)
     // Clients cancel requests by closing their connection, so no notification has an effect.
     if (!isRequest(message)) return this.#respond(statelessRun(newBridgedSession(names, undefined)), Promise.resolve({ kind: 'accepted' }), message)
     const client = readModernClient(headers, message)
@@ -268,7 +271,7 @@ class McpService implements BackendService {
     const { capabilities } = client
     const inputs = isShared ? new Inputs({ waiting, messages, principal, address: exchange.connection.remoteAddress, capabilities }) : undefined
     const bridge = new Bridge(session, client, gateway, inputs)
-    const run: Run = { ...statelessRun(session), linkOf: bridge.linkOf, idPrefix: nextIdPrefix() }
+    const run = statelessRun(session, { linkOf: bridge.linkOf, idPrefix: nextIdPrefix() })
     const replied = dispatchModern(run, request as RpcRequest, text, { client, bridge, gateway })
     const response = await this.#respond(run, replied, message, !isShared)
     if (response.headers.get('content-type') === 'text/event-stream') response.headers.append('x-accel-buffering', 'no')
@@ -311,7 +314,7 @@ class McpService implements BackendService {
     return session
   }
 
-  #runOf(exchange: Exchange, plan: CallPlan, config: McpConfig, session: Session): Run {
+  #runOf(exchange: Exchange, plan: CallPlan, config: McpConfig, session: Session, extra: RunExtra = {}): Run {
     const { registry } = this.#state
     const capture = ToolCapture.of(exchange, registry)
     return {
@@ -325,10 +328,12 @@ class McpService implements BackendService {
       answerHeaders: new HeaderList(),
       judge: judgeItems(exchange, config.rules),
       hooks: McpHooks.of(exchange),
-      prepare: undefined,
+      prepare: extra.prepare,
+      received: extra.received,
+      linkOf: extra.linkOf,
       revisions: this.#shared.revisions,
       memory: this.#shared.memory,
-      idPrefix: 'proxy',
+      idPrefix: extra.idPrefix ?? 'proxy',
       onAnswer: (message) => {
         recordAnswer(exchange, message)
         capture?.result(message)

@@ -97,19 +97,22 @@ export function withUniqueId(request: RpcRequest, id: string): RpcRequest {
 /** The request as revisions with sessions know it. */
 export function toLegacyRequest<T extends RpcMessage>(request: T): T {
   const { _meta: meta, inputResponses: _responses, requestState: _state, ...params } = request.params ?? {}
-  const kept = isObject(meta) ? Object.fromEntries(Object.entries(meta).filter(([key]) => !OWN_META.has(key))) : {}
-  return { ...request, params: Object.keys(kept).length === 0 ? params : { ...params, _meta: kept } }
+  if (!isObject(meta) || Object.keys(meta).every((key) => OWN_META.has(key))) return { ...request, params }
+  const kept = Object.fromEntries(Object.entries(meta).filter(([key]) => !OWN_META.has(key)))
+  return { ...request, params: { ...params, _meta: kept } }
 }
 
 /** A message for a target with sessions. Messages of the gateway need no change. */
 export const toLegacyText = (text: string): string => (text.includes(META_VERSION) ? JSON.stringify(toLegacyRequest(parseJson(text) as RpcMessage)) : text)
 
-/** The members of a retry (Multi Round-Trip Requests); undefined if the text is no retry. */
-export function inputOf(text: string): JsonObject | undefined {
-  if (!text.includes('"requestState"')) return undefined
-  const { requestState, inputResponses } = (parseJson(text) as RpcMessage).params ?? {}
+/** The members of a retry (Multi Round-Trip Requests); undefined if the message is no retry. */
+export function inputOf({ params }: RpcMessage): JsonObject | undefined {
+  const { requestState, inputResponses } = params ?? {}
   return requestState === undefined ? undefined : { requestState, inputResponses }
 }
+
+/** As `inputOf`, of a message as text. */
+export const inputIn = (text: string): JsonObject | undefined => (text.includes('"requestState"') ? inputOf(parseJson(text) as RpcMessage) : undefined)
 
 /** The extension for tasks (SEP-2663). Other revisions have another form of tasks. */
 export const TASKS_EXTENSION = `${PREFIX}tasks`
@@ -164,12 +167,12 @@ export const MAX_CLIENT_CHARS = 4096
 export const isLevel = (level: unknown): level is string => levelOf(level) >= 0
 
 /** The members of `_meta` for a client with a session. */
-export const clientMeta = ({ capabilities, info }: SessionClient, logLevel?: string): JsonObject => ({
-  [META_VERSION]: MODERN_VERSION,
-  [META_CAPABILITIES]: capabilities,
-  ...(info !== undefined && { [META_CLIENT]: info }),
-  ...(logLevel !== undefined && { [META_LOG_LEVEL]: logLevel }),
-})
+export function clientMeta({ capabilities, info }: SessionClient, logLevel?: string): JsonObject {
+  const meta: JsonObject = { [META_VERSION]: MODERN_VERSION, [META_CAPABILITIES]: capabilities }
+  if (info !== undefined) meta[META_CLIENT] = info
+  if (logLevel !== undefined) meta[META_LOG_LEVEL] = logLevel
+  return meta
+}
 
 /** The response to `initialize`, from the result of `server/discover`. `name` is used for a server that does not name itself. */
 export function toInitializeResult(discovered: JsonObject, requested: unknown, name: string): JsonObject {
@@ -303,15 +306,14 @@ const CACHEABLE: ReadonlySet<string> = new Set([
 /** The result of a request with the members that the revision requires. Those that the server set stay. */
 export function toModernResult(method: string, result: JsonObject, server: JsonObject | undefined): JsonObject {
   const resultType = typeof result['resultType'] === 'string' ? result['resultType'] : 'complete'
-  const isCacheable = resultType === 'complete' && CACHEABLE.has(method)
   const meta = isObject(result['_meta']) ? result['_meta'] : {}
-  const hasServer = server === undefined || meta[META_SERVER] !== undefined
-  return {
-    ...result,
-    resultType,
-    ...(isCacheable && { ttlMs: ttlOf(result), cacheScope: result['cacheScope'] === 'public' ? 'public' : 'private' }),
-    ...(hasServer ? {} : { _meta: { ...meta, [META_SERVER]: server } }),
+  const changed: JsonObject = { ...result, resultType }
+  if (resultType === 'complete' && CACHEABLE.has(method)) {
+    changed['ttlMs'] = ttlOf(result)
+    changed['cacheScope'] = result['cacheScope'] === 'public' ? 'public' : 'private'
   }
+  if (server !== undefined && meta[META_SERVER] === undefined) changed['_meta'] = { ...meta, [META_SERVER]: server }
+  return changed
 }
 
 function ttlOf({ ttlMs }: JsonObject): number {
@@ -337,8 +339,8 @@ export interface ModernConversion {
   readonly logLevel: number | undefined
   /** Identity of the server, for results without one. */
   readonly server: () => JsonObject | undefined
-  /** Members `ttlMs` and `cacheScope` of a merged result. */
-  readonly freshness: () => JsonObject
+  /** Members `ttlMs` and `cacheScope` of a merged result; undefined if it is not merged. */
+  readonly freshness: () => JsonObject | undefined
   /** The result depends on the user. */
   readonly isPrivate: boolean
 }
@@ -376,7 +378,8 @@ function toModernResponse(message: RpcMessage, conversion: ModernConversion): Rp
   if (message.id !== id && (message.id ?? null) !== null) return undefined
   if (message.error !== undefined) return { ...message, id: clientId, error: toModernError(message.error) }
   if (!isObject(message.result)) return { ...message, id: clientId }
-  const result = toModernResult(method, { ...conversion.freshness(), ...message.result }, server())
+  const freshness = conversion.freshness()
+  const result = toModernResult(method, freshness === undefined ? message.result : { ...freshness, ...message.result }, server())
   return { ...message, id: clientId, result: isPrivate && result['cacheScope'] !== undefined ? { ...result, cacheScope: 'private' } : result }
 }
 

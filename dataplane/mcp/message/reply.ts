@@ -27,8 +27,8 @@ export type Reply =
   | { readonly kind: 'accepted' }
   /** The target's HTTP response, unchanged. */
   | { readonly kind: 'relay'; readonly response: ResponseHead }
-  /** One message. */
-  | { readonly kind: 'message'; readonly body: Body; readonly sessionId?: string | undefined }
+  /** One message. `isUnread`: it was not reported to logs and metrics. */
+  | { readonly kind: 'message'; readonly body: Body; readonly sessionId?: string | undefined; readonly isUnread?: boolean }
   /** A stream of messages, the response to the request last. */
   | { readonly kind: 'stream'; readonly feed: (out: EventOutput) => StreamFeeder; readonly sessionId?: string | undefined }
 

@@ -19,6 +19,7 @@ import { SUPPORTED_VERSIONS } from '../message/request.ts'
 import { INTERNAL_ERROR, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcRequest } from '../message/rpc.ts'
 import type { Bridge } from '../run/bridge.ts'
 import { readMessageText, RefusedError, toFailure, type Run } from '../run/run.ts'
+import { reportMessage } from '../run/single.ts'
 import type { StreamFeeder } from '../sse/body.ts'
 import type { Target } from '../target/target.ts'
 import { discover } from './discover.ts'
@@ -45,7 +46,7 @@ export async function dispatchModern(run: Run, request: RpcRequest, text: string
   try {
     if (REMOVED.has(request.method)) throw notFound(request.method)
     const sole = soleUnchanged(run)
-    if (sole !== undefined && (await speaksRevision(run, sole, context))) {
+    if (sole !== undefined && (run.revisions.isModern(sole) ?? (await speaksRevision(run, sole, context)))) {
       context.bridge.passUnchanged()
       const described = request.method === 'server/discover' ? await describe(run, sole, request, context) : undefined
       if (described !== undefined) return described
@@ -53,7 +54,7 @@ export async function dispatchModern(run: Run, request: RpcRequest, text: string
     }
     if (isUnknownTaskMethod(request.method)) throw notFound(request.method)
     if (request.method === 'subscriptions/listen') return await subscribe({ ...run, meta: context.client.meta }, request, context.bridge)
-    return await dispatchConverted(run, request, context)
+    return await dispatchConverted(run, request, sole, context)
   } catch (error) {
     throw toModernFailure(error)
   }
@@ -74,12 +75,17 @@ async function describe(run: Run, target: Target, { id }: RpcRequest, { bridge }
   return { kind: 'message', body: new BufferBody(resultText(id, { ...result, supportedVersions: SUPPORTED_VERSIONS })) }
 }
 
-/** Handles a request whose message or response is not passed unchanged. */
-async function dispatchConverted(plainRun: Run, request: RpcRequest, { bridge, client, gateway }: ModernContext): Promise<Reply> {
+/** Handles a request whose message or response is not passed unchanged. `unchanged`: the only target, if it receives the request with no other changes. */
+async function dispatchConverted(
+  plainRun: Run,
+  request: RpcRequest,
+  unchanged: Target | undefined,
+  { bridge, client, gateway }: ModernContext,
+): Promise<Reply> {
   const { exchange, config, idPrefix: id } = plainRun
   const [sole] = config.targets
   const freshness = new Freshness()
-  const run: Run = { ...plainRun, meta: client.meta, onPage: (result, isFirst) => freshness.add(result, isFirst) }
+  const run: Run = { ...plainRun, meta: client.meta, isConverted: true, onPage: (result, isFirst) => freshness.add(result, isFirst) }
   const conversion: ModernConversion = {
     method: request.method,
     id,
@@ -87,7 +93,7 @@ async function dispatchConverted(plainRun: Run, request: RpcRequest, { bridge, c
     progressToken: progressTokenOf(request),
     logLevel: client.logLevel,
     server: () => (config.isMultiplexing || sole === undefined ? gateway : bridge.serverOf(sole)),
-    freshness: () => (config.isMultiplexing && listShape(request.method) !== undefined ? freshness.members(config.targets.length) : {}),
+    freshness: () => (config.isMultiplexing && listShape(request.method) !== undefined ? freshness.members(config.targets.length) : undefined),
     isPrivate: config.hasRules,
   }
   if (request.method === 'server/discover') {
@@ -103,10 +109,9 @@ async function dispatchConverted(plainRun: Run, request: RpcRequest, { bridge, c
   exchange.onAbort(onGone)
   try {
     const unique = withUniqueId(request, id)
-    const text = toText(unique)
-    bridge.setRequest(unique, text)
+    const text = bridge.setRequest(run, unique, unchanged)
     const reply = isTaskMethod(request.method) ? callTask(run, unique, text, bridge) : dispatch(run, unique, text, { admit: undefined, version: '' })
-    return await convertReply(run, await reply, conversion, { onAnswered, onGone })
+    return await convertReply(run, unique, await reply, conversion, { onAnswered, onGone })
   } catch (error) {
     onAnswered()
     throw error
@@ -151,7 +156,7 @@ interface Listeners {
 }
 
 /** The reply of a target in the form of the revision. */
-async function convertReply(run: Run, reply: Reply, conversion: ModernConversion, { onAnswered, onGone }: Listeners): Promise<Reply> {
+async function convertReply(run: Run, request: RpcRequest, reply: Reply, conversion: ModernConversion, { onAnswered, onGone }: Listeners): Promise<Reply> {
   switch (reply.kind) {
     case 'accepted':
       return reply
@@ -160,6 +165,7 @@ async function convertReply(run: Run, reply: Reply, conversion: ModernConversion
       throw refusal(reply.response)
     case 'message': {
       const message = parseUpstreamMessage(await readMessageText(run, reply.body))
+      if (message !== undefined && reply.isUnread === true) reportMessage(run, message, request)
       const converted = message && toModernMessage(message, conversion)
       if (converted === undefined) throw McpFailure.rpc(INTERNAL_ERROR, 'an upstream responded with no message', { status: 500 })
       onAnswered()

@@ -9,6 +9,7 @@ import { decodeValue } from '../message/headers.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import {
   initializeFor,
+  inputIn,
   inputOf,
   isModernAnswer,
   isModernRejection,
@@ -48,6 +49,14 @@ interface Sent {
   readonly id: RpcId
 }
 
+/** The request of the client, and the text that `post` receives for it. */
+interface ClientRequest {
+  readonly message: RpcMessage
+  readonly text: string
+  /** The text has the form of revisions with sessions. */
+  readonly isLegacy: boolean
+}
+
 /** The link to a server without sessions needs no state. */
 const MODERN_STATE: LinkState = { sessionId: undefined, endpoint: undefined, offers: undefined, version: MODERN_VERSION, isMissing: false }
 
@@ -62,7 +71,7 @@ export class Bridge {
   readonly #subscriptions = new Map<Target, Set<string>>()
   readonly #tasks = new Map<Target, Set<string>>()
   #isUnchanged = false
-  #request: { readonly message: RpcMessage; readonly text: string } | undefined
+  #request: ClientRequest | undefined
 
   /** `gateway` is the identity for clients that do not name themselves. Without `inputs`, requests of targets are rejected. */
   constructor(session: BridgedSession, client: ModernClient, gateway: JsonObject, inputs?: Inputs) {
@@ -92,9 +101,12 @@ export class Bridge {
     this.#isUnchanged = true
   }
 
-  /** The request of the client and its text. Saves parsing the text again for a target with sessions. */
-  setRequest(message: RpcMessage, text: string): void {
-    this.#request = { message, text }
+  /** The request of the client. Returns the text for `post`, which is converted and parsed once at most. `target`: the only one that receives it as it is. */
+  setRequest(run: Run, message: RpcMessage, target: Target | undefined): string {
+    const isLegacy = target !== undefined && run.revisions.isModern(target) === false
+    const text = toText(isLegacy ? toLegacyRequest(message) : message)
+    this.#request = { message, text, isLegacy }
+    return text
   }
 
   /** Capabilities and instructions of the target: its result of `server/discover` or `initialize`. Rejects like `post` of `run.ts`. */
@@ -170,19 +182,30 @@ export class Bridge {
 
   /** Undefined if the target did not process the message, because it has no such session or does not speak the revision. */
   async #send(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
-    if (await this.isModern(run, target)) return this.#sendModern(run, target, context, text, label)
-    const input = label.method !== undefined && hasRounds(label.method) ? inputOf(text) : undefined
+    if (run.revisions.isModern(target) ?? (await this.isModern(run, target))) return this.#sendModern(run, target, context, text, label)
+    const input = label.method !== undefined && hasRounds(label.method) ? this.#inputOf(text) : undefined
     if (input !== undefined) return this.#resume(run, target, label, input)
-    const { started } = await this.#start(run, target)
-    const send = (detached: CallContext): Promise<LinkAnswer | undefined> => this.#sendLegacy(run, target, detached, this.#toLegacy(text), label)
-    const answer = await (this.#inputs?.accepts(label) === true ? this.#inputs.call(run, target, this.#of(target), label, send, text.length) : send(context))
     const bridged = this.#of(target)
+    const { started } = this.#startOf(target) ?? (await this.#start(run, target))
+    const send = (detached: CallContext): Promise<LinkAnswer | undefined> => this.#sendLegacy(run, target, detached, this.#toLegacy(text), label)
+    const answer = await (this.#inputs?.accepts(label) === true ? this.#inputs.call(run, target, bridged, label, send, text.length) : send(context))
     if (answer === undefined && bridged.started === started) bridged.started = undefined
     return answer
   }
 
   #toLegacy(text: string): string {
-    return this.#request?.text === text ? toText(toLegacyRequest(this.#request.message)) : toLegacyText(text)
+    if (this.#request?.text !== text) return toLegacyText(text)
+    return this.#request.isLegacy ? text : toText(toLegacyRequest(this.#request.message))
+  }
+
+  #toModern(text: string): string {
+    // The target spoke an older revision when the text was written.
+    const isLegacy = this.#request?.text === text && this.#request.isLegacy
+    return toModernText(isLegacy ? toText(this.#request?.message ?? {}) : text, this.#client)
+  }
+
+  #inputOf(text: string): JsonObject | undefined {
+    return this.#request?.text === text ? inputOf(this.#request.message) : inputIn(text)
   }
 
   #resume(run: Run, target: Target, label: MessageLabel, input: JsonObject): Promise<LinkAnswer> {
@@ -195,7 +218,7 @@ export class Bridge {
     // The client has the server's schemas, and adds headers of arguments itself, so that the server can compare them.
     const isAsSent = this.#isUnchanged || label.arguments === this.#request?.message.params?.['arguments']
     const link = modernLink(target, MODERN_STATE, run.memory, { addsParams: !isAsSent })
-    const sent = toModernText(text, this.#client)
+    const sent = this.#toModern(text)
     // The result of a task could not be checked.
     const admitted = checksResults(run, target) ? withoutTasksIn(sent) : sent
     const answer = await link.post(context, admitted, { ...label, name: name || undefined })
@@ -243,10 +266,12 @@ export class Bridge {
   async #sendLegacy(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
     const link = plainLink(run, target)
     const state = stateOf(run.session, target)
-    if (label.id !== undefined) await this.#setLevel(run, target, link)
+    if (label.id !== undefined && this.#client.logLevel !== undefined) await this.#setLevel(run, target, link)
     if (label.id !== undefined) this.#sent.push({ target, id: label.id })
     try {
-      return await unlessLost(await link.post(context, text, label), state.sessionId !== undefined || target.protocol !== 'StreamableHTTP')
+      const answer = await link.post(context, text, label)
+      const hasSession = state.sessionId !== undefined || target.protocol !== 'StreamableHTTP'
+      return answer.kind === 'refused' && hasSession ? await unlessLost(answer.response) : answer
     } catch (error) {
       const isGone = error instanceof EndpointGoneError || (error instanceof UpstreamError && error.failure === 'connect' && state.endpoint !== undefined)
       if (isGone) return undefined
@@ -274,12 +299,19 @@ export class Bridge {
     return bridged
   }
 
-  /** Starts the session with a target unless it is started. Others may wait for the same start. */
-  async #start(run: Run, target: Target): Promise<{ result: JsonObject; started: Promise<JsonObject> }> {
+  /** The start of the session with a target, if it has succeeded and the session is not over. */
+  #startOf(target: Target): BridgedTarget['known'] {
     const bridged = this.#of(target)
     if (this.#session.connections.get(target.name)?.isClosed === true) bridged.started = undefined
+    return bridged.started !== undefined && bridged.known?.started === bridged.started ? bridged.known : undefined
+  }
+
+  /** Starts the session with a target unless it is started. Others may wait for the same start. */
+  async #start(run: Run, target: Target): Promise<{ result: JsonObject; started: Promise<JsonObject> }> {
+    const known = this.#startOf(target)
+    if (known !== undefined) return known
+    const bridged = this.#of(target)
     const started = (bridged.started ??= this.#initialize(run, target))
-    if (bridged.known?.started === started) return bridged.known
     const { exchange } = run
     const gone = new Promise<never>((_, reject) => exchange.onAbort(reject))
     gone.catch(() => undefined)
@@ -350,12 +382,11 @@ const copyOf = ({ headers, body, ...head }: ResponseHead): ResponseHead => ({
   body: body instanceof BufferBody ? body.copy() : body,
 })
 
-/** The answer; undefined if the target does not know the session: 404, a 400 that says so, as servers of some SDKs respond, or one of the newer revision. */
-async function unlessLost(answer: LinkAnswer, hasSession: boolean): Promise<LinkAnswer | undefined> {
-  if (answer.kind !== 'refused' || !hasSession) return answer
-  const { status } = answer.response
-  if (status !== 404 && status !== 400) return answer
-  const response = await keepable(answer.response)
+/** The rejection of a message; undefined if the target does not know the session: 404, a 400 that says so, as servers of some SDKs respond, or one of the newer revision. */
+async function unlessLost(refused: ResponseHead): Promise<LinkAnswer | undefined> {
+  const { status } = refused
+  if (status !== 404 && status !== 400) return { kind: 'refused', response: refused }
+  const response = await keepable(refused)
   const isLost = status === 404 || /session/i.test(textOf(response)) || isModernRejection(textOf(response))
   return isLost ? undefined : { kind: 'refused', response }
 }

@@ -53,6 +53,8 @@ export interface Run extends CallContext {
   readonly onRejection?: (() => void) | undefined
   /** Called with each page of a target's list that is merged with others. */
   readonly onPage?: ((result: JsonObject, isFirst: boolean) => void) | undefined
+  /** The reply is converted: its reader parses a message that `isUnread`, and reports it. */
+  readonly isConverted?: boolean | undefined
   /** Members of `_meta` of the gateway's own requests. */
   readonly meta?: JsonObject | undefined
   /** Called with each item of a target's list, if the list is read. */

@@ -62,7 +62,7 @@ export async function callOne(
 async function messageReply(run: Run, target: Target, request: RpcRequest, answer: LinkAnswer, { change, check }: AnswerOptions): Promise<Reply> {
   const { isMultiplexing } = run.config
   if (answer.kind === 'json' && change === undefined && check === undefined && !isMultiplexing)
-    return { kind: 'message', body: watched(run, answer.body, request) }
+    return run.isConverted === true ? { kind: 'message', body: answer.body, isUnread: true } : { kind: 'message', body: watched(run, answer.body, request) }
   const received = await readAnswer(run, target, answer, request.id, new Flow(), () => undefined)
   const message = check === undefined ? received : await check(received, run.exchange)
   run.onAnswer?.(message)
@@ -245,7 +245,12 @@ function changed(run: Run, message: RpcMessage, request: RpcRequest, change: Cha
 /** Records a response that passes unchanged. Results are recorded only if expressions read them. */
 function report(run: Run, data: string, request: RpcRequest): void {
   const message = parseUpstreamMessage(data)
-  if (message === undefined || !isAnswerTo(message, request.id)) return
+  if (message !== undefined) reportMessage(run, message, request)
+}
+
+/** As `report`, of a message that was parsed. */
+export function reportMessage(run: Run, message: RpcMessage, request: RpcRequest): void {
+  if (!isAnswerTo(message, request.id)) return
   if (message.error !== undefined || readsResult(run, request)) run.onAnswer?.(message)
   else run.onOutcome?.(isSuccess(message))
 }

@@ -44,4 +44,13 @@ export class Revisions {
 /** Targets come and go with the config. */
 const MAX_TARGETS = 1000
 
-const keyOf = ({ name, path, destination }: Target): string => `${name} ${destination.name} ${path}`
+const keys = new WeakMap<Target, string>()
+
+function keyOf(target: Target): string {
+  const known = keys.get(target)
+  if (known !== undefined) return known
+  const { name, path, destination } = target
+  const key = `${name} ${destination.name} ${path}`
+  keys.set(target, key)
+  return key
+}

@@ -15,7 +15,7 @@ import { MAX_EVENT_CHARS } from '../sse/parser.ts'
 import type { Target } from '../target/target.ts'
 import { decodeBody } from './decode.ts'
 import { transformAnswer } from './transform.ts'
-import type { RpcId } from '../message/rpc.ts'
+import type { RpcId, RpcMessage } from '../message/rpc.ts'
 
 /** Properties of a message, for headers and for matching its response. */
 export interface MessageLabel {
@@ -43,6 +43,8 @@ export interface CallContext {
   readonly maxBufferBytes: number | undefined
   /** Response headers that a transformation set. With a single target they are added to the client's response. */
   readonly answerHeaders: HeaderList
+  /** The client's message and its text, whose members were checked (`message/members.ts`). */
+  readonly received?: { readonly message: RpcMessage; readonly text: string } | undefined
 }
 
 /** Limit of a message that the gateway reads, in characters: `maxBufferSize` if it is above the default. */

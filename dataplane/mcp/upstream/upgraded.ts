@@ -2,10 +2,11 @@ import { BufferBody } from '../../http/body.ts'
 import { readHeldBody } from '../../exchange/held.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import { isObject } from '../message/json.ts'
+import { isObject, type JsonObject } from '../message/json.ts'
 import { clientMeta, isLevel, modernErrorIn, toLegacyMessage, withMeta, withoutTaskExtension, type SessionClient } from '../message/modern.ts'
 import { mayHaveParamHeaders, paramHeaders } from '../message/param-headers.ts'
 import { errorText, idKey, INVALID_PARAMS, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcMessage } from '../message/rpc.ts'
+import { spliceMeta } from '../message/splice.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import type { EventSink, EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
@@ -25,7 +26,7 @@ export const LISTEN_ID = 'proxy_listen'
 export function upgradedLink(target: Target, state: LinkState, client: SessionClient, memory: ServerMemory): Link {
   const plain = modernLink(target, state, memory, { addsParams: true })
   const send = (context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> =>
-    plain.post(context, withMeta(text, clientMeta({ ...client, capabilities: withoutTaskExtension(client.capabilities) }, state.logLevel)), label)
+    plain.post(context, withClient(context, text, client, state.logLevel), label)
   return {
     async post(context, text, label) {
       const { method, id } = label
@@ -73,6 +74,30 @@ export function upgradedLink(target: Target, state: LinkState, client: SessionCl
     },
     async end() {},
   }
+}
+
+/** What is added to requests of a client, and its JSON. */
+interface ClientMeta {
+  readonly logLevel: string | undefined
+  readonly meta: JsonObject
+  readonly text: string
+}
+
+const clientMetas = new WeakMap<SessionClient, ClientMeta>()
+
+function metaOf(client: SessionClient, logLevel: string | undefined): ClientMeta {
+  const known = clientMetas.get(client)
+  if (known !== undefined && known.logLevel === logLevel) return known
+  const meta = clientMeta({ ...client, capabilities: withoutTaskExtension(client.capabilities) }, logLevel)
+  const made = { logLevel, meta, text: JSON.stringify(meta) }
+  clientMetas.set(client, made)
+  return made
+}
+
+/** A request with what each request says about its client. That of the client is not parsed again. */
+function withClient({ received }: CallContext, text: string, client: SessionClient, logLevel: string | undefined): string {
+  const { meta, text: metaText } = metaOf(client, logLevel)
+  return (received?.text === text ? spliceMeta(text, received.message, metaText) : undefined) ?? withMeta(text, meta)
 }
 
 /** Methods that the revision does not have: the response to them; undefined if the target has the method. */
