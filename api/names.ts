@@ -90,6 +90,7 @@ export type ConditionReason =
   | 'InvalidCACertificateRef'
   | 'InvalidCACertificateKind'
   | 'NoValidCACertificate'
+  | 'TargetNotFound'
   | 'NotAllowed'
   | 'ParentNotAccepted'
   // Routes

@@ -258,6 +258,12 @@ export const policyMessages = {
       'The operator has a remote key set (JWKS), and at least eight fetches in a row have failed since. The last keys work; tokens with keys that the issuer has added since are rejected.',
     fix: 'Check backendRef, jwksPath and TLS of the key set, and whether network policies let the operator reach it. The fetch is retried every 15 s, and the message disappears when one succeeds.',
   },
+  PX1367: {
+    title: 'port of a BackendTLSPolicy does not exist',
+    cause:
+      'sectionName of a targetRef is neither the name nor the number of a port of the Service, or the target is an InferencePool, which has no sections. Connections to the Service do not use the policy.',
+    fix: 'Correct sectionName, or remove it: the policy then holds for all ports.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -18,8 +18,8 @@ interface TlsTarget {
   readonly index: number
   readonly node: string
   readonly target: PolicyTarget
-  /** An older policy has this target and section. */
-  readonly loser: boolean
+  /** An older policy has this target and section, or there is no such section. */
+  readonly isUnused: boolean
 }
 
 /** A BackendTLSPolicy; `gateways` is filled in while Gateways are walked. */
@@ -61,19 +61,24 @@ export function readBackendTlsPolicies(context: Context): BackendTls {
 /** @param taken target and section -> the policy that has it */
 function readPolicy(context: Context, policy: BackendTLSPolicy, taken: Map<string, string>): BackendTlsState {
   const { namespace } = policy.metadata
-  const conflicts: Fault[] = []
+  const unused: Fault[] = []
   const targets = policy.spec.targetRefs.flatMap((ref, index): TlsTarget[] => {
     const target = findTarget(context, namespace, ref)
     if (!target) return []
     const node = `${ref.kind}/${namespace}/${ref.name}`
-    const id = `${node} ${ref.sectionName ?? ''}`
+    if (ref.sectionName !== undefined && target.port === undefined && target.section === undefined) {
+      unused.push(fault('TargetNotFound', `${ref.kind} ${namespace}/${ref.name} has no port ${ref.sectionName}`, 'PX1367'))
+      return [{ index, node, target, isUnused: true }]
+    }
+    // A section is the name of a port or its number.
+    const id = `${node} ${target.port ?? target.section ?? ''}`
     const owner = taken.get(id)
     if (owner === undefined) taken.set(id, keyOf(policy))
-    else conflicts.push(fault('Conflicted', `${ref.kind} ${namespace}/${ref.name} already has BackendTLSPolicy ${owner}`, 'PX1319'))
-    return [{ index, node, target, loser: owner !== undefined }]
+    else unused.push(fault('Conflicted', `${ref.kind} ${namespace}/${ref.name} already has BackendTLSPolicy ${owner}`, 'PX1319'))
+    return [{ index, node, target, isUnused: owner !== undefined }]
   })
   const authorities = resolveAuthorities(context, namespace, policy.spec.validation)
-  const rejected = authorities.rejected ?? (conflicts.length > 0 && conflicts.length === targets.length ? joinFaults(conflicts) : undefined)
+  const rejected = authorities.rejected ?? (unused.length > 0 && unused.length === targets.length ? joinFaults(unused) : undefined)
   const { hostname, subjectAltNames } = policy.spec.validation
   return {
     policy,
@@ -96,7 +101,7 @@ function toAltName(each: { readonly type: string; readonly hostname?: string; re
   return each.type === 'URI' ? { type: 'URI', value: each.uri ?? '' } : { type: 'Hostname', value: each.hostname ?? '' }
 }
 
-/** The target, when it is of a kind that we know and exists; sectionName is the name of a Service's port. */
+/** The target, when it is of a kind that we know and exists; sectionName is the name or number of a Service's port. Without it, if there is no such port. */
 function findTarget(context: Context, namespace: string, ref: LocalRef & { readonly sectionName?: string }): PolicyTarget | undefined {
   if (ref.group === '' && ref.kind === 'Service') {
     const service = context.snapshot.get('Service', namespace, ref.name)
@@ -104,12 +109,12 @@ function findTarget(context: Context, namespace: string, ref: LocalRef & { reado
       ref.sectionName === undefined
         ? undefined
         : service?.spec.ports?.find((each) => each.name === ref.sectionName || String(each.port) === ref.sectionName)?.port
-    if (!service || (ref.sectionName !== undefined && port === undefined)) return undefined
+    if (!service) return undefined
     return { kind: 'Service', namespace, name: ref.name, ...(port === undefined ? {} : { port }) }
   }
   if (ref.group === INFERENCE_GROUP && ref.kind === 'InferencePool') {
     const isThere = context.options.isInferenceEnabled && context.snapshot.get('InferencePool', namespace, ref.name) !== undefined
-    return isThere && ref.sectionName === undefined ? { kind: 'Service', namespace, name: poolService(ref.name) } : undefined
+    return isThere ? { kind: 'Service', namespace, name: poolService(ref.name) } : undefined
   }
   if (ref.group !== GROUP || ref.kind !== 'ProxyBackend' || !context.snapshot.get('ProxyBackend', namespace, ref.name)) return undefined
   return { kind: 'Backend', namespace, name: ref.name, ...(ref.sectionName === undefined ? {} : { section: ref.sectionName }) }

@@ -63,7 +63,7 @@ export function findTls(world: World, { kind, key, port }: BackendTarget): Remot
       if (tls) return fromPolicy(tls, resolved.secrets)
     }
   }
-  const state = world.backendTls.get(node)?.find(({ target }) => !target.loser && isOnPort(target))?.state
+  const state = world.backendTls.get(node)?.find(({ target }) => !target.isUnused && isOnPort(target))?.state
   if (!state) return undefined
   const { sni, subjectAltNames, caCertificates } = state.validation
   const ca = caCertificates && state.secrets.flatMap(({ certificate }) => certificate ?? [])

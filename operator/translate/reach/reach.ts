@@ -70,7 +70,7 @@ export function walk(world: World, gateway: GatewayState, nodes: readonly string
     for (const { state, target } of world.backendTls.get(node) ?? []) {
       reachedBy.backendTls.add(state)
       state.gateways.add(gateway)
-      if (target.loser) continue
+      if (target.isUnused) continue
       messages.add('policy', backendTlsMessage(state, target, gateway))
       for (const secret of state.secrets) messages.add('secret', secret)
       if (gateway.clientCertificate && 'message' in gateway.clientCertificate) messages.add('secret', gateway.clientCertificate.message)
