@@ -21,7 +21,7 @@ import type { RequestLedger } from '../ledger/writer.ts'
 import type { SavedCounters } from '../counters/saved.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { createLogging, type Logging } from '../telemetry/log.ts'
-import { releaseMemory } from '../runtime/garbage.ts'
+import { releaseMemory, releaseMemoryWhenQuiet } from '../runtime/garbage.ts'
 import { countHeldBuffers } from '../runtime/buffer-memory.ts'
 import { lowerGarbageCollection } from '../runtime/thread-priority.ts'
 import { createWriter } from '../telemetry/writer.ts'
@@ -100,6 +100,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   live.start()
   isStarted = true
   if (settings.workers > 1) releaseMemory()
+  releaseMemoryWhenQuiet()
   // In standalone mode a port that cannot be opened ends the process: it was started by hand, and nothing watches its readiness.
   const [failure] = settings.xdsAddress === undefined ? traffic.failures() : []
   if (failure !== undefined) throw failure

@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { runInThread } from '../console/thread.ts'
 import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
 import { numberConnections } from '../server/accepted.ts'
+import { releaseMemoryWhenQuiet } from '../runtime/garbage.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
 import { SharedRing } from '../runtime/shared-ring.ts'
 import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
@@ -72,6 +73,7 @@ const parts = createParts({
   },
 })
 const { store, binds, gateway, telemetry, logging } = parts
+releaseMemoryWhenQuiet()
 
 const redis = await openRedis(data.redis, logging, telemetry.metrics.registry)
 const postgres = await openPostgres(data.postgres, telemetry.metrics.registry)

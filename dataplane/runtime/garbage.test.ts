@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from '@jest/globals'
+import { QuietCollector } from './garbage.ts'
 
 const MODULE = new URL('garbage.ts', import.meta.url).href
 
@@ -23,3 +24,37 @@ test('the memory of garbage is returned with --expose-gc', async () => {
 test('memory is left to the collector without --expose-gc', async () => {
   expect(await run()).toBe(0)
 })
+
+test('garbage is collected four times at quiet checks after a load, and not again before the next load', () => {
+  const collections: string[] = []
+  const collector = new QuietCollector((isFirst) => collections.push(isFirst ? 'first' : 'further'))
+  const check = (...utilizations: number[]): string[] => {
+    for (const utilization of utilizations) collector.check(utilization)
+    return collections.splice(0)
+  }
+  expect(check(0.01, 0.9, 0.06)).toEqual([])
+  expect(check(0.05, 0)).toEqual(['first', 'further'])
+  expect(check(0, 0, 0, 0)).toEqual(['further', 'further'])
+  expect(check(0.5)).toEqual([])
+  expect(check(0.01)).toEqual(['first'])
+})
+
+test('old objects are collected when a load has ended, although nothing is allocated any more', async () => {
+  const script = `
+    const { constants, PerformanceObserver } = await import('node:perf_hooks')
+    const { releaseMemoryWhenQuiet } = await import(${JSON.stringify(MODULE)})
+    releaseMemoryWhenQuiet(50)
+    const until = performance.now() + 300
+    while (performance.now() < until) Array.from({ length: 1000 }, (_, index) => ({ index }))
+    setTimeout(() => {
+      const kept = setInterval(() => undefined, 1000)
+      const started = performance.now()
+      new PerformanceObserver((list) => {
+        if (!list.getEntries().some(({ startTime, detail }) => startTime > started && detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR)) return
+        console.log('collected')
+        clearInterval(kept)
+      }).observe({ entryTypes: ['gc'] })
+    })`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', '--input-type=module', '--eval', script], { timeout: 60_000 })
+  expect(stdout).toBe('collected\n')
+}, 90_000)
