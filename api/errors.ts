@@ -22,6 +22,7 @@ export type Reason =
   | 'Guardrail'
   | 'MCP'
   | 'UpstreamFailure'
+  | 'ClientClosed'
 
 /** One row of the error table. */
 export interface ErrorRow {
@@ -83,6 +84,8 @@ export const errorTable = {
   HEADERS_TOO_LARGE: { status: 431, reason: 'InvalidRequest', text: 'request header fields too large' },
   URI_TOO_LONG: { status: 414, reason: 'InvalidRequest', text: 'uri too long' },
   CLIENT_TIMEOUT: { status: 408, reason: 'Timeout', text: 'request head or body not received in time' },
+  /** For logs and metrics only: there is no client left. */
+  CLIENT_CLOSED: { status: 499, reason: 'ClientClosed', text: 'client closed the connection before the response', grpc: 1 },
   UPGRADE_FAILED: { status: 502, reason: 'UpstreamFailure', text: 'request upgrade failed', detail: ', ' },
   PROCESSING_FAILED: { status: 503, reason: 'Internal', text: 'processing failed', detail: ': ' },
   HELD_BYTES: { status: 503, reason: 'Internal', text: 'too many bytes of bodies are buffered, retry later' },

@@ -90,7 +90,6 @@ export type ConditionReason =
   | 'InvalidCACertificateRef'
   | 'InvalidCACertificateKind'
   | 'NoValidCACertificate'
-  | 'TargetNotFound'
   | 'NotAllowed'
   | 'ParentNotAccepted'
   // Routes
@@ -110,6 +109,7 @@ export type ConditionReason =
   | 'Ready'
   // Policies
   | 'Conflicted'
+  | 'TargetNotFound'
   | 'Valid'
   | 'PartiallyValid'
   | 'Attached'

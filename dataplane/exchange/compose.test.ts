@@ -158,6 +158,24 @@ describe('compose', () => {
     expect((await run(compose([], () => Promise.reject(error)))).text).toBe(text)
   })
 
+  test('what fails because the client disconnected is no failure of the upstream', async () => {
+    const failing = (prepare: (exchange: Exchange) => void) =>
+      run(
+        compose([], (exchange) => {
+          prepare(exchange)
+          throw new ProxyError('UPSTREAM_FAILED', { detail: 'cancelled' })
+        }),
+      )
+    const { exchange, response } = await failing((lost) => {
+      lost.cutBy = 'client'
+      lost.abort(new Error('client closed the connection'))
+    })
+    expect([response.status, exchange.error?.code, exchange.error?.row.reason]).toEqual([499, 'CLIENT_CLOSED', 'ClientClosed'])
+    // An invalid request aborts, too, but its client is there.
+    const invalid = await failing((aborted) => aborted.abort(new Error('invalid chunk')))
+    expect([invalid.response.status, invalid.exchange.error?.code]).toEqual([503, 'UPSTREAM_FAILED'])
+  })
+
   test('unknown errors become INTERNAL without revealing their text', async () => {
     const { text, exchange } = await run(compose([], () => Promise.reject(new Error('secret'))))
     expect(text).toBe('internal error')

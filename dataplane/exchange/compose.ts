@@ -1,6 +1,6 @@
 import { toResponseHead } from './answer.ts'
 import { LightContext, type Policy } from './context.ts'
-import { toErrorResponse, toProxyError } from './error.ts'
+import { ProxyError, toErrorResponse, toProxyError } from './error.ts'
 import type { Exchange } from './exchange.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { TraceStep } from './trace.ts'
@@ -140,13 +140,16 @@ function fail(exchange: Exchange, thrown: unknown, step: TraceStep | undefined):
 
 /** Turns an error of the request path into the response of the exchange. The only place that does. */
 export function respondWithError(exchange: Exchange, thrown: unknown): void {
-  const error = toProxyError(thrown)
+  const error = isClientGone(exchange) ? new ProxyError('CLIENT_CLOSED', { cause: thrown }) : toProxyError(thrown)
   exchange.error = error
   exchange.isLocalAnswer = false
   const response = toErrorResponse(error, exchange.request, exchange.errorFormat)
   exchange.grpcStatus = response.headers.get('grpc-status')
   replaceResponse(exchange, response)
 }
+
+/** Whether the client disconnected: what fails then, fails for this reason. */
+const isClientGone = ({ abortReason, cutBy }: Exchange): boolean => abortReason !== undefined && cutBy === 'client'
 
 function replaceResponse(exchange: Exchange, response: ResponseHead): void {
   const previous = exchange.response

@@ -253,4 +253,5 @@ const reasonIndex: Readonly<Record<Reason, number>> = {
   Guardrail: 14,
   MCP: 15,
   UpstreamFailure: 16,
+  ClientClosed: 17,
 }
