@@ -278,10 +278,11 @@ row('budgets', 'the replica restarts', 'what was spent is forgotten, unless `sco
   for (let replica = 0; replica < 2; replica++) expect((await start({ traffic: budgetOf({}) })()).status).toBe(200)
 })
 const ALONE = '503; with `onDisconnect: Allow` the full budget holds for this replica'
-async function expectAlone(how: { readonly scope: 'Gateway' } | { readonly store: 'Redis' | 'Postgres' }): Promise<void> {
+async function expectAlone(how: Partial<Pick<Budget, 'scope' | 'store' | 'quotaService'>>): Promise<void> {
   const statusesOf = async (onDisconnect: 'Reject' | 'Allow'): Promise<(number | undefined)[]> => {
-    const budgets = [{ name: 'b', ...how, onDisconnect, limits: [{ requests: 1, window: 'Day' }] }]
-    const policy = compileBudgets([{ policy: 'ns/p', budgets }], createPolicyState({ shares: { want: async () => false } }))
+    const budgets: Budget[] = [{ name: 'b', ...how, onDisconnect, limits: [{ requests: 1, window: 'Day' }] }]
+    const none = async (): Promise<boolean> => false
+    const policy = compileBudgets([{ policy: 'ns/p', budgets }], createPolicyState({ shares: { want: none }, quotas: { assign: none } }))
     const send = async (): Promise<number | undefined> => {
       const exchange = new Exchange(testConnection, testRequest(), performance.now())
       await compose([policy], async () => {
@@ -299,6 +300,12 @@ async function expectAlone(how: { readonly scope: 'Gateway' } | { readonly store
 row('budgets', '`scope: Gateway`, and the replica gets no share from the operator', ALONE, () => expectAlone({ scope: 'Gateway' }))
 row('budgets', '`store: Redis`, and Redis does not respond within 250 ms or is not configured', ALONE, () => expectAlone({ store: 'Redis' }))
 row('budgets', '`store: Postgres`, and PostgreSQL does not respond within 250 ms or is not configured', ALONE, () => expectAlone({ store: 'Postgres' }))
+row(
+  'budgets',
+  '`quotaService`, and no assignment of the service is in force',
+  '503; with `onDisconnect: Allow` the limit of the budget holds for this replica',
+  () => expectAlone({ quotaService: { backendRef: { address: 'quota.test:1' }, domain: 'shop' } }),
+)
 row('budgets', 'the system clock is set back', 'a window that ended does not begin again', async () => {
   let seconds = nowSeconds + 86_400
   const send = start({ traffic: budgetOf({}), seconds: () => seconds })
