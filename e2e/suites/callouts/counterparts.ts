@@ -29,6 +29,17 @@ export const startAuthz = (): Promise<Counterpart> =>
 /** Starts an ext_proc server on go-control-plane's types. */
 export const startExtProc = (): Promise<Counterpart> => portOf(startProgram({ name: 'extproc', command: binary('extproc'), args: [] }))
 
+/** A rate limit quota server with its output: a line for each report. */
+export interface QuotaCounterpart extends Counterpart {
+  readonly lines: Program['lines']
+}
+
+/** Starts a rate limit quota server on go-control-plane's types. `port` 0: a free one. */
+export async function startQuota(port = 0): Promise<QuotaCounterpart> {
+  const program = startProgram({ name: 'quota', command: binary('quota'), args: [String(port)] })
+  return { ...(await portOf(program)), lines: program.lines }
+}
+
 /** Starts Envoy's rate limit service with its own Redis. */
 export async function startRateLimit(directory: string, config: object): Promise<Counterpart> {
   const [redisPort = 0, port = 0, httpPort = 0, debugPort = 0] = await findFreePorts(4)
