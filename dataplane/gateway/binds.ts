@@ -268,7 +268,10 @@ export class Binds {
         metrics.dropped(key, cause).value++
         log.debug('connection dropped', { bind: key, reason, client: remoteAddress })
       },
-      onRefuse: (error, { remoteAddress }) => log.debug('request refused', { bind: key, cause: error.message, client: remoteAddress }),
+      onRefuse(error, { remoteAddress }) {
+        metrics.refused(key, error.status).value++
+        log.debug('request refused', { bind: key, cause: error.message, client: remoteAddress })
+      },
     }
   }
 

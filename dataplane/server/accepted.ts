@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Connection, OnFinish, OnRequest, TlsSession } from '../exchange/exchange.ts'
 import { sharedDeadlines, type Deadlines, type Waiter } from '../http/deadlines.ts'
+import type { MessageError } from '../http/syntax.ts'
 import { parseClientHello, type ClientHello } from './client-hello.ts'
 import { serveHttp1 } from './http1/connection.ts'
 import { serveHttp2 } from './http2/session.ts'
@@ -254,7 +255,7 @@ export class Accepted implements Waiter {
       connection,
       onRequest,
       onFinish,
-      onRefuse: (error: Error) => hooks.onRefuse?.(error, connection),
+      onRefuse: (error: MessageError) => hooks.onRefuse?.(error, connection),
       ...(deadlines !== undefined && { deadlines }),
     }
     if (isHttp2) this.#serving = serveHttp2(socket, { ...options, ...(http2 !== undefined && { settings: http2 }) }, initial)

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Connection } from '../exchange/exchange.ts'
-import type { HeadLimits } from '../http/syntax.ts'
+import type { HeadLimits, MessageError } from '../http/syntax.ts'
 import type { Http1Timeouts } from './http1/connection.ts'
 import type { Http2Settings } from './http2/options.ts'
 import type { ProxyProtocolSettings } from './proxy-protocol.ts'
@@ -90,5 +90,5 @@ export interface BindHooks {
   /** A connection was closed before it was served; `reason` is for the debug log, `cause` for metrics. */
   onDrop?(reason: string, remoteAddress: string, cause: DropCause): void
   /** A request was rejected before its head was parsed. */
-  onRefuse?(error: Error, connection: Connection): void
+  onRefuse?(error: MessageError, connection: Connection): void
 }

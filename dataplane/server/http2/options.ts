@@ -1,6 +1,6 @@
 import type { Connection, OnFinish, OnRequest } from '../../exchange/exchange.ts'
 import type { Deadlines } from '../../http/deadlines.ts'
-import type { Underscores } from '../../http/syntax.ts'
+import type { MessageError, Underscores } from '../../http/syntax.ts'
 
 /** Sizes in bytes, times in milliseconds; 0 disables a timeout (traffic.md §10). */
 export interface Http2Settings {
@@ -40,7 +40,7 @@ export interface Http2Options {
   readonly onRequest: OnRequest
   readonly onFinish: OnFinish
   /** A request was rejected before its head was parsed: for metrics and logs. */
-  readonly onRefuse?: (error: Error) => void
+  readonly onRefuse?: (error: MessageError) => void
   readonly onClose?: () => void
   readonly settings?: Partial<Http2Settings>
   readonly deadlines?: Deadlines

@@ -198,12 +198,14 @@ test('a plaintext connection knows its Gateway by the bind, and no handshakes', 
   const metrics = createMetrics({ version: 'x' })
   metrics.downstream('80/default/web', '', '', 'http').connections.value++
   metrics.dropped('80/default/web', 'authorization').value++
+  metrics.refused('80/default/web', 431).value++
   const samples = read(metrics)
   const want = { bind: '80/default/web', gateway: 'default/web', listener: 'unknown', protocol: 'http' }
   expect(samples.value('proxy_downstream_connections_total', want)).toBe(1)
   expect(samples.all('proxy_tls_handshake_duration_seconds_count')).toEqual([])
   const denied = { bind: '80/default/web', gateway: 'default/web', cause: 'authorization' }
   expect(samples.value('proxy_downstream_connections_dropped_total', denied)).toBe(1)
+  expect(samples.value('proxy_downstream_requests_refused_total', { bind: '80/default/web', gateway: 'default/web', status: '431' })).toBe(1)
 })
 
 describe('exposition', () => {

@@ -49,6 +49,8 @@ export interface Metrics {
   downstream(bind: string, gateway: string, listener: string, protocol: DownstreamProtocol): DownstreamSeries
   /** Connections closed before they carried data; `cause` is from a short fixed list. */
   dropped(bind: string, cause: string): Series
+  /** Requests that were rejected before their head was parsed. */
+  refused(bind: string, status: number): Series
   /** Seconds until a new upstream connection is usable. */
   upstreamConnect(transport: 'plaintext' | 'tls'): HistogramSeries
   /** Removes the series of deleted routes after a config change. `route` is the label value, `<namespace>/<name>`. */
@@ -66,6 +68,7 @@ export function createMetrics(options: { version: string; maxSeries?: number }):
     recordExchange: (exchange) => requests.record(exchange),
     downstream: (bind, gateway, listener, protocol) => connections.downstream(bind, gateway, listener, protocol),
     dropped: (bind, cause) => connections.dropped(bind, cause),
+    refused: (bind, status) => connections.refused(bind, status),
     upstreamConnect: (transport) => connections.upstreamConnect(transport),
     retainRoutes: (isAlive) => retainRoutes(registry, isAlive),
   }
@@ -167,6 +170,7 @@ class RequestMetrics {
 class ConnectionMetrics {
   readonly #connections: Family<Series>
   readonly #dropped: Family<Series>
+  readonly #refused: Family<Series>
   readonly #open: Family<Series>
   readonly #received: Family<Series>
   readonly #sent: Family<Series>
@@ -178,6 +182,11 @@ class ConnectionMetrics {
     const counter = (name: string, help: string, names: readonly string[]) => registry.counter(METRIC_PREFIX + name, help, names)
     this.#connections = counter('downstream_connections_total', 'Accepted connections.', labels)
     this.#dropped = counter('downstream_connections_dropped_total', 'Connections closed before they carried anything.', ['bind', 'gateway', 'cause'])
+    this.#refused = counter('downstream_requests_refused_total', 'Requests that are not valid HTTP, rejected before their head was parsed.', [
+      'bind',
+      'gateway',
+      'status',
+    ])
     this.#open = registry.gauge(`${METRIC_PREFIX}downstream_connections_open`, 'Connections open now.', labels)
     this.#received = counter('downstream_received_bytes_total', 'Bytes read from clients, on the wire.', labels)
     this.#sent = counter('downstream_sent_bytes_total', 'Bytes written to clients, on the wire.', labels)
@@ -200,6 +209,10 @@ class ConnectionMetrics {
 
   dropped(bindKey: string, cause: string): Series {
     return this.#dropped.series(bindKey || UNKNOWN, gatewayOf(bindKey), cause)
+  }
+
+  refused(bindKey: string, status: number): Series {
+    return this.#refused.series(bindKey || UNKNOWN, gatewayOf(bindKey), String(status))
   }
 
   upstreamConnect(transport: 'plaintext' | 'tls'): HistogramSeries {

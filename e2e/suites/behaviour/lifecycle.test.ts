@@ -7,7 +7,7 @@ import { connect } from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { makeCertificate } from '../../harness/certificates.ts'
-import { send } from '../../harness/client.ts'
+import { send, sendRaw } from '../../harness/client.ts'
 import { startDataplane } from '../../harness/program/dataplane.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
 import { isTrueWithin, waitUntil } from '../../harness/wait.ts'
@@ -36,6 +36,12 @@ describe.each(modes)('a data plane with a %s', (mode) => {
     await environment.send('plain.test', { path: '/logged?x=1' })
     const line = await environment.dataplane.program.waitForLine(/\/logged/)
     expect(line).toMatch(/\tinfo\trequest .*http\.method=GET .*http\.host=plain\.test .*http\.path=\/logged\?x=1 .*http\.status=200 .*duration=\d+ms/)
+  })
+
+  test('counts requests that are not valid HTTP', async () => {
+    expect(await sendRaw(environment.ports.HTTP, 'GET /a b HTTP/1.1\r\nhost: plain.test\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
+    const sample = /^proxy_downstream_requests_refused_total\{bind="[^"]+",gateway="[^"]+",status="400"\} (\d+)$/m
+    expect(Number(sample.exec(await environment.dataplane.metrics())?.[1])).toBeGreaterThan(0)
   })
 
   test('applies an edit without a failed request', async () => {
