@@ -300,12 +300,9 @@ async function expectAlone(how: Partial<Pick<Budget, 'scope' | 'store' | 'quotaS
 row('budgets', '`scope: Gateway`, and the replica gets no share from the operator', ALONE, () => expectAlone({ scope: 'Gateway' }))
 row('budgets', '`store: Redis`, and Redis does not respond within 250 ms or is not configured', ALONE, () => expectAlone({ store: 'Redis' }))
 row('budgets', '`store: Postgres`, and PostgreSQL does not respond within 250 ms or is not configured', ALONE, () => expectAlone({ store: 'Postgres' }))
-row(
-  'budgets',
-  '`quotaService`, and no assignment of the service is in force',
-  '503; with `onDisconnect: Allow` the limit of the budget holds for this replica',
-  () => expectAlone({ quotaService: { backendRef: { address: 'quota.test:1' }, domain: 'shop' } }),
-)
+const LIMIT_ALONE = '503; with `onDisconnect: Allow` the limit of the budget holds for this replica'
+const quotaService = { backendRef: { address: 'quota.test:1' }, domain: 'shop' }
+row('budgets', '`quotaService`, and no assignment of the service is in force', LIMIT_ALONE, () => expectAlone({ quotaService }))
 row('budgets', 'the system clock is set back', 'a window that ended does not begin again', async () => {
   let seconds = nowSeconds + 86_400
   const send = start({ traffic: budgetOf({}), seconds: () => seconds })

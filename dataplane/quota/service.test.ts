@@ -143,7 +143,14 @@ describe('a rate limit quota service', () => {
   test('gets the use of each interval, also of buckets without requests until they were idle for a minute', async () => {
     const server = await new Server().start()
     server.onReport = (call, buckets) => void call.write(create(RateLimitQuotaResponseSchema, { bucketAction: buckets.map((bucket) => allowAll(bucket)) }))
-    const { ask } = connect(server.port, 100)
+    const { ask, buckets } = connect(server.port, 100)
+    let intervals = 0
+    const takeAll = buckets.takeAll.bind(buckets)
+    buckets.takeAll = () => (intervals++, takeAll())
+    const nextIntervals = async (): Promise<void> => {
+      const last = intervals + 3
+      await until(() => intervals >= last)
+    }
     const memory = newMemory()
     await ask('ann', memory)
     use(memory, 7, 2)
@@ -152,9 +159,9 @@ describe('a rate limit quota service', () => {
     await until(() => server.reports.length > before + 1)
     expect(server.reports.slice(before).every(({ allowed, denied }) => allowed + denied === 0)).toBe(true)
     nowMs += 61_000
-    await new Promise((resolve) => setTimeout(resolve, 250))
+    await nextIntervals()
     const idle = server.reports.length
-    await new Promise((resolve) => setTimeout(resolve, 250))
+    await nextIntervals()
     expect(server.reports).toHaveLength(idle)
     use(memory, 1)
     await until(() => server.reports.at(-1)?.allowed === 1)
