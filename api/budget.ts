@@ -30,6 +30,10 @@ interface QuotaFields {
 /** Whether a rate limit quota service can assign the limit of a budget: one of requests. */
 export const isAssignable = ({ limits }: QuotaFields): boolean => limits?.length === 1 && limits[0]?.requests !== undefined
 
+/** Whether the operator divides a budget among replicas: one with scope Gateway that neither a store nor another quota service counts. */
+export const isDivided = ({ scope, store, quotaService }: { readonly scope?: string; readonly store?: string; readonly quotaService?: object }): boolean =>
+  scope === 'Gateway' && store === undefined && quotaService === undefined
+
 /** Problems of a budget that JSON Schema cannot express. The API server rejects those of `quotaService`. */
 export function findBudgetProblems(budget: Readonly<Record<string, unknown>>): { readonly field: string; readonly problem: string }[] {
   const { onExceeded, timeZone } = budget

@@ -10,6 +10,7 @@ import { SharedCells } from '../runtime/shared-cells.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
 import { createPool } from '../upstream/pools.ts'
+import { showConnection } from './connection.ts'
 
 interface Service {
   readonly ref: QuotaServiceRef
@@ -72,28 +73,20 @@ export class QuotaClient implements Quotas {
   #open(ref: QuotaServiceRef): Service {
     const destination = this.#destinations.forPolicy(ref.backendRef)
     const fields = { service: destination.name, domain: ref.domain }
-    const connected = this.#metrics.connected.series(fields.service, fields.domain)
     const ignored = this.#metrics.ignored.series(fields.service, fields.domain)
     const buckets = new QuotaBuckets({
       findMemory: (counter) => this.#cells && findQuotaMemory(this.#cells, counter),
       onUrgent: () => stream.hurry(),
     })
-    let wasConnected: boolean | undefined
     const stream = new QuotaServiceStream({
       service: ref,
       destination,
       buckets,
-      onConnected: () => {
-        connected.value = 1
-        wasConnected = true
-        this.#log.info('a rate limit quota service responds', fields)
-      },
-      onDisconnected: (cause) => {
-        connected.value = 0
-        // The first failure only: attempts follow each other quickly.
-        if (wasConnected !== false) this.#log.warn('no assignments from a rate limit quota service', { code: 'PX4040', ...fields, cause })
-        wasConnected = false
-      },
+      ...showConnection({
+        connected: this.#metrics.connected.series(fields.service, fields.domain),
+        onConnected: () => this.#log.info('a rate limit quota service responds', fields),
+        onDisconnected: (cause) => this.#log.warn('no assignments from a rate limit quota service', { code: 'PX4040', ...fields, cause }),
+      }),
       onIgnored: (count) => void (ignored.value += count),
     })
     return { ref, buckets, stream }

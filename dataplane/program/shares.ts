@@ -1,3 +1,4 @@
+import { isDivided } from '#api/budget.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Policy } from '#gen/config/types.ts'
 import type { ConfigStore } from '../config/store.ts'
@@ -8,6 +9,7 @@ import { SharedCells } from '../runtime/shared-cells.ts'
 import type { Logging } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import type { ProcessSettings } from './settings.ts'
+import { showConnection } from './connection.ts'
 
 /** Shares of budgets from the operator. */
 export interface OperatorShares extends Shares {
@@ -39,24 +41,17 @@ export function createShares(
       ?.gauge(`${METRIC_PREFIX}budget_shares_connected`, 'Whether the operator divides budgets among this replica and others.')
       .series()
     const keeper = new ShareKeeper({ findMemory: (name) => cells && findShareMemory(cells, name), onUrgent: () => stream.hurry() })
-    let wasConnected: boolean | undefined
     const stream = new QuotaStream({
       address,
       node: { namespace, gateway, podName, podIps: podIp, nodeName },
       tokenFile,
       rootCaFile,
       keeper,
-      onConnected() {
-        if (connected !== undefined) connected.value = 1
-        wasConnected = true
-        log.info('connected to the quota service of the operator', { address })
-      },
-      onDisconnected(cause) {
-        if (connected !== undefined) connected.value = 0
-        // The first failure only: attempts follow each other quickly.
-        if (wasConnected !== false) log.warn('no shares of budgets from the operator', { code: 'PX4024', cause })
-        wasConnected = false
-      },
+      ...showConnection({
+        connected,
+        onConnected: () => log.info('connected to the quota service of the operator', { address }),
+        onDisconnected: (cause) => log.warn('no shares of budgets from the operator', { code: 'PX4024', cause }),
+      }),
     })
     return { keeper, stream }
   }
@@ -82,5 +77,4 @@ export function createShares(
 }
 
 /** Whether a policy has a budget that the operator divides. */
-const hasSharedBudget = (policy: Policy | undefined): boolean =>
-  policy?.traffic?.budgets?.some(({ scope, store, quotaService }) => scope === 'Gateway' && store === undefined && quotaService === undefined) ?? false
+const hasSharedBudget = (policy: Policy | undefined): boolean => policy?.traffic?.budgets?.some(isDivided) ?? false

@@ -1,4 +1,5 @@
 import { compileLimits, type CompiledLimit } from '#api/budget-limit.ts'
+import { isDivided } from '#api/budget.ts'
 import type { QuotaLimit } from './pool.ts'
 
 /** A message of the config as the operator serves it. */
@@ -29,14 +30,13 @@ export interface BudgetLimit extends CompiledLimit, QuotaLimit {
   readonly budget: string
 }
 
-/** The limits of budgets with scope Gateway, unless a store or another quota service counts them, in the messages of one Gateway, by name. */
+/** The limits of budgets that the operator divides, in the messages of one Gateway, by name. */
 export function findLimits(messages: readonly PolicyMessage[]): Map<string, BudgetLimit> {
   const limits = new Map<string, BudgetLimit>()
   for (const { kind, message } of messages) {
     if (kind !== 'policy') continue
     const { policy, traffic } = message as Policy
-    for (const { name, scope, store, quotaService, limits: own, timeZone, alertAt = [] } of traffic?.budgets ?? []) {
-      if (scope !== 'Gateway' || store !== undefined || quotaService !== undefined) continue
+    for (const { name, limits: own, timeZone, alertAt = [] } of traffic?.budgets?.filter(isDivided) ?? []) {
       for (const limit of compileLimits(`${policy.namespace}/${policy.name} ${name}`, own, timeZone))
         limits.set(limit.name, { ...limit, policy, budget: name, alertAt: alertAt.toSorted((a, b) => b - a) })
     }
