@@ -137,7 +137,11 @@ test('each session has a process, which ends with it', async () => {
 
 test('with two replicas, a session stays with its pod and ends with it, and clients without sessions go on with another pod', async () => {
   await apply(NAMESPACE, parameters({ images: ['localhost'], deployment: { spec: { replicas: 2 } } }))
-  const [name = ''] = namesOf(await owned('deployments')).filter((each) => each.includes('everything'))
+  // The pods are replaced, too, because the memory limit of the overlay goes: sessions are opened when no earlier pod is left.
+  await until('two replicas are wanted', async () => (await owned('deployments')).every(({ spec }) => spec.replicas === 2))
+  const deployments = namesOf(await owned('deployments'))
+  for (const each of deployments) await kubectl('-n', NAMESPACE, 'rollout', 'status', `deployment/${each}`, '--timeout=300s')
+  const name = deployments.find((each) => each.includes('everything')) ?? ''
   const readyPods = async (): Promise<string[]> =>
     (await list('pods', NAMESPACE, `app.kubernetes.io/name=${name}`))
       .filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && conditionOf({ status } as Stored, 'Ready')?.status === 'True')

@@ -18,7 +18,8 @@ beforeAll(async () => {
   await apply(NAMESPACE, await readFile(join(ROOT, 'e2e/suites/install/mcp.yaml'), 'utf8'))
   for (const deployment of ['documents', 'everything']) await rolledOut(deployment)
   origin = `http://${await waitForGateway(NAMESPACE, 'tools')}`
-  await until('a session', async () => (await connect()).transport.sessionId !== undefined)
+  // kube-proxy may have rules for a pod only some time after it is ready.
+  await until('every data plane serves calls', async () => (await search(await connect())) !== '' && (await countCalls()).every((calls) => calls > 0))
 })
 afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
 
@@ -89,6 +90,7 @@ const toolsOf = async ({ client }: Connected): Promise<string[]> => (await clien
 const isLost = (error: unknown): boolean => (error as { code?: unknown }).code === 404 || (error as { data?: { status?: unknown } }).data?.status === 404
 
 test('three data planes with clients on new connections lose no session, and each session stays with its server', async () => {
+  const before = await countCalls()
   const clients = await connectSome(12)
   const pods = await searchAll(clients)
   // The server of a session is chosen at random and the faster one is preferred: all twelve may be at one.
@@ -100,17 +102,23 @@ test('three data planes with clients on new connections lose no session, and eac
   expect(await serverPods()).toEqual(expect.arrayContaining(pods))
   expect(new Set(pods).size).toBeGreaterThan(1)
   for (let round = 0; round < 10; round++) expect(await searchAll(clients)).toEqual(pods)
-  const count = async (): Promise<number[]> => Promise.all((await gatewayPods(NAMESPACE, 'tools')).map(({ status }) => countCalls(status.podIP)))
   // The last responses may be counted after they have arrived.
-  await until('all calls are counted', async () => (await count()).reduce((sum, calls) => sum + calls, 0) === 11 * clients.length)
-  expect((await count()).map((calls) => calls > 0)).toEqual([true, true, true])
+  const added = async (): Promise<number[]> => (await countCalls()).map((calls, pod) => calls - (before[pod] ?? 0))
+  await until('all calls are counted', async () => sumOf(await added()) === 11 * clients.length)
+  expect((await added()).map((calls) => calls > 0)).toEqual([true, true, true])
 })
 
-/** Number of tool calls that a data plane has served. */
-async function countCalls(podIp: string): Promise<number> {
-  const text = await (await fetch(`http://${podIp}:15020/metrics`)).text()
-  const counts = [...text.matchAll(/^proxy_mcp_requests_total\{[^}]*tools\/call[^}]*\} (\d+)/gm)]
-  return counts.reduce((sum, [, count]) => sum + Number(count), 0)
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
+
+/** Number of tool calls that each data plane has served. */
+async function countCalls(): Promise<number[]> {
+  const pods = (await gatewayPods(NAMESPACE, 'tools')).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+  return Promise.all(
+    pods.map(async ({ status }) => {
+      const text = await (await fetch(`http://${status.podIP}:15020/metrics`)).text()
+      return sumOf([...text.matchAll(/^proxy_mcp_requests_total\{[^}]*tools\/call[^}]*\} (\d+)/gm)].map(([, count]) => Number(count)))
+    }),
+  )
 }
 
 test('new sessions list the tools of a Service that got the label or was deleted, and earlier sessions end', async () => {
