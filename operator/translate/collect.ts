@@ -1,4 +1,4 @@
-import type { Listener } from '#gen/config/types.ts'
+import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import type { KubeObject } from '../source/objects.ts'
 import type { AnyRoute } from './route/attach.ts'
 import type { BackendTarget } from './common/backend-ref.ts'
@@ -61,15 +61,32 @@ export function compileRoute(context: Context, route: AnyRoute): CompiledRoute {
   }
 }
 
+/** The listeners of one Gateway that accept a route, and the messages for those of them that are served. */
+export interface Attached {
+  readonly listeners: ReadonlySet<ListenerState>
+  readonly isServed: boolean
+  readonly messages: readonly ({ readonly kind: 'route'; readonly message: Route } | { readonly kind: 'tcpRoute'; readonly message: TcpRoute })[]
+}
+
+/** Binds the messages of a route to listeners. This is done once per version of the route, so that the messages keep their identity in each config. */
+export function bindRoute({ messages }: CompiledRoute, listeners: ReadonlySet<ListenerState>): Attached {
+  const keys = [...listeners].flatMap(({ rejected, key }) => (rejected ? [] : key)).toSorted()
+  const isServed = keys.length > 0
+  const bound = messages.map((each) =>
+    each.kind === 'route'
+      ? { kind: each.kind, message: { ...each.message, listeners: keys } }
+      : { kind: each.kind, message: { ...each.message, listeners: keys } },
+  )
+  return { listeners, isServed, messages: isServed ? bound : [] }
+}
+
 /** Adds a route to the messages of a Gateway, and counts it on the listeners that accept it. */
-export function addRoute(route: AnyRoute, compiled: CompiledRoute, listeners: readonly ListenerState[], into: Collected): void {
+export function addRoute(route: AnyRoute, compiled: CompiledRoute, { listeners, isServed, messages }: Attached, into: Collected): void {
   if (!compiled.rejected) for (const listener of listeners) listener.attached++
-  const keys = listeners.filter((listener) => !listener.rejected).map((listener) => listener.key)
-  if (keys.length === 0) return
-  keys.sort()
-  for (const { kind, message } of compiled.messages) {
-    if (kind === 'route') into.messages.add('route', { ...message, listeners: keys })
-    else into.messages.add('tcpRoute', { ...message, listeners: keys })
+  if (!isServed) return
+  for (const each of messages) {
+    if (each.kind === 'route') into.messages.add(each.kind, each.message)
+    else into.messages.add(each.kind, each.message)
   }
   // The messages of a rejected route respond 500, so that its backends and policies are not needed.
   if (compiled.rejected) return

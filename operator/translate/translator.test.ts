@@ -126,6 +126,21 @@ describe('an edit', () => {
     for (const [key, messages] of second.gateways) if (!reached.has(key.split('/')[1] ?? '')) expect(messages).toBe(first.gateways.get(key))
   })
 
+  test('of one route leaves the messages of other routes and of Services of its Gateway identical', async () => {
+    const run = createTranslator()
+    const before = createSnapshot(await load())
+    const [route] = before.list('HTTPRoute')
+    if (!route) throw new Error('no route')
+    const kept = ({ gateways }: ReturnType<typeof translate>): object[] =>
+      (gateways.get(`${route.metadata.namespace}/${route.spec.parentRefs?.[0]?.name}`) ?? [])
+        .filter(({ kind, key }) => kind === 'service' || (kind === 'route' && !key.startsWith(`${keyOf(route)}.`)))
+        .map(({ message }) => message)
+    const first = kept(run(before, options))
+    const second = kept(run(updateSnapshot(before, [changeOf({ ...route, spec: { ...route.spec, hostnames: ['edited.example'] } })]), options))
+    expect(first.length).toBeGreaterThan(1)
+    expect(second.map((message, index) => message === first[index])).toEqual(first.map(() => true))
+  })
+
   test('of a status computes nothing again', async () => {
     const run = createTranslator()
     const before = createSnapshot(await load())

@@ -5,7 +5,7 @@ import { readBackend, backendStatus, type BackendState } from './backend/proxy-b
 import { findServers } from './backend/servers.ts'
 import { findSliceService } from './backend/service.ts'
 import { describeUnguardedPaths, findUnguardedPaths, type UnguardedPaths } from './backend/unguarded.ts'
-import { addRoute, collectGateway, compileRoute } from './collect.ts'
+import { addRoute, bindRoute, collectGateway, compileRoute, type Attached } from './collect.ts'
 import { createContext, type Context, type TranslateOptions } from './common/context.ts'
 import { Cells, Dependencies } from './common/dependencies.ts'
 import { gatewayStatus, readGateway, type GatewayState } from './gateway/gateway.ts'
@@ -41,13 +41,13 @@ export function createTranslator(): (snapshot: Snapshot, options?: TranslateOpti
   }
 }
 
-/** A route with the listeners that accept it. */
+/** A route with the Gateways that accept it. */
 interface RouteState {
   readonly route: AnyRoute
   readonly compiled: CompiledRoute
   /** Whether a parentRef names a parent of ours. */
   readonly isAttached: boolean
-  readonly listeners: ReadonlyMap<GatewayState, ReadonlySet<ListenerState>>
+  readonly gateways: ReadonlyMap<GatewayState, Attached>
 }
 
 /** The routes of one Gateway by `<kind>/<namespace>/<name>`. */
@@ -253,16 +253,16 @@ class Translator {
       const [kind = '', namespace = '', name = ''] = key.split('/')
       const old = this.#routes.get(key)
       const route = this.#snapshot.get(kind as AnyRoute['kind'], namespace, name)
-      for (const { key: gateway } of old?.listeners.keys() ?? []) this.#outputs.stale.add(gateway)
+      for (const { key: gateway } of old?.gateways.keys() ?? []) this.#outputs.stale.add(gateway)
       if (!route) {
-        for (const { key: gateway } of old?.listeners.keys() ?? []) this.#gatewayRoutes.get(gateway)?.byKey.delete(key)
+        for (const { key: gateway } of old?.gateways.keys() ?? []) this.#gatewayRoutes.get(gateway)?.byKey.delete(key)
         this.#routes.delete(key)
         this.#statuses.set(kind, namespace, name, undefined)
         continue
       }
       const now = this.#routes.compute(key, () => this.#readRoute(route))
-      const gateways = new Set([...now.listeners.keys()].map((gateway) => gateway.key))
-      for (const { key: gateway } of old?.listeners.keys() ?? []) if (!gateways.has(gateway)) this.#gatewayRoutes.get(gateway)?.byKey.delete(key)
+      const gateways = new Set([...now.gateways.keys()].map((gateway) => gateway.key))
+      for (const { key: gateway } of old?.gateways.keys() ?? []) if (!gateways.has(gateway)) this.#gatewayRoutes.get(gateway)?.byKey.delete(key)
       for (const gateway of gateways) {
         this.#outputs.stale.add(gateway)
         const routes = this.#gatewayRoutes.get(gateway) ?? { byKey: new Map(), isSorted: true }
@@ -285,7 +285,8 @@ class Translator {
     }
     const { namespace, name } = route.metadata
     this.#statuses.set(route.kind, namespace, name, routeStatus(route, attachments, compiled))
-    return { route, compiled, isAttached: attachments.length > 0, listeners }
+    const gateways = new Map([...listeners].map(([gateway, accepting]) => [gateway, bindRoute(compiled, accepting)]))
+    return { route, compiled, isAttached: attachments.length > 0, gateways }
   }
 
   #listPolicies(): PolicyState[] {
@@ -386,7 +387,10 @@ class Translator {
   #buildOutput(gateway: GatewayState): Output {
     for (const listener of [...gateway.listeners, ...gateway.sets.flatMap((set) => set.listeners)]) listener.attached = 0
     const collected = collectGateway(gateway)
-    for (const { route, compiled, listeners } of this.#listRoutes(gateway.key)) addRoute(route, compiled, [...(listeners.get(gateway) ?? [])], collected)
+    for (const { route, compiled, gateways } of this.#listRoutes(gateway.key)) {
+      const attached = gateways.get(gateway)
+      if (attached) addRoute(route, compiled, attached, collected)
+    }
     const reached = walk(this.#tracked, gateway, collected.nodes, collected.targets, collected.messages)
     const messages = collected.messages.list()
     return { gateway, messages, reached, unguarded: findUnguardedPaths(messages) }

@@ -81,12 +81,32 @@ function fixedEndpoints(context: Context, service: Service, port: number): Endpo
   return texts.flatMap((text) => parseAddress(text.trim(), port) ?? []).toSorted(compareEndpoints)
 }
 
-/** Ports of a Service as messages. `named` are the ports that references name: an ExternalName Service need not list its ports. */
+/** The messages of one translator, with the slices that they were made from. */
+const made = new WeakMap<Context, WeakMap<Service, { readonly own: readonly EndpointSlice[]; readonly message: ServiceMessage }>>()
+const NO_SLICES: readonly EndpointSlice[] = []
+
+/**
+ * Ports of a Service as messages. `named` are the ports that references name: an ExternalName Service need not list its ports.
+ * The message of a Service that did not change keeps its identity.
+ */
 export function serviceMessage(context: Context, slices: SliceIndex, service: Service, named: ReadonlySet<number>): ServiceMessage {
-  const { spec } = service
-  const own = slices.get(keyOf(service)) ?? []
-  const ports: readonly ServicePort[] = servicePorts(service) ?? [...named].toSorted((a, b) => a - b).map((port) => ({ port }))
-  const { trafficDistribution, internalTrafficPolicy } = spec
+  const own = slices.get(keyOf(service)) ?? NO_SLICES
+  const listed = servicePorts(service)
+  if (listed === undefined) {
+    const ports = [...named].toSorted((a, b) => a - b).map((port) => ({ port }))
+    return describeService(context, own, service, ports)
+  }
+  let ofContext = made.get(context)
+  if (!ofContext) made.set(context, (ofContext = new WeakMap()))
+  const last = ofContext.get(service)
+  if (last?.own === own) return last.message
+  const message = describeService(context, own, service, listed)
+  ofContext.set(service, { own, message })
+  return message
+}
+
+function describeService(context: Context, own: readonly EndpointSlice[], service: Service, ports: readonly ServicePort[]): ServiceMessage {
+  const { trafficDistribution, internalTrafficPolicy } = service.spec
   return {
     key: keyOf(service),
     hostname: `${service.metadata.name}.${service.metadata.namespace}.svc.${context.options.clusterDomain}`,
