@@ -112,6 +112,9 @@ function connect(
   return { buckets, stream, ask: (key, memory = newMemory()) => buckets.assign({ service, id: { name: 'api', key }, counter: key }, () => memory) }
 }
 
+/** What a promise resolves with, or `waits` if it needs a timer or input. */
+const atOnce = <T>(promise: Promise<T>): Promise<T | 'waits'> =>
+  Promise.race([promise, new Promise<'waits'>((resolve) => void setImmediate(() => resolve('waits')))])
 const newMemory = (): QuotaMemory => ({ words: new BigInt64Array(QUOTA_WORDS) })
 /** Counts requests as the counter of a budget does. */
 const use = ({ words }: QuotaMemory, allowed: number, denied = 0): void => {
@@ -220,9 +223,7 @@ describe('a rate limit quota service', () => {
     expect(await ask('ann', memory)).toBe(false)
     expect(performance.now() - startMs).toBeGreaterThan(900)
     nowMs += 1_001
-    const secondMs = performance.now()
-    expect(await ask('ann', memory)).toBe(false)
-    expect(performance.now() - secondMs).toBeLessThan(500)
+    expect(await atOnce(ask('ann', memory))).toBe(false)
     await until(() => events.length > 0)
     expect(events).toEqual(['no response within 3000 ms'])
     // It may respond late.
@@ -257,12 +258,10 @@ describe('a rate limit quota service', () => {
     await new Promise<void>((resolve) => void garbage.listen(0, '127.0.0.1', resolve))
     open.push(() => garbage.close())
     const { ask } = connect((garbage.address() as AddressInfo).port)
-    const startMs = performance.now()
     expect(await Promise.all([ask('ann'), ask('bob')])).toEqual([false, false])
-    expect(performance.now() - startMs).toBeLessThan(3_000)
     await until(() => events.length > 0)
     // The state is known: nobody waits.
-    expect(await ask('eve')).toBe(false)
+    expect(await atOnce(ask('eve'))).toBe(false)
   })
 
   test('gets the last use at the end', async () => {
