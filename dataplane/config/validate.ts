@@ -105,7 +105,7 @@ function toProblems(value: unknown, errors: readonly ErrorObject[], show: Show, 
 /** Pointer to the known field that an unknown one probably stands for. */
 function meantField(error: ErrorObject): string | undefined {
   if (error.keyword !== 'additionalProperties') return undefined
-  const near = suggest(unknownField(error), knownFields(error))
+  const near = findMeant(unknownField(error), knownFields(error))
   return near === undefined ? undefined : `${error.instancePath}/${near}`
 }
 
@@ -154,9 +154,20 @@ function toProblem(root: unknown, error: ErrorObject, describe: Show, sourceOf: 
 const knownFields = (error: ErrorObject): string[] => Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
 
 function describeUnknown(name: string, known: readonly string[]): string {
-  const near = suggest(name, known)
+  const near = findMeant(name, known)
   if (near !== undefined) return `unknown field; did you mean ${near}?`
   return `unknown field; known here: ${known.length === 0 ? 'none' : known.join(', ')}`
+}
+
+/** Fields with another name in other places: `host` of a backend is `address` of a backendRef. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['host', 'address'],
+  ['address', 'host'],
+])
+
+function findMeant(name: string, known: readonly string[]): string | undefined {
+  const other = otherNames.get(name)
+  return suggest(name, known) ?? (other !== undefined && known.includes(other) ? other : undefined)
 }
 
 /** Patterns that are explained better by an example. */

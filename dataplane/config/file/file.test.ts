@@ -106,6 +106,11 @@ describe('loading an invalid config file reports file, line, column and path', (
     ['JSON', '{\n"binds": [{"port": 0,\n"listeners": []}]}', ['config.yaml:2:12: binds[0].port: must be >= 1, is 0']],
     ['a list instead of fields', '- a\n', ['config.yaml:1:1: .: must be an object, is a list']],
     ['an unknown field', 'binds:\n- port: 80\n  listeners: []\n  adress: x\n', ['config.yaml:4:3: binds[0].adress: unknown field; did you mean addresses?']],
+    [
+      'a field that has another name there',
+      'backends:\n- name: a\n  address: localhost:80\n',
+      ['config.yaml:3:3: backends[0].address: unknown field; did you mean host?'],
+    ],
     ['a missing field', 'binds:\n- port: 80\n', ['config.yaml:2:3: binds[0]: listeners is missing']],
     ['a value of the wrong type', 'binds:\n- port: http\n  listeners: []\n', ['config.yaml:2:3: binds[0].port: must be an integer, is "http"']],
     ['a value out of bounds', 'binds:\n- listeners: []\n  port: 70000\n', ['config.yaml:3:3: binds[0].port: must be <= 65535, is 70000']],
