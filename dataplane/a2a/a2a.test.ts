@@ -171,6 +171,11 @@ describe('the card of an agent (mcp.md §14)', () => {
     })
   })
 
+  test('of A2A 0.3 may have an empty list of interfaces', async () => {
+    const { status, text } = await start({ body: { ...old, supportedInterfaces: [] } }).send({ target: CARD })
+    expect([status, JSON.parse(text)]).toMatchObject([200, { url: 'http://gw.example:8080/rpc', supportedInterfaces: [] }])
+  })
+
   test('has the path of the client where the route rewrites it', async () => {
     const { text } = await start({ body: { url: 'http://10.0.0.1/x/rpc' } }, agent, rewritten('/x')).send({ target: `/agents/one${CARD}` })
     expect(JSON.parse(text)).toEqual({ url: 'http://gw.example:8080/agents/one/rpc' })
@@ -178,6 +183,7 @@ describe('the card of an agent (mcp.md §14)', () => {
 
   test.each<[string, Reply]>([
     ['has no URL', { body: { name: 'a' } }],
+    ['has an empty list of interfaces and no URL', { body: { ...current, supportedInterfaces: [] } }],
     ['is no object', { body: [1] }],
     ['is not JSON', { body: '{"url"' }],
     ['is of another type', { body: '<html>', headers: { 'content-type': 'text/html' } }],
