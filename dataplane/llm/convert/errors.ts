@@ -1,4 +1,5 @@
 import { printJson } from '../common/json.ts'
+import { typeOfGoogleStatus } from '../common/google-status.ts'
 import { inside, textOf } from '../common/read.ts'
 import type { ClientFormat, JsonObject } from '../common/types.ts'
 import { isMessagesError } from '../formats/messages/events.ts'
@@ -34,15 +35,6 @@ const messagesTypeByStatus: Readonly<Record<number, string>> = {
   504: 'timeout_error',
   529: 'overloaded_error',
 }
-const errorTypeByGoogleStatus: Readonly<Record<string, string>> = {
-  INVALID_ARGUMENT: 'invalid_request_error',
-  FAILED_PRECONDITION: 'invalid_request_error',
-  NOT_FOUND: 'not_found_error',
-  PERMISSION_DENIED: 'permission_error',
-  UNAUTHENTICATED: 'authentication_error',
-  RESOURCE_EXHAUSTED: 'rate_limit_error',
-}
-
 /** The type of an error of OpenAI's APIs. */
 function openaiType(status: number): string {
   return errorTypeByStatus[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
@@ -84,7 +76,7 @@ function readProblem(text: string, status: number): ParsedError {
 
 function toMessages({ shape, message, type, status: google }: ParsedError, status: number): JsonObject | undefined {
   if (shape === 'anthropic' && type !== undefined) return undefined
-  const known = google === undefined ? (isMessagesError(type) ? type : undefined) : errorTypeByGoogleStatus[google]
+  const known = google === undefined ? (isMessagesError(type) ? type : undefined) : typeOfGoogleStatus(google)
   return { type: 'error', error: { type: known ?? messagesType(status), message } }
 }
 
@@ -94,7 +86,7 @@ function toOpenai(client: ClientFormat, isNative: boolean, { shape, message, typ
       return undefined
     case 'google':
       if (client === 'embeddings' && isNative) return undefined
-      return { error: { type: type ?? errorTypeByGoogleStatus[google ?? ''] ?? openaiType(status), message, param: null, code: google ?? String(status) } }
+      return { error: { type: type ?? typeOfGoogleStatus(google) ?? openaiType(status), message, param: null, code: google ?? String(status) } }
     case 'other':
     case 'anthropic':
     case 'bedrock':

@@ -16,12 +16,13 @@ export function readCompletionsReply(body: JsonObject): Reply {
   if (reasoning !== undefined) blocks.push({ type: 'thinking', text: reasoning, signature: '' })
   const content = textOf(message['content']) ?? joinParts(message['content']) ?? filledText(message['refusal'])
   if (content !== undefined) blocks.push({ type: 'text', text: content })
-  for (const call of objectsOf(message['tool_calls'])) {
+  for (const [at, call] of objectsOf(message['tool_calls']).entries()) {
     const called = objectOf(call['function'])
     if (called === undefined) continue
     const json = textOf(called['arguments']) ?? ''
     const thought = filledText(inside(inside(call['extra_content'])['google'])['thought_signature'])
-    blocks.push({ type: 'toolUse', id: joinThought(textOf(call['id']) ?? '', thought), name: textOf(called['name']) ?? '', input: parseArguments(json), json })
+    const id = filledText(call['id']) ?? `tool_call_${at}`
+    blocks.push({ type: 'toolUse', id: joinThought(id, thought), name: textOf(called['name']) ?? '', input: parseArguments(json), json })
   }
   return {
     id: textOf(body['id']),

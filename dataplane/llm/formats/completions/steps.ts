@@ -1,11 +1,13 @@
 import type { SseReader } from '../../stream/steps.ts'
 import { readCompletionsUsage } from '../../usage/raw.ts'
+import { typeOfGoogleStatus } from '../../common/google-status.ts'
 import { isObject } from '../../common/json.ts'
 import type { Step } from '../../common/neutral.ts'
 import { joinText } from './entry.ts'
 import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import { readCompletionsStop, withTools } from '../../common/stops.ts'
 import { joinThought } from '../../common/thoughts.ts'
+import { parseArguments } from '../../common/tools.ts'
 import type { JsonObject } from '../../common/types.ts'
 
 /** Distance between the block numbers of consecutive choices. */
@@ -16,6 +18,8 @@ interface OpenTool {
   id: string
   /** Arguments received before the name. */
   early: string
+  /** The arguments of the first delta, if they are the only ones. */
+  json: string | undefined
   isStarted: boolean
 }
 
@@ -33,8 +37,10 @@ export class CompletionsReader implements SseReader {
     this.#isEveryChoice = isEveryChoice
   }
 
-  read(_name: string | undefined, data: unknown, text: string): Step[] {
+  read(_name: string | undefined, received: unknown, text: string): Step[] {
     if (text.trim() === '[DONE]') return [{ type: 'done' }]
+    // Google's servers put an error into a list.
+    const data: unknown = Array.isArray(received) && received.length === 1 ? received[0] : received
     if (!isObject(data)) return []
     const steps: Step[] = []
     if (data['error'] !== undefined && data['error'] !== null) return [readError(data['error'])]
@@ -75,12 +81,11 @@ export class CompletionsReader implements SseReader {
     const id = filledText(call['id'])
     const name = filledText(called['name'])
     let tool = this.#tools.get(key)
-    // Some upstreams send parallel calls, each complete, all with index 0.
-    if (tool === undefined || (tool.isStarted && id !== undefined && id !== tool.id && name !== undefined)) {
-      tool = { block: base + ++this.#toolCount, id: id ?? `tool_call_${this.#toolCount - 1}`, early: '', isStarted: false }
-      this.#tools.set(key, tool)
-    }
     const json = textOf(called['arguments']) ?? ''
+    if (tool === undefined || (name !== undefined && isNextCall(tool, id, json))) {
+      tool = { block: base + ++this.#toolCount, id: id ?? `tool_call_${this.#toolCount - 1}`, early: '', json, isStarted: false }
+      this.#tools.set(key, tool)
+    } else if (json !== '') tool.json = undefined
     if (!tool.isStarted) {
       tool.id = id ?? tool.id
       tool.early += json
@@ -93,11 +98,21 @@ export class CompletionsReader implements SseReader {
   }
 }
 
+/**
+ * Whether a delta with a name starts another call at the place of `tool`. Gemini sends parallel calls each complete, all at the first place, and some
+ * models without ids; other servers repeat the name with each part of the arguments.
+ */
+function isNextCall(tool: OpenTool, id: string | undefined, json: string): boolean {
+  if (!tool.isStarted) return false
+  if (id !== undefined) return id !== tool.id
+  return json !== '' && tool.json !== undefined && tool.json !== '' && isObject(parseArguments(tool.json))
+}
+
 function readError(error: unknown): Step {
   const details = inside(error)
   return {
     type: 'error',
-    errorType: textOf(details['type']) ?? textOf(details['code']) ?? 'api_error',
+    errorType: textOf(details['type']) ?? typeOfGoogleStatus(textOf(details['status'])) ?? textOf(details['code']) ?? 'api_error',
     message: textOf(details['message']) ?? textOf(error) ?? 'the upstream reported an error',
   }
 }

@@ -66,11 +66,14 @@ export class MessagesWriter implements StepWriter {
         this.#stopSequence = step.stopSequence
         return []
       case 'usage':
+        // Gemini reports a finish reason and usage with each of several calls: the end waits for the terminator.
         this.#usage = mergeUsage(this.#usage, step.usage)
-        return this.#stop === undefined ? [] : this.#end()
+        return []
       case 'done':
         return this.#end()
       case 'error':
+        // The connection broke between the end of the response and its terminator.
+        if (!this.#isOver && this.#stop !== undefined && this.#usage !== undefined && connectionErrors.has(step.errorType)) return this.#end()
         this.#isOver = true
         return [event('error', writeMessagesError(step.errorType, step.message))]
       case 'hidden':
@@ -184,6 +187,8 @@ export class MessagesWriter implements StepWriter {
   }
 }
 
+/** Errors of the gateway about the connection to the upstream, not about the content. */
+const connectionErrors: ReadonlySet<string> = new Set(['upstream_error', 'timeout_error'])
 const thinkingBlock: JsonObject = { type: 'thinking', thinking: '', signature: '' }
 
 function isComplete(json: string): boolean {
