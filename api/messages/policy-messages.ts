@@ -259,10 +259,10 @@ export const policyMessages = {
     fix: 'Check backendRef, jwksPath and TLS of the key set, and whether network policies let the operator reach it. The fetch is retried every 15 s, and the message disappears when one succeeds.',
   },
   PX1367: {
-    title: 'port of a BackendTLSPolicy does not exist',
+    title: 'section of a BackendTLSPolicy does not exist',
     cause:
-      'sectionName of a targetRef is neither the name nor the number of a port of the Service, or the target is an InferencePool, which has no sections. Connections to the Service do not use the policy.',
-    fix: 'Correct sectionName, or remove it: the policy then holds for all ports.',
+      'sectionName of a targetRef is neither the name nor the number of a port of the Service, or no target or provider of the ProxyBackend has this name, or the target is an InferencePool, which has no sections. No connection uses the policy because of this targetRef.',
+    fix: 'Correct sectionName, or remove it: the policy then holds for the whole object.',
   },
 } as const satisfies MessageTable
 

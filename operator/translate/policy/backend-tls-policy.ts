@@ -10,6 +10,7 @@ import { poolService } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
 import type { Lookup } from '../common/dependencies.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
+import { sectionsOf } from '../backend/proxy-backend.ts'
 import { capAncestors } from './proxy-policy.ts'
 import { readConfigMapAuthority } from '../common/secret.ts'
 import type { ObjectStatus } from '../../model/translation.ts'
@@ -67,7 +68,8 @@ function readPolicy(context: Context, policy: BackendTLSPolicy, taken: Map<strin
     if (!target) return []
     const node = `${ref.kind}/${namespace}/${ref.name}`
     if (ref.sectionName !== undefined && target.port === undefined && target.section === undefined) {
-      unused.push(fault('TargetNotFound', `${ref.kind} ${namespace}/${ref.name} has no port ${ref.sectionName}`, 'PX1367'))
+      const part = ref.kind === 'ProxyBackend' ? 'section' : 'port'
+      unused.push(fault('TargetNotFound', `${ref.kind} ${namespace}/${ref.name} has no ${part} ${ref.sectionName}`, 'PX1367'))
       return [{ index, node, target, isUnused: true }]
     }
     // A section is the name of a port or its number.
@@ -101,7 +103,10 @@ function toAltName(each: { readonly type: string; readonly hostname?: string; re
   return each.type === 'URI' ? { type: 'URI', value: each.uri ?? '' } : { type: 'Hostname', value: each.hostname ?? '' }
 }
 
-/** The target, when it is of a kind that we know and exists; sectionName is the name or number of a Service's port. Without it, if there is no such port. */
+/**
+ * The target, when it is of a kind that we know and exists; sectionName is the name or number of a Service's port, or a section of a
+ * ProxyBackend. Without it, if there is no such port or section.
+ */
 function findTarget(context: Context, namespace: string, ref: LocalRef & { readonly sectionName?: string }): PolicyTarget | undefined {
   if (ref.group === '' && ref.kind === 'Service') {
     const service = context.snapshot.get('Service', namespace, ref.name)
@@ -116,8 +121,10 @@ function findTarget(context: Context, namespace: string, ref: LocalRef & { reado
     const isThere = context.options.isInferenceEnabled && context.snapshot.get('InferencePool', namespace, ref.name) !== undefined
     return isThere ? { kind: 'Service', namespace, name: poolService(ref.name) } : undefined
   }
-  if (ref.group !== GROUP || ref.kind !== 'ProxyBackend' || !context.snapshot.get('ProxyBackend', namespace, ref.name)) return undefined
-  return { kind: 'Backend', namespace, name: ref.name, ...(ref.sectionName === undefined ? {} : { section: ref.sectionName }) }
+  const backend = ref.group === GROUP && ref.kind === 'ProxyBackend' ? context.snapshot.get('ProxyBackend', namespace, ref.name) : undefined
+  if (!backend) return undefined
+  const section = sectionsOf(backend).find((each) => each === ref.sectionName)
+  return { kind: 'Backend', namespace, name: ref.name, ...(section === undefined ? {} : { section }) }
 }
 
 interface Authorities {
