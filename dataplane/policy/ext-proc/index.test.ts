@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { afterEach, describe, expect, jest, test } from '@jest/globals'
 import type { ServerDuplexStream } from '@grpc/grpc-js'
 import type { ExtProc, ExtProcProcessing } from '#gen/config/types.ts'
 import { HeaderValueOption_HeaderAppendAction as Action } from '#gen/proto/envoy/config/core/v3/base_pb.js'
@@ -58,7 +58,7 @@ interface Options {
   readonly maxBufferBytes?: number
 }
 
-/** Sends a request. Returns the messages to the processor, the forwarded request and the response. */
+/** Sends a request. Returns the messages to the processor, the number of its calls, the forwarded request and the response. */
 async function send(processor: Processor, options: Options = {}) {
   const seen: ProcessingRequest[] = []
   let ends = 0
@@ -79,6 +79,7 @@ async function send(processor: Processor, options: Options = {}) {
     () => service.close(),
     () => destination.close(),
   )
+  const pick = jest.spyOn(destination, 'pick')
   const exchange = testExchange(options.request)
   options.prepare?.(exchange)
   let forwarded: string | undefined
@@ -101,7 +102,17 @@ async function send(processor: Processor, options: Options = {}) {
     ({ bytes, trailers }) => ({ text: bytes.toString(), trailers }),
     (error: Error) => ({ text: `broken: ${error.message}`, trailers: undefined }),
   )
-  return { exchange, seen, forwarded, requestTrailers, answer: `${response?.status} ${read.text}`, trailers: read.trailers, response, ends: () => ends }
+  return {
+    exchange,
+    seen,
+    forwarded,
+    requestTrailers,
+    answer: `${response?.status} ${read.text}`,
+    trailers: read.trailers,
+    response,
+    calls: pick.mock.calls.length,
+    ends: () => ends,
+  }
 }
 
 const post = (text: string): Options['request'] => ({
@@ -198,6 +209,32 @@ describe('the processor receives', () => {
       ['x-end', '1', 'x-new', '2'],
     ])
     await until(() => result.ends() === 1)
+  })
+
+  const skipped: ExtProcProcessing = {
+    requestHeaderMode: 'Skip',
+    requestBodyMode: 'None',
+    requestTrailerMode: 'Skip',
+    responseHeaderMode: 'Skip',
+    responseBodyMode: 'None',
+    responseTrailerMode: 'Skip',
+  }
+  test.each<[string, ExtProcProcessing, Options['upstream'], string]>([
+    ['all parts are skipped', skipped, undefined, '200 answer'],
+    ['neither message has a body or trailers', { requestHeaderMode: 'Skip', responseHeaderMode: 'Skip', responseBodyMode: 'None' }, undefined, '200 answer'],
+    [
+      'only the response is sent, and the gateway makes it',
+      { ...skipped, responseHeaderMode: 'Send' },
+      () => Promise.reject(new ProxyError('NO_HEALTHY_BACKENDS')),
+      '503 no healthy backends',
+    ],
+  ])('no call if %s', async (_, modes, upstream, expected) => {
+    const { calls, answer } = await send(agree, { modes, ...(upstream === undefined ? {} : { upstream }) })
+    expect([calls, answer]).toEqual([0, expected])
+  })
+
+  test('one call for all parts', async () => {
+    expect((await send(agree, { request: post('hello') })).calls).toBe(1)
   })
 
   test('no response that the gateway made', async () => {

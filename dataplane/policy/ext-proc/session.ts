@@ -42,14 +42,20 @@ export class ImmediateAnswer extends Error {
   }
 }
 
-/** One stream to the processor: requests in order with at most one reply each, and streaming bodies in between. */
+/**
+ * One stream to the processor: requests in order with at most one reply each, and streaming bodies in between. The first of them opens
+ * the stream, so that a message of which no part is sent costs no call.
+ */
 export class ProcessorSession {
-  readonly #stream: GrpcStream<MessageInitShape<typeof ProcessingRequestSchema>>
-  readonly #call: OutboundCall
+  readonly #exchange: Exchange
+  readonly #destination: Destination
+  readonly #registry: Registry
   readonly #modes: Modes
   readonly #timeoutMs: number | undefined
   readonly #streamings = new Set<Streaming>()
   readonly #ignored = new Set<Reply['case']>()
+  #stream: GrpcStream<MessageInitShape<typeof ProcessingRequestSchema>> | undefined
+  #call: OutboundCall | undefined
   #waiting: Waiting | undefined
   #holds = 0
   #isFirst = true
@@ -62,12 +68,20 @@ export class ProcessorSession {
   immediate: ImmediateResponse | undefined
 
   constructor(exchange: Exchange, destination: Destination, modes: Modes, timeoutMs: number | undefined, registry: Registry) {
-    const { process } = ExternalProcessor.method
+    this.#exchange = exchange
+    this.#destination = destination
+    this.#registry = registry
     this.#modes = modes
     this.#timeoutMs = timeoutMs
-    this.#call = beginCall(registry, exchange, 'Policy', 'ExtProc', { host: destination.name, path: `/${process.parent.typeName}/${process.name}` })
+  }
+
+  #open(): GrpcStream<MessageInitShape<typeof ProcessingRequestSchema>> {
+    const exchange = this.#exchange
+    const destination = this.#destination
+    const { process } = ExternalProcessor.method
+    this.#call = beginCall(this.#registry, exchange, 'Policy', 'ExtProc', { host: destination.name, path: `/${process.parent.typeName}/${process.name}` })
     const { traceparent } = this.#call
-    this.#stream = openStream(
+    return openStream(
       destination,
       process,
       {
@@ -85,6 +99,9 @@ export class ProcessorSession {
 
   /** Sends a message. Returns false if the sender should wait for `drained`. */
   send(message: ProcessorMessage, metadata?: Metadata): boolean {
+    // Trailers of a request can follow when the session has failed.
+    if (this.#stream === undefined && this.failure !== undefined) return true
+    this.#stream ??= this.#open()
     const { request, response } = this.#modes
     const protocolConfig = { requestBodyMode: wireModes[request.body], responseBodyMode: wireModes[response.body] }
     const isFirst = this.#isFirst
@@ -120,6 +137,7 @@ export class ProcessorSession {
 
   add(streaming: Streaming): void {
     if (this.failure !== undefined) return streaming.fail(this.failure)
+    this.#stream ??= this.#open()
     this.#streamings.add(streaming)
     if (this.#isOpen) streaming.opened()
   }
@@ -148,20 +166,20 @@ export class ProcessorSession {
   /** Ends the stream when the last streaming body ended. No more messages are sent. */
   finish(): void {
     this.#isEnding = true
-    if (this.#streamings.size === 0 && this.#holds === 0) this.#stream.end()
+    if (this.#streamings.size === 0 && this.#holds === 0) this.#stream?.end()
   }
 
   /** Cancels the stream. */
   abandon(reason: Error): void {
     this.failure ??= reason
-    this.#call.end({ error: reason })
-    this.#stream.cancel(reason)
+    this.#call?.end({ error: reason })
+    this.#stream?.cancel(reason)
     this.#waiting?.reject(reason)
     this.#waiting = undefined
   }
 
   #receive(message: ProcessingResponse): void {
-    this.#call.end({ status: 200 })
+    this.#call?.end({ status: 200 })
     const { response } = message
     if (response.case === 'immediateResponse') return this.#answer(response.value)
     for (const streaming of this.#streamings) if (streaming.receive(response, message)) return
@@ -179,11 +197,11 @@ export class ProcessorSession {
     this.#waiting?.reject(answer)
     this.#waiting = undefined
     this.#each((streaming) => streaming.fail(answer))
-    this.#stream.end()
+    this.#stream?.end()
   }
 
   #end(error: Error | undefined): void {
-    this.#call.end(error === undefined ? { status: 200 } : { error })
+    this.#call?.end(error === undefined ? { status: 200 } : { error })
     if (error !== undefined) return this.fail(error)
     this.isOver = true
     if (this.#waiting !== undefined || this.#streamings.size > 0) this.fail(new UpstreamError('protocol', 'the processor ended the stream without a reply'))
@@ -193,7 +211,7 @@ export class ProcessorSession {
   fail(error: Error): void {
     if (this.failure !== undefined || this.immediate !== undefined) return
     this.failure = error
-    this.#stream.cancel(error)
+    this.#stream?.cancel(error)
     this.#waiting?.reject(error)
     this.#waiting = undefined
     this.#each((streaming) => streaming.fail(error))
