@@ -196,6 +196,20 @@ describe('routes', () => {
     expect(named).toMatchObject(expected)
   })
 
+  test.each(['Passthrough', 'Detect'] as const)('%s gives the native API of Gemini the key of the gateway as an API key', async (type) => {
+    const routes = { '/chat/completions': 'Completions', '*': type } as const
+    const { post, mock } = await start({ provider: { providerD: {} }, policies: { auth: { key: 'AIzaOfTheGateway' } }, ai: { routes } })
+    const sent = async (path: string) => {
+      await post({ path, body: chat('x'), headers: { 'x-goog-api-key': 'of the client' } })
+      const { path: seen, headers } = mock.requests.at(-1) ?? {}
+      return [seen, headers?.['authorization'], headers?.['x-goog-api-key']]
+    }
+    const native = '/v1beta/models/gemini-2.5-flash:generateContent'
+    expect(await sent(native)).toEqual([native, undefined, 'AIzaOfTheGateway'])
+    expect((await sent('/v1/chat/completions')).slice(0, 2)).toEqual(['/v1beta/openai/chat/completions', 'Bearer AIzaOfTheGateway'])
+    expect((await sent('/v1beta/openai/models')).slice(0, 2)).toEqual(['/v1beta/openai/models', 'Bearer AIzaOfTheGateway'])
+  })
+
   test('a response transformation on Detect reads the tokens of a buffered response', async () => {
     const transformation = { response: { set: [{ name: 'x-tokens', value: 'string(llm.totalTokens) + llm.responseModel' }] } }
     const { post } = await start({ ai: { routes: { '*': 'Detect' } }, onGateway: [{ traffic: { transformation } }] })

@@ -102,9 +102,33 @@ describe('provider C', () => {
     ],
   ])('%s', (_, given, expected) => {
     const headers = HeaderList.from(Object.entries(given))
-    make(c).finishHeaders?.(headers, 'completions')
+    make(c).finishHeaders?.(headers, 'completions', '/v1/messages')
     expect(Object.fromEntries(headers)).toEqual(expected)
   })
+})
+
+test.each<[string, ClientFormat | undefined, string, Record<string, string>, Record<string, string>]>([
+  [
+    'moves an API key for native paths, in place of that of the client',
+    undefined,
+    '/v1beta/models/gemini-2.5-flash:generateContent',
+    { authorization: 'Bearer AIzaKey', 'x-goog-api-key': 'placeholder' },
+    { 'x-goog-api-key': 'AIzaKey' },
+  ],
+  [
+    'keeps an API key for the compatible endpoint',
+    undefined,
+    '/v1beta/openai/models',
+    { authorization: 'Bearer AIzaKey' },
+    { authorization: 'Bearer AIzaKey' },
+  ],
+  ['keeps an API key for chats at a configured path', 'completions', '/gemini', { authorization: 'Bearer AIzaKey' }, { authorization: 'Bearer AIzaKey' }],
+  ['keeps other tokens', undefined, '/v1beta/models/m:countTokens', { authorization: 'Bearer ya29.x' }, { authorization: 'Bearer ya29.x' }],
+  ["keeps the client's API key", undefined, '/v1beta/models/m:countTokens', { 'x-goog-api-key': 'AIzaMine' }, { 'x-goog-api-key': 'AIzaMine' }],
+])('provider D %s', (_, from, path, given, expected) => {
+  const headers = HeaderList.from(Object.entries(given))
+  make(d).finishHeaders?.(headers, from, path)
+  expect(Object.fromEntries(headers)).toEqual(expected)
 })
 
 test.each<[ClientFormat | undefined, string[]]>([
@@ -114,7 +138,7 @@ test.each<[ClientFormat | undefined, string[]]>([
   [undefined, ['conversation_id', 'session_id', 'x-mine']],
 ])('provider F removes session ids only from Responses requests: %s', (from, expected) => {
   const headers = HeaderList.from(Object.entries({ 'anthropic-beta': 'a', conversation_id: 'c', session_id: 's', 'x-mine': 'm' }))
-  make(f).finishHeaders?.(headers, from)
+  make(f).finishHeaders?.(headers, from, '/model/m/converse')
   expect([...headers].map(([name]) => name)).toEqual(expected)
 })
 

@@ -40,6 +40,6 @@ export interface Provider {
   readonly realtime?: { readonly path?: string }
   /** Final changes to a body in the provider's format; returns the same object if there are none. */
   finishBody?(body: JsonObject, call: ProviderCall): JsonObject
-  /** Sets required headers, and moves or removes others; runs after authentication. `from` is undefined if the body is not interpreted. */
-  finishHeaders?(headers: HeaderList, from: ClientFormat | undefined): void
+  /** Sets required headers, and moves or removes others; runs after authentication. `from` is undefined if the body is not interpreted; `path` is that of the request. */
+  finishHeaders?(headers: HeaderList, from: ClientFormat | undefined, path: string): void
 }

@@ -61,7 +61,7 @@ export async function buildUpstreamRequest(
   const needsFetch = isFetched(auth)
   if (auth !== undefined) authenticate(headers, auth, exchange)
   if (auth !== undefined && needsFetch) await fetchCredentials(headers, auth, hints)
-  provider.finishHeaders?.(headers, draft.from)
+  provider.finishHeaders?.(headers, draft.from, pathOf(request.target))
   const { transformation } = settings
   if (transformation !== undefined) {
     const sent = exchange.fork(request)

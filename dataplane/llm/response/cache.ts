@@ -97,7 +97,7 @@ function relevantHeaders({ request: { headers } }: Exchange, { provider }: LlmTa
     // Of no meaning in other formats; clients of the Messages API always send it.
     if (relevantHeader.test(known) && (known !== 'anthropic-version' || to === 'messages')) sent.append(known, value)
   }
-  provider.finishHeaders?.(sent, entry.format)
+  provider.finishHeaders?.(sent, entry.format, '')
   return [...sent]
 }
 
