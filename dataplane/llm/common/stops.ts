@@ -7,6 +7,23 @@ const completions: Readonly<Record<string, Stop>> = {
   tool_calls: 'toolUse',
   function_call: 'toolUse',
   content_filter: 'filtered',
+  // Reasons of Gemini, which its compatible endpoint may pass on (llm.md §7.11).
+  MAX_TOKENS: 'maxTokens',
+  ...Object.fromEntries(
+    [
+      'SAFETY',
+      'RECITATION',
+      'LANGUAGE',
+      'BLOCKLIST',
+      'PROHIBITED_CONTENT',
+      'SPII',
+      'UNEXPECTED_TOOL_CALL',
+      'TOO_MANY_TOOL_CALLS',
+      'IMAGE_SAFETY',
+      'IMAGE_PROHIBITED_CONTENT',
+      'IMAGE_RECITATION',
+    ].map((reason) => [reason, 'filtered' as const]),
+  ),
 }
 const messages: Readonly<Record<string, Stop>> = {
   end_turn: 'end',
@@ -33,8 +50,8 @@ function readStop(words: Readonly<Record<string, Stop>>, word: unknown): Stop | 
   return Object.hasOwn(words, word) ? words[word] : 'end'
 }
 
-/** Reads `finish_reason` of Chat Completions. */
-export const readCompletionsStop = (word: unknown): Stop | undefined => readStop(completions, word)
+/** Reads `finish_reason` of Chat Completions. Gemini may add a detail: `content_filter: RECITATION`. */
+export const readCompletionsStop = (word: unknown): Stop | undefined => readStop(completions, typeof word === 'string' ? word.split(':', 1)[0] : word)
 /** Reads `stop_reason` of Messages. */
 export const readMessagesStop = (word: unknown): Stop | undefined => readStop(messages, word)
 /** Reads `stopReason` of Converse. */

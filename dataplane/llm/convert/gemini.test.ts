@@ -47,6 +47,22 @@ test('calls without id in a response of Gemini have ids for clients, so that res
   expect(pair('responses', 'completions').response(body, responseContext()).body).toMatchObject({ output: [{ type: 'function_call', call_id: 'tool_call_0' }] })
 })
 
+test.each([
+  ['SAFETY', 'refusal', 'failed'],
+  ['content_filter: RECITATION', 'refusal', 'failed'],
+  ['IMAGE_PROHIBITED_CONTENT', 'refusal', 'failed'],
+  ['MAX_TOKENS', 'max_tokens', 'incomplete'],
+  ['STOP', 'end_turn', 'completed'],
+  ['OTHER', 'end_turn', 'completed'],
+])('the finish reason %s of Gemini is %s for Messages clients and %s for Responses clients', (reason, stop, status) => {
+  const body = { id: 'x', model: 'gemini', choices: [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: reason }], usage: usage(1) }
+  const chunks = sse(chunk({ content: 'a' }, null, 1), chunk({}, reason, 1))
+  expect(pair('messages', 'completions').response(body, responseContext()).body).toMatchObject({ stop_reason: stop })
+  expect(run(open('messages'), chunks, done)).toContain(`"stop_reason":"${stop}"`)
+  expect(pair('responses', 'completions').response(body, responseContext()).body).toMatchObject({ status })
+  expect(run(open('responses'), chunks, done)).toContain(`event: response.${status}\n`)
+})
+
 describe('streams of Gemini', () => {
   test.each<[string, readonly object[], readonly string[]]>([
     [
