@@ -24,6 +24,8 @@ export interface CompiledRoute {
   readonly createdAtMs: number
   readonly name: string
   readonly ruleIndex: number
+  /** The rule of a GRPCRoute: its patterns are method matches without an exact service. */
+  readonly isGrpc: boolean
   /** Messages about patterns that do not compile. Their matches never match. */
   readonly errors: readonly string[]
 }
@@ -43,6 +45,7 @@ export function compileRoute(route: Route): CompiledRoute {
     createdAtMs: Number.isNaN(createdAtMs) ? Infinity : createdAtMs,
     name: `${route.route.namespace}/${route.route.name}`,
     ruleIndex: route.route.ruleIndex,
+    isGrpc: route.route.kind === 'GRPCRoute',
     errors,
   }
   compiled.set(route, result)

@@ -7,12 +7,20 @@ export interface Candidate {
   readonly rule: CompiledRoute
 }
 
-const rank: Readonly<Record<PathMatch['type'], number>> = { Exact: 0, PathPrefix: 1, RegularExpression: 2 }
+const rank: Readonly<Record<PathMatch['type'], number>> = { Exact: 0, PathPrefix: 1, RegularExpression: 4 }
+
+/** A gRPC method is more specific than a match of every path, which a GRPCRoute has for matches without a method. */
+function rankOf({ match, rule }: Candidate): number {
+  if (match.path.type === 'RegularExpression' && rule.isGrpc) return 2
+  return match.path.type === 'PathPrefix' && match.key === '' ? 3 : rank[match.path.type]
+}
 
 /** Compares the precedence of two matches of one hostname (traffic.md §7, D6); negative if `a` comes first. */
-export function comparePrecedence({ match: a, rule: ruleA }: Candidate, { match: b, rule: ruleB }: Candidate): number {
+export function comparePrecedence(one: Candidate, other: Candidate): number {
+  const { match: a, rule: ruleA } = one
+  const { match: b, rule: ruleB } = other
   return (
-    rank[a.path.type] - rank[b.path.type] ||
+    rankOf(one) - rankOf(other) ||
     b.key.length - a.key.length ||
     Number(b.method !== undefined) - Number(a.method !== undefined) ||
     b.headerCount - a.headerCount ||

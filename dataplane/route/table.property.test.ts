@@ -25,8 +25,12 @@ function findNaively(routes: readonly Route[], listener: string, request: Reques
     (match.method === undefined || match.method === request.method) &&
     (match.headers ?? []).every(({ name, value }) => request.headers.getAll(name).includes(value)) &&
     (match.queryParams ?? []).every(({ name, value }) => query.getAll(name).at(-1) === value)
-  const rankOf = ({ path: wanted = { type: 'PathPrefix', value: '/' }, method, headers, queryParams }: RouteMatch) => [
-    { Exact: 2, PathPrefix: 1, RegularExpression: 0 }[wanted.type],
+  const typeOf = ({ type, value }: PathMatch, isGrpc: boolean) => {
+    if (type === 'RegularExpression') return isGrpc ? 2 : 0
+    return type === 'Exact' ? 4 : trim(value) === '' ? 1 : 3
+  }
+  const rankOf = ({ path: wanted = { type: 'PathPrefix', value: '/' }, method, headers, queryParams }: RouteMatch, isGrpc: boolean) => [
+    typeOf(wanted, isGrpc),
     wanted.type === 'PathPrefix' ? trim(wanted.value).length : wanted.value.length,
     method === undefined ? 0 : 1,
     headers?.length ?? 0,
@@ -37,7 +41,7 @@ function findNaively(routes: readonly Route[], listener: string, request: Reques
     .filter(({ match, level }) => level > -2 && holds(match))
     .sort((a, b) => {
       if (a.level !== b.level) return b.level - a.level
-      const [ranksA, ranksB] = [rankOf(a.match), rankOf(b.match)]
+      const [ranksA, ranksB] = [rankOf(a.match, a.route.route.kind === 'GRPCRoute'), rankOf(b.match, b.route.route.kind === 'GRPCRoute')]
       const differing = ranksA.findIndex((rank, i) => rank !== ranksB[i])
       if (differing !== -1) return (ranksB[differing] ?? 0) - (ranksA[differing] ?? 0)
       const age = Date.parse(a.route.creationTimestamp ?? '') - Date.parse(b.route.creationTimestamp ?? '')
@@ -78,12 +82,13 @@ const route = fc.record({
   matches: fc.option(fc.array(match, { minLength: 1, maxLength: 3 }), { nil: undefined }),
   hostnames: fc.option(fc.uniqueArray(hostname, { minLength: 1, maxLength: 2 }), { nil: undefined }),
   year: fc.constantFrom(2020, 2021),
+  kind: fc.constantFrom('HTTPRoute' as const, 'GRPCRoute' as const),
 })
 const routes = fc
   .array(route, { minLength: 1, maxLength: 8 })
   .map((list) =>
-    list.map(({ matches, hostnames, year }, i) =>
-      testRoute(`r${i}`, matches, { creationTimestamp: `${year}-01-01T00:00:00Z`, ...(hostnames === undefined ? {} : { hostnames }) }),
+    list.map(({ matches, hostnames, year, kind }, i) =>
+      testRoute(`r${i}`, matches, { kind, creationTimestamp: `${year}-01-01T00:00:00Z`, ...(hostnames === undefined ? {} : { hostnames }) }),
     ),
   )
 const request = fc

@@ -94,6 +94,10 @@ describe('a route with one match', () => {
 
 describe('precedence of matches', () => {
   const two = (a: RouteMatch, b: RouteMatch): Route[] => [testRoute('loser', [a]), testRoute('winner', [b])]
+  const grpc = (a: RouteMatch | undefined, b: RouteMatch): Route[] => [
+    testRoute('loser', a && [a], { kind: 'GRPCRoute' }),
+    testRoute('winner', [b], { kind: 'GRPCRoute' }),
+  ]
   const many = { headers: [header('x-a', '1'), header('x-b', '2')] }
   const rows: [string, Route[], string][] = [
     ['exact beats prefix', two(prefix('/a/b'), exact('/a/b')), '/a/b'],
@@ -105,6 +109,11 @@ describe('precedence of matches', () => {
     ['more headers win', two({ ...prefix('/'), headers: [header('x-a', '1')] }, { ...prefix('/'), ...many }), '/a/b'],
     ['headers beat query parameters', two({ queryParams: [header('q', '1'), header('r', '2')] }, { headers: [header('x-a', '1')] }), '/?q=1&r=2'],
     ['more query parameters win', two({ queryParams: [header('q', '1')] }, { queryParams: [header('q', '1'), header('r', '2')] }), '/?q=1&r=2'],
+    ['a gRPC method of any service beats a match of every path', grpc(undefined, regex('/[^/]+/Get')), '/a.B/Get'],
+    ['a gRPC method of any service beats headers alone', grpc({ headers: many.headers }, regex('/[^/]+/Get')), '/a.B/Get'],
+    ['a gRPC method beats a match of every path of an HTTPRoute', [testRoute('loser', [prefix('/')]), ...grpc(undefined, regex('/[^/]+/Get'))], '/a.B/Get'],
+    ['a gRPC service beats a method of any service', grpc(regex('/[^/]+/Get'), prefix('/a.B/')), '/a.B/Get'],
+    ['a match of every path of a GRPCRoute beats a pattern of an HTTPRoute', [testRoute('loser', [regex('/.*')]), ...grpc(regex('/other'), {})], '/a.B/Get'],
     ['path length beats everything below it', two({ ...prefix('/a'), ...many, method: 'GET' }, prefix('/a/b')), '/a/b'],
   ]
   test.each(rows)('%s', (_, routes, target) => {

@@ -71,17 +71,19 @@ class PathIndex {
   readonly #prefixes = new Map<string, MatchedRule[]>()
   /** Lists with more than one entry, which have to be sorted. */
   readonly #shared = new Set<MatchedRule[]>()
-  /** Distinct lengths of the prefixes, longest first: the configuration bounds the cost of a long path. */
+  /** Distinct lengths of the prefixes other than `/`, longest first: the configuration bounds the cost of a long path. */
   #prefixLengths: number[] = []
   readonly #patterns: MatchedRule[] = []
+  /** Patterns of GRPCRoutes, which precede the prefix of every path. */
+  readonly #methods: MatchedRule[] = []
 
   add(entry: MatchedRule): void {
     const { key, path } = entry.match
-    if (path.type === 'RegularExpression') this.#patterns.push(entry)
+    if (path.type === 'RegularExpression') (entry.rule.isGrpc ? this.#methods : this.#patterns).push(entry)
     else if (path.type === 'Exact') this.#append(this.#exact, key, entry)
     else {
       this.#append(this.#prefixes, key, entry)
-      if (!this.#prefixLengths.includes(key.length)) this.#prefixLengths.push(key.length)
+      if (key !== '' && !this.#prefixLengths.includes(key.length)) this.#prefixLengths.push(key.length)
     }
   }
 
@@ -89,6 +91,7 @@ class PathIndex {
     for (const entries of this.#shared) entries.sort(comparePrecedence)
     this.#shared.clear()
     this.#patterns.sort(comparePrecedence)
+    this.#methods.sort(comparePrecedence)
     this.#prefixLengths.sort((a, b) => b - a)
   }
 
@@ -103,23 +106,29 @@ class PathIndex {
   }
 
   find(request: RequestHead, path: string): MatchedRule | undefined {
-    return firstOf(this.#exact.get(path), request) ?? this.#findPrefix(request, path) ?? this.#findPattern(request, path)
+    return (
+      firstOf(this.#exact.get(path), request) ??
+      this.#findPrefix(request, path) ??
+      findPattern(this.#methods, request, path) ??
+      firstOf(this.#prefixes.get(''), request) ??
+      findPattern(this.#patterns, request, path)
+    )
   }
 
   #findPrefix(request: RequestHead, path: string): MatchedRule | undefined {
     for (const length of this.#prefixLengths) {
-      // A prefix ends at the end of a segment; '' matches every path.
-      if (length > path.length || (length > 0 && length < path.length && path[length] !== '/')) continue
+      // A prefix ends at the end of a segment.
+      if (length > path.length || (length < path.length && path[length] !== '/')) continue
       const found = firstOf(this.#prefixes.get(path.slice(0, length)), request)
       if (found !== undefined) return found
     }
     return undefined
   }
+}
 
-  #findPattern(request: RequestHead, path: string): MatchedRule | undefined {
-    for (const entry of this.#patterns) if (satisfies(entry.match, request) && entry.match.testPath?.(path)) return entry
-    return undefined
-  }
+function findPattern(entries: readonly MatchedRule[], request: RequestHead, path: string): MatchedRule | undefined {
+  for (const entry of entries) if (satisfies(entry.match, request) && entry.match.testPath?.(path)) return entry
+  return undefined
 }
 
 function firstOf(entries: readonly MatchedRule[] | undefined, request: RequestHead): MatchedRule | undefined {
