@@ -193,6 +193,8 @@ export interface ResponseStream {
 export interface ClientEvent {
   /** Text of the model in the event, in order. */
   readonly deltas: readonly TextDelta[]
+  /** Other texts in the event, each complete: names of tools, results of the provider's tools, and members that no format has. */
+  readonly others: readonly TextDelta[]
   /** Segments that end with this event. A trailing `*` matches a prefix: `0:*` is one choice or block, `*` is all. */
   readonly closes: readonly string[]
   /** The bytes to write, with replaced texts. */

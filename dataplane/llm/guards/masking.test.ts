@@ -23,7 +23,7 @@ function event(
   { segment = '0', kind = 'text', isWhole = false, closes = [] as string[] }: Partial<TextDelta> & { closes?: string[] } = {},
 ): TestEvent {
   const delta = { segment, kind, isWhole, text: text ?? '', replace: (changed: string) => void (delta.text = changed) }
-  return { name, deltas: text === undefined ? [] : [delta], closes, toBytes: () => Buffer.from(delta.text) }
+  return { name, deltas: text === undefined ? [] : [delta], others: [], closes, toBytes: () => Buffer.from(delta.text) }
 }
 
 const textOf = (events: readonly ClientEvent[]): string => events.flatMap(({ deltas }) => deltas.map(({ text }) => text)).join('')

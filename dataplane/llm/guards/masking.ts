@@ -195,6 +195,7 @@ export class MaskingStream {
     for (const event of events) {
       this.#queue.push(event)
       for (const delta of event.deltas) yield* this.#add(delta)
+      for (const other of event.others) yield* this.#add(other)
       for (const name of event.closes) this.#close(name)
     }
     return yield* this.#release()

@@ -2,11 +2,13 @@ import { describe, expect, test } from '@jest/globals'
 import type { PromptguardResponse } from '#gen/config/types.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { createPolicyState } from '../../policy/state.ts'
+import { runSync } from '../../runtime/cooperative.ts'
 import { testExchange } from '../../testing/exchange.ts'
 import { pair, responseContext } from '../convert/testing.ts'
 import { clientFormats } from '../formats/index.ts'
 import type { ChatFormat } from '../common/types.ts'
 import { compileGuards } from './index.ts'
+import { StreamSubject } from './subject.ts'
 import { StreamRejection, type PromptGuards } from './types.ts'
 
 const SECRET = '123-45-6789'
@@ -143,7 +145,7 @@ test('a held back stream that is rejected contains no text', async () => {
 test('a held back stream ends with an error at the size limit', async () => {
   const compiled = compile({ regex: { matches: ['('] } })
   const guard = compiled?.stream({ exchange: testExchange(), entry: clientFormats.completions, isStreaming: true }, new HeaderList())
-  const event3mb = { deltas: [], closes: [], toBytes: () => Buffer.alloc(3 * 1024 * 1024) }
+  const event3mb = { deltas: [], others: [], closes: [], toBytes: () => Buffer.alloc(3 * 1024 * 1024) }
   expect(() => guard?.push([event3mb])).toThrow(StreamRejection)
 })
 
@@ -153,6 +155,20 @@ describe('a masked stream keeps nothing that repeats the text:', () => {
   const tokens = (...texts: string[]) => ({ logprobs: { content: texts.map((token) => ({ token, logprob: 0 })) } })
   const typed = (type: string, rest: object) => event(type, { type, ...rest })
   const end = { index: 0, output_index: 0, content_index: 0, item_id: 'i' }
+  const blocks = [
+    { type: 'tool_use', id: 't', name: SECRET, input: { [SECRET]: [SECRET] } },
+    { type: 'code_execution_tool_result', tool_use_id: 't', content: { type: 'code_execution_result', stdout: SECRET, stderr: SECRET, return_code: 0 } },
+    { type: 'mcp_tool_result', tool_use_id: 't', content: [{ type: 'text', text: SECRET }] },
+    { type: 'web_fetch_tool_result', content: { type: 'web_fetch_result', content: { type: 'document', source: { type: 'text', data: SECRET } } } },
+  ]
+  const items = [
+    { type: 'function_call', id: 't', call_id: 't', name: SECRET, arguments: '{}' },
+    { type: 'web_search_call', id: 'w', action: { type: 'search', query: SECRET } },
+    { type: 'file_search_call', id: 'f', queries: [SECRET], results: [{ text: SECRET, filename: SECRET }] },
+    { type: 'code_interpreter_call', id: 'c', code: '', outputs: [{ type: 'logs', logs: SECRET }] },
+    { type: 'mcp_call', id: 'm', name: 'f', arguments: '{}', error: SECRET },
+    { type: 'made_up', text: { value: SECRET } },
+  ]
 
   test.each<[string, ChatFormat, string[]]>([
     [
@@ -219,6 +235,26 @@ describe('a masked stream keeps nothing that repeats the text:', () => {
       'responses',
       [typed('response.audio.transcript.delta', { ...end, delta: '123-45' }), typed('response.audio.transcript.delta', { ...end, delta: '-6789' })],
     ],
+    [
+      'names of tools, and members that no format has',
+      'completions',
+      [
+        chunk({ tool_calls: [{ index: 0, id: 't', type: 'function', function: { name: SECRET, arguments: '' } }], made_up: { list: [SECRET] } }),
+        chunk({ function_call: { name: SECRET } }, { message: { content: SECRET } }),
+        chunk({}, { finish_reason: 'stop' }),
+      ],
+    ],
+    ['results and input of tools', 'messages', blocks.map((block) => typed('content_block_start', { ...end, content_block: block }))],
+    ['an unknown delta', 'messages', [typed('content_block_delta', { ...end, delta: { type: 'made_up_delta', made_up: SECRET } })]],
+    ['content at the start of a message', 'messages', [typed('message_start', { message: { role: 'assistant', content: blocks } })]],
+    [
+      'items of tools',
+      'responses',
+      [
+        ...items.flatMap((item) => [typed('response.output_item.added', { ...end, item }), typed('response.output_item.done', { ...end, item })]),
+        typed('response.completed', { response: { output: items } }),
+      ],
+    ],
   ])('%s', async (_, format, events) => {
     const received = await send(
       format,
@@ -227,6 +263,28 @@ describe('a masked stream keeps nothing that repeats the text:', () => {
     )
     expect(received).toContain('<SSN>')
     expect(received).not.toMatch(/123|6789|MTIz/)
+  })
+
+  test.each<[string, ChatFormat, string, string]>([
+    ['images', 'responses', typed('response.output_item.done', { ...end, item: { type: 'image_generation_call', result: SECRET } }), `"result":"${SECRET}"`],
+    [
+      'ids and numbers',
+      'messages',
+      typed('content_block_start', { ...end, content_block: { type: 'made_up', id: SECRET, n: 123456789 } }),
+      `"id":"${SECRET}","n":123456789`,
+    ],
+    ['what the request said', 'responses', typed('response.created', { response: { instructions: SECRET, output: [] } }), `"instructions":"${SECRET}"`],
+  ])('%s stay', async (_, format, sent, expected) => {
+    expect(await send(format, guards, [Buffer.from(sent)])).toContain(expected)
+  })
+
+  test('guard services receive other texts once, and no calls of tools', () => {
+    const events = items.flatMap((item) => [typed('response.output_item.added', { ...end, item }), typed('response.output_item.done', { ...end, item })])
+    const stream = pair('responses', 'responses').stream(responseContext(), { isGuarded: true })
+    const subject = new StreamSubject(stream.push(Buffer.from(events.join(''))), testExchange(), new HeaderList())
+    expect(runSync(subject.messages()).map(({ content }) => content)).toEqual([SECRET])
+    subject.replaceMessages([{ role: 'assistant', content: 'gone' }])
+    expect(runSync(subject.messages()).map(({ content }) => content)).toEqual(['gone'])
   })
 
   test('logprobs of unchanged text stay', async () => {

@@ -120,8 +120,8 @@ export class StreamSubject implements Subject {
   constructor(events: readonly ClientEvent[], exchange: Exchange, headers: HeaderList) {
     this.exchange = exchange
     this.headers = headers
-    for (const { deltas } of events)
-      for (const delta of deltas) {
+    for (const { deltas, others: rest } of events)
+      for (const delta of [...deltas, ...rest]) {
         const kept = delta.kind === 'copy' ? this.#copies : delta.isWhole ? this.#repeats : this.#pieces
         const others = kept.get(delta.segment)
         if (others === undefined) kept.set(delta.segment, [delta])
@@ -175,8 +175,9 @@ export class StreamSubject implements Subject {
     return [...new Set([...this.#pieces.keys(), ...this.#repeats.keys()])]
   }
 
+  /** Tool calls of a response, and their names, are not sent as messages. */
   #textSegments(): string[] {
-    return this.#segments().filter((segment) => this.#isText(segment))
+    return this.#segments().filter((segment) => this.#isText(segment) && !segment.startsWith('name='))
   }
 
   #isText(segment: string): boolean {

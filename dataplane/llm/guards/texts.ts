@@ -1,5 +1,6 @@
 import { isObject, isRawNumber, parseJson, printJson } from '../common/json.ts'
 import { listOf } from '../common/read.ts'
+import { hasText, isToolInput, NO_TEXTS, SCHEMAS } from '../common/text-members.ts'
 import { decodeText, isEncodedFile } from './encoded.ts'
 import type { ClientFormat, JsonObject } from '../common/types.ts'
 import type { Cooperative } from '../../runtime/cooperative.ts'
@@ -41,19 +42,6 @@ const SETTINGS = new Set(
     'anthropic_version,anthropic_beta,betas,background,tool_choice,parallel_tool_calls,thinking'
   ).split(','),
 )
-/** Strings that are identifiers, addresses, media and settings instead of text, by the name of their member. */
-const NO_TEXT = new Set(
-  (
-    'type,role,id,object,status,model,signature,reasoning_signature,thought_signature,encrypted_content,encrypted_index,file_id,file_data,file_url,url,uri,media_type,' +
-    'mime_type,mimeType,format,detail,effort,call_id,tool_call_id,tool_use_id,item_id,container_id,authorization,authorization_token,server_url,' +
-    'image_url,video_url,audio_url,b64_json,syntax,response_id,connector_id,phase'
-  ).split(','),
-)
-/** Members without any text in them. */
-const NO_TEXTS = new Set('image_url,video_url,audio_url,input_audio,cache_control,headers,extra_content,logprobs'.split(','))
-/** Members with JSON Schemas: all their strings and names are text. */
-const SCHEMAS = new Set(['parameters', 'input_schema', 'schema'])
-const TOOL_CALLS = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use', 'custom_tool_call'])
 /** Values to visit before other events may be processed. */
 const VALUES_PER_SLICE = 256
 
@@ -208,15 +196,6 @@ function isFlat(key: string, { isMessage, isResult }: { isMessage: boolean; isRe
 function textMember(part: JsonObject): string | undefined {
   if (typeof part['text'] === 'string') return 'text'
   return typeof part['refusal'] === 'string' ? 'refusal' : undefined
-}
-
-function isToolInput(key: string, { type }: JsonObject): boolean {
-  return key === 'arguments' || (key === 'input' && typeof type === 'string' && TOOL_CALLS.has(type)) || (key === 'input' && type === undefined)
-}
-
-/** Whether the string at a key is text. `data` is media, except in text documents. */
-function hasText(key: string, { type }: JsonObject): boolean {
-  return key === 'data' ? type === 'text' : !NO_TEXT.has(key)
 }
 
 /** The strings, numbers and member names in a `json` text. */

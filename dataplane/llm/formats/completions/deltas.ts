@@ -10,14 +10,16 @@ import type { JsonObject, TextDelta } from '../../common/types.ts'
 export function findCompletionsTexts(data: JsonObject): EventTexts {
   const deltas: TextDelta[] = []
   const closes: string[] = []
+  const roots: unknown[] = []
   for (const choice of objectsOf(data['choices'])) {
     const index = numberOf(choice['index']) ?? 0
     const delta = objectOf(choice['delta'])
     if (delta !== undefined) addDelta(delta, index, deltas, choice)
+    roots.push(delta, choice['message'])
     if (isObject(choice['logprobs'])) alignLogprobs(choice, deltas)
     if (typeof choice['finish_reason'] === 'string') closes.push(`${index}:*`)
   }
-  return { deltas, closes }
+  return { deltas, closes, roots }
 }
 
 function addDelta(delta: JsonObject, index: number, deltas: TextDelta[], choice: JsonObject): void {

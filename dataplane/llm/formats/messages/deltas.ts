@@ -12,6 +12,7 @@ export function findMessagesTexts(data: JsonObject): EventTexts {
       return {
         deltas: [...findText(block, 'text', 'text', `${index}:text`), ...findText(block, 'thinking', 'reasoning', `${index}:thinking`)],
         closes: [],
+        roots: [block],
       }
     }
     case 'content_block_delta':
@@ -24,7 +25,10 @@ export function findMessagesTexts(data: JsonObject): EventTexts {
           ...['cited_text', 'title', 'document_title'].flatMap((key) => findText(objectOf(delta?.['citation']), key, 'text', `${index}:citation`, true)),
         ],
         closes: [],
+        roots: [delta],
       }
+    case 'message_start':
+      return { deltas: [], closes: [], roots: [objectOf(data['message'])?.['content']] }
     case 'content_block_stop':
       return { deltas: [], closes: [`${index}:*`] }
     case 'message_stop':

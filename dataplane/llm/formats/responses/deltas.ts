@@ -35,7 +35,10 @@ export function findResponsesTexts(data: JsonObject): EventTexts {
     case 'response.output_audio_transcript.done':
       return { deltas: findText(data, 'transcript', 'text', `${item}:transcript`, true), closes: [`${item}:transcript`] }
     case 'response.output_text.annotation.added':
-      return open(['title', 'filename', 'text'].flatMap((key) => findText(objectOf(data['annotation']), key, 'text', `${item}:annotation`, true)))
+      return {
+        ...open(['title', 'filename', 'text'].flatMap((key) => findText(objectOf(data['annotation']), key, 'text', `${item}:annotation`, true))),
+        roots: [data['annotation']],
+      }
     case 'response.code_interpreter_call_code.delta':
       return open(findText(data, 'delta', 'text', `${item}:code`))
     case 'response.code_interpreter_call_code.done':
@@ -51,14 +54,14 @@ export function findResponsesTexts(data: JsonObject): EventTexts {
       return { deltas: findText(data, 'input', 'toolInput', tool, true), closes: [tool] }
     case 'response.content_part.added':
     case 'response.content_part.done':
-      return open(findPart(objectOf(data['part']), text))
+      return { ...open(findPart(objectOf(data['part']), text)), roots: [data['part']] }
     case 'response.reasoning_summary_part.added':
     case 'response.reasoning_summary_part.done':
       return open(findText(objectOf(data['part']), 'text', 'reasoning', summary, true))
     case 'response.output_item.added':
-      return open(findItem(objectOf(data['item']), item))
+      return { ...open(findItem(objectOf(data['item']), item)), roots: [data['item']] }
     case 'response.output_item.done':
-      return { deltas: findItem(objectOf(data['item']), item), closes: [`${item}:*`] }
+      return { deltas: findItem(objectOf(data['item']), item), closes: [`${item}:*`], roots: [data['item']] }
     case 'response.completed':
     case 'response.incomplete':
     case 'response.failed':
@@ -68,6 +71,7 @@ export function findResponsesTexts(data: JsonObject): EventTexts {
           ...findText(objectOf(data['response']), 'output_text', 'text', 'output_text', true),
         ],
         closes: ['*'],
+        roots: [objectOf(data['response'])?.['output']],
       }
     default:
       return open([])
