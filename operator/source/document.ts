@@ -111,11 +111,22 @@ function fieldOf(path: Path): string {
   return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('')
 }
 
+const isOldListenerSet = ({ group, kind }: { readonly group?: string; readonly kind?: string }): boolean => group === X_GROUP && kind === 'XListenerSet'
+
+/** Parents of routes, and referrers of grants, that are called XListenerSet: the object has the new name. */
+function renameReferences(object: KubeObject): KubeObject {
+  const rename = <T extends { readonly group?: string; readonly kind?: string }>(refs: readonly T[]): T[] =>
+    refs.map((ref) => (isOldListenerSet(ref) ? { ...ref, group: GATEWAY_GROUP, kind: 'ListenerSet' } : ref))
+  if (object.kind === 'ReferenceGrant') return { ...object, spec: { ...object.spec, from: rename(object.spec.from) } }
+  if (!('spec' in object) || !('parentRefs' in object.spec) || object.spec.parentRefs === undefined) return object
+  return { ...object, spec: { ...object.spec, parentRefs: rename(object.spec.parentRefs) } } as KubeObject
+}
+
 /** Finds the kind for an apiVersion and kind, or the reason why it is not read. */
 function findKind(apiVersion: string, kind: string): { readonly kind: Kind } | { readonly error: string } | { readonly note: string } {
   const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/', 2) as [string, string]) : ['', apiVersion]
   // The experimental channel's name of ListenerSet, before it became v1.
-  if (group === X_GROUP && kind === 'XListenerSet') return { kind: 'ListenerSet' }
+  if (isOldListenerSet({ group, kind })) return { kind: 'ListenerSet' }
   if (Object.hasOwn(kinds, kind)) {
     const known = kind as Kind
     if (kinds[known].group !== group) {
@@ -161,7 +172,7 @@ function readObject(value: unknown, defaultNamespace: string, positionOf: (path:
   const checked = validate(schemas[kind], value)
   const issues: CodedIssue[] = [...checkNames(kind, raw.metadata.name, namespace), ...checked.issues]
   // With the schema satisfied, the value has the kind's shape.
-  const object = issues.length === 0 ? complete(kind, namespace, checked.value as KubeObject) : undefined
+  const object = issues.length === 0 ? renameReferences(complete(kind, namespace, checked.value as KubeObject)) : undefined
   if (object) issues.push(...checkRules(object).map((issue) => ({ ...issue, code: 'PX2008' as const })))
   const findings = issues.map(({ path, message, code }): Finding => ({
     severity: 'error',
