@@ -255,7 +255,10 @@ describe('a masked stream keeps nothing that repeats the text:', () => {
         typed('response.completed', { response: { output: items } }),
       ],
     ],
-  ])('%s', async (_, format, events) => {
+    ['an event of another shape', 'completions', [typed('content_block_delta', { delta: { type: 'text_delta', text: SECRET } })]],
+    ['an event of another shape', 'messages', [chunk({ content: SECRET })]],
+    ['an event of another shape', 'responses', [chunk({ content: SECRET })]],
+  ])('%s (%s)', async (_, format, events) => {
     const received = await send(
       format,
       guards,

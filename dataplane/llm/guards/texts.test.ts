@@ -216,6 +216,11 @@ describe('a masked response keeps nothing that repeats the text:', () => {
     expect(mask('Response', format, body)).toEqual(expected)
   })
 
+  test.each<ChatFormat>(['completions', 'messages', 'responses'])('JSON of another shape, which passes to clients of %s if no attempt is left', (format) => {
+    const masked = (one: string): JsonObject => ({ id: S, text: one, error: { message: `x ${one}`, code: 5 }, made_up: [{ role: 'x', content: one }] })
+    expect(mask('Response', format, masked(S))).toEqual(masked('<SSN>'))
+  })
+
   test('logprobs of a response without a hit stay', () => {
     const body = choice('fine', { logprobs: { content: [{ token: 'fine' }] } })
     expect(mask('Response', 'completions', body)).toBe(body)

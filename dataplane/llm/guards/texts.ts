@@ -1,5 +1,4 @@
 import { isObject, isRawNumber, parseJson, printJson } from '../common/json.ts'
-import { listOf } from '../common/read.ts'
 import { hasText, isToolInput, NO_TEXTS, SCHEMAS } from '../common/text-members.ts'
 import { decodeText, isEncodedFile } from './encoded.ts'
 import type { ClientFormat, JsonObject } from '../common/types.ts'
@@ -74,16 +73,23 @@ export function collectRequestTexts(body: JsonObject, format: ClientFormat): Coo
 
 const isSystemMember = (key: string): boolean => key === 'system' || key === 'instructions'
 
+/** The member with what the model wrote, a list. */
+const CONTENTS: Partial<Readonly<Record<ClientFormat, string>>> = { completions: 'choices', messages: 'content', responses: 'output' }
+
 /** Collects all texts that the model wrote, in order. */
 export function collectResponseTexts(body: JsonObject, format: ClientFormat): Cooperative<GuardText[]> {
   const visit = (value: unknown, place: Place, isContent = false): Visit => ({ value, place, role: 'assistant', message: -1, isContent })
   const at = (parent: Place | undefined, key: string | number): Place => ({ parent, key })
-  const visits =
-    format === 'completions'
-      ? listOf(body['choices']).map((choice, nth) => visit(isObject(choice) ? choice['message'] : undefined, at(at(at(undefined, 'choices'), nth), 'message')))
-      : format === 'messages'
-        ? [visit(body['content'], at(undefined, 'content'), true)]
-        : [visit(body['output'], at(undefined, 'output'))]
+  const member = CONTENTS[format] ?? 'output'
+  const contents = body[member]
+  const visits = !Array.isArray(contents)
+    ? // JSON of another shape, which is forwarded if no attempt is left.
+      Object.keys(body)
+        .filter((key) => (typeof body[key] === 'string' ? hasText(key, body) : !NO_TEXTS.has(key)))
+        .map((key) => visit(body[key], at(undefined, key)))
+    : format === 'completions'
+      ? contents.map((choice: unknown, nth) => visit(isObject(choice) ? choice['message'] : undefined, at(at(at(undefined, 'choices'), nth), 'message')))
+      : [visit(contents, at(undefined, member), format === 'messages')]
   return new Collector(format).collect(visits)
 }
 

@@ -10,7 +10,8 @@ import type { JsonObject, TextDelta } from '../../common/types.ts'
 export function findCompletionsTexts(data: JsonObject): EventTexts {
   const deltas: TextDelta[] = []
   const closes: string[] = []
-  const roots: unknown[] = []
+  // An event of another shape is searched as a whole.
+  const roots: unknown[] = Array.isArray(data['choices']) || data['error'] !== undefined ? [] : [data]
   for (const choice of objectsOf(data['choices'])) {
     const index = numberOf(choice['index']) ?? 0
     const delta = objectOf(choice['delta'])

@@ -33,7 +33,12 @@ export function findMessagesTexts(data: JsonObject): EventTexts {
       return { deltas: [], closes: [`${index}:*`] }
     case 'message_stop':
       return { deltas: [], closes: ['*'] }
-    default:
+    case 'message_delta':
+    case 'ping':
+    case 'error':
       return { deltas: [], closes: [] }
+    default:
+      // An event of another shape.
+      return { deltas: [], closes: [], roots: [data] }
   }
 }

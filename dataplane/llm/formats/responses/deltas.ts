@@ -74,9 +74,12 @@ export function findResponsesTexts(data: JsonObject): EventTexts {
         roots: [objectOf(data['response'])?.['output']],
       }
     default:
-      return open([])
+      // An event of another shape is searched as a whole.
+      return { ...open([]), roots: isKnown(data['type']) ? [] : [data] }
   }
 }
+
+const isKnown = (type: unknown): boolean => typeof type === 'string' && (type.startsWith('response.') || type === 'error')
 
 function open(deltas: readonly TextDelta[]): EventTexts {
   return { deltas, closes: [] }
