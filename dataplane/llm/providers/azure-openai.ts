@@ -1,3 +1,4 @@
+import type { HeaderList } from '../../http/headers.ts'
 import { openaiFormats, renameTokenLimit } from './openai-api.ts'
 import type { Provider, ProviderSettings } from './types.ts'
 
@@ -16,6 +17,7 @@ export function createAzureOpenai({ endpoint, deploymentName, apiVersion = 'v1' 
     realtime: {},
     supports: (from) => openaiFormats(from, true),
     finishBody: renameTokenLimit,
+    finishHeaders,
     pathFor({ format, model }) {
       const suffix = suffixes[format] ?? '/chat/completions'
       if (apiVersion === 'v1') return `/openai/v1${suffix}`
@@ -24,6 +26,17 @@ export function createAzureOpenai({ endpoint, deploymentName, apiVersion = 'v1' 
       return format === 'responses' ? `/openai${suffix}?${version}` : `/openai/deployments/${encodeURIComponent(model)}${suffix}?${version}`
     },
   }
+}
+
+/** Access tokens of Entra ID are JWTs; API keys are not. */
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** Dated API versions take API keys in `api-key` only. A bearer token replaces that of the client, such as a placeholder of an SDK (llm.md §4.3). */
+function finishHeaders(headers: HeaderList): void {
+  const token = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1]
+  if (token === undefined) return
+  if (JWT.test(token)) headers.remove('api-key')
+  else headers.set('api-key', token)
 }
 
 /** Splits an endpoint, `host`, `host:port` or a URL, into host and port. Ignores scheme and path. */

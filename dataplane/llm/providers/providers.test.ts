@@ -107,6 +107,16 @@ describe('provider C', () => {
   })
 })
 
+test.each<[string, Record<string, string>, Record<string, string>]>([
+  ['sends a key in both headers', { authorization: 'Bearer k1', 'api-key': 'placeholder' }, { authorization: 'Bearer k1', 'api-key': 'k1' }],
+  ["removes the client's key beside an access token", { authorization: 'Bearer eyJh.eyJz.sig-_', 'api-key': 'x' }, { authorization: 'Bearer eyJh.eyJz.sig-_' }],
+  ["keeps the client's key", { 'api-key': 'mine' }, { 'api-key': 'mine' }],
+])('provider B %s', (_, given, expected) => {
+  const headers = HeaderList.from(Object.entries(given))
+  make(dated).finishHeaders?.(headers, 'completions', '/openai/deployments/my-gpt/chat/completions')
+  expect(Object.fromEntries(headers)).toEqual(expected)
+})
+
 test.each<[string, ClientFormat | undefined, string, Record<string, string>, Record<string, string>]>([
   [
     'moves an API key for native paths, in place of that of the client',
