@@ -23,7 +23,9 @@ function checkIdentity(tls: UpstreamTls, host: string, certificate: PeerCertific
   if (names === undefined || names.length === 0) return checkServerIdentity(tls.servername ?? host, certificate)
   const uris = alternativeNames(certificate.subjectaltname ?? '', 'URI')
   const isMatch = names.some(({ type, value }) => (type === 'URI' ? uris.includes(value) : checkServerIdentity(value, certificate) === undefined))
-  return isMatch ? undefined : new Error('certificate carries none of the configured subjectAltNames')
+  if (isMatch) return undefined
+  // The code of `checkServerIdentity`, by which the failure is recognized as one of TLS.
+  return Object.assign(new Error('certificate carries none of the configured subjectAltNames'), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
 }
 
 /** Parses names of one type in Node's text form of subjectAltName, `DNS:a, URI:"b, c"`; values with special characters are JSON strings. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { makeAuthority, makeCertificate } from '../../testing/certificates.ts'
 import { createHttp1Pool } from './pool.ts'
 import { readResponse, testRequest } from './testing.ts'
+import { failureClass } from '../failure-class.ts'
 import { UpstreamError, type UpstreamTls } from '../types.ts'
 
 const authority = makeAuthority('ca')
@@ -45,19 +46,23 @@ const host = (value: string): UpstreamTls['subjectAltNames'] => [{ type: 'Hostna
 
 const rows: [string, () => Partial<UpstreamTls>, string][] = [
   ['the name of the server is in the certificate', () => ({ ca: [authority.certificate] }), '200 up.example.com unknown'],
-  ['the name of the server is not in the certificate', () => ({ ca: [authority.certificate], servername: 'no.example.com' }), 'connect'],
-  ['another authority signed it', () => ({ ca: [otherAuthority.certificate] }), 'connect'],
+  ['the name of the server is not in the certificate', () => ({ ca: [authority.certificate], servername: 'no.example.com' }), 'connect: TLS handshake failed'],
+  ['another authority signed it', () => ({ ca: [otherAuthority.certificate] }), 'connect: TLS handshake failed'],
   ['one of two authorities signed it', () => ({ ca: [otherAuthority.certificate, authority.certificate] }), '200 up.example.com unknown'],
-  ['the system does not know the authority', () => ({}), 'connect'],
+  ['the system does not know the authority', () => ({}), 'connect: TLS handshake failed'],
   ['only the chain counts', () => ({ ca: [authority.certificate], servername: 'no.example.com', verify: 'chain' }), '200 no.example.com unknown'],
-  ['only the chain counts, and it is wrong', () => ({ ca: [otherAuthority.certificate], verify: 'chain' }), 'connect'],
+  ['only the chain counts, and it is wrong', () => ({ ca: [otherAuthority.certificate], verify: 'chain' }), 'connect: TLS handshake failed'],
   ['nothing counts', () => ({ ca: [otherAuthority.certificate], servername: 'no.example.com', verify: 'none' }), '200 no.example.com unknown'],
   [
     'a configured URI is in the certificate',
     () => ({ ca: [authority.certificate], servername: 'sni', subjectAltNames: uri('spiffe://td/ns/a/sa/b') }),
     '200 sni unknown',
   ],
-  ['a configured URI is not in the certificate', () => ({ ca: [authority.certificate], subjectAltNames: uri('spiffe://td/ns/a/sa/c') }), 'connect'],
+  [
+    'a configured URI is not in the certificate',
+    () => ({ ca: [authority.certificate], subjectAltNames: uri('spiffe://td/ns/a/sa/c') }),
+    'connect: TLS handshake failed',
+  ],
   [
     'a configured hostname matches a wildcard',
     () => ({ ca: [authority.certificate], servername: 'sni', subjectAltNames: host('x.wild.example.com') }),
@@ -66,7 +71,7 @@ const rows: [string, () => Partial<UpstreamTls>, string][] = [
   [
     'a configured hostname is not in the certificate, though the SNI is',
     () => ({ ca: [authority.certificate], subjectAltNames: host('no.example.com') }),
-    'connect',
+    'connect: TLS handshake failed',
   ],
   [
     'one of several configured names is enough',
@@ -78,14 +83,14 @@ const rows: [string, () => Partial<UpstreamTls>, string][] = [
     () => ({ ca: [authority.certificate], cert: clientCertificate.certificate, key: clientCertificate.privateKey }),
     '200 up.example.com known',
   ],
-  ['a client certificate that cannot be read fails the call', () => ({ ca: [authority.certificate], cert: 'x', key: 'y' }), 'connect'],
+  ['a client certificate that cannot be read fails the call', () => ({ ca: [authority.certificate], cert: 'x', key: 'y' }), 'connect: TLS handshake failed'],
   ['no SNI for an address', () => ({ ca: [authority.certificate], servername: undefined, verify: 'chain' }), '200 false unknown'],
 ]
 test.each(rows)('%s', async (_, tls, expected) => {
   const pool = createHttp1Pool({ host: '127.0.0.1', port, tls: { ...base, ...tls() }, keepAlive: { idleMs: 1000 } })
   const answer = await pool.call(testRequest(), { connectMs: 20_000 }).response.then(
     async (response) => (await readResponse(response)).text,
-    (error: unknown) => (error instanceof UpstreamError ? error.failure : String(error)),
+    (error: unknown) => (error instanceof UpstreamError ? `${error.failure}: ${failureClass(error)}` : String(error)),
   )
   expect(answer).toBe(expected)
   pool.close()
