@@ -255,6 +255,18 @@ describe('a masked stream keeps nothing that repeats the text:', () => {
         typed('response.completed', { response: { output: items } }),
       ],
     ],
+    [
+      'commands of a shell and their output',
+      'responses',
+      [
+        typed('response.shell_call_command.added', { output_index: 0, command_index: 0, command: '123-' }),
+        typed('response.shell_call_command.delta', { output_index: 0, command_index: 0, delta: '45-6789' }),
+        typed('response.shell_call_command.done', { output_index: 0, command_index: 0, command: SECRET }),
+        typed('response.shell_call_output_content.delta', { ...end, command_index: 0, delta: { stdout: '123-45', stderr: '123-' } }),
+        typed('response.shell_call_output_content.delta', { ...end, command_index: 0, delta: { stdout: '-6789', stderr: '45-6789' } }),
+        typed('response.shell_call_output_content.done', { ...end, command_index: 0, output: [{ stdout: SECRET, stderr: SECRET }] }),
+      ],
+    ],
     ['an event of another shape', 'completions', [typed('content_block_delta', { delta: { type: 'text_delta', text: SECRET } })]],
     ['an event of another shape', 'messages', [chunk({ content: SECRET })]],
     ['an event of another shape', 'responses', [chunk({ content: SECRET })]],

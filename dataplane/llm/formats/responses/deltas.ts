@@ -4,7 +4,7 @@ import type { JsonObject, TextDelta } from '../../common/types.ts'
 
 /**
  * Finds the text in an event of a Responses stream: segments `<item>:text:<part>`, `<item>:summary:<part>`, `<item>:tool`, `:transcript`,
- * `:code`. `done` events repeat the whole text.
+ * `:code`, those of `findShell`. `done` events repeat the whole text.
  */
 export function findResponsesTexts(data: JsonObject): EventTexts {
   const item = numberOf(data['output_index']) ?? 0
@@ -43,6 +43,12 @@ export function findResponsesTexts(data: JsonObject): EventTexts {
       return open(findText(data, 'delta', 'text', `${item}:code`))
     case 'response.code_interpreter_call_code.done':
       return { deltas: findText(data, 'code', 'text', `${item}:code`, true), closes: [`${item}:code`] }
+    case 'response.shell_call_command.added':
+    case 'response.shell_call_command.delta':
+    case 'response.shell_call_command.done':
+    case 'response.shell_call_output_content.delta':
+    case 'response.shell_call_output_content.done':
+      return findShell(data, item)
     case 'response.function_call_arguments.delta':
     case 'response.mcp_call_arguments.delta':
     case 'response.custom_tool_call_input.delta':
@@ -76,6 +82,25 @@ export function findResponsesTexts(data: JsonObject): EventTexts {
     default:
       // An event of another shape is searched as a whole.
       return { ...open([]), roots: isKnown(data['type']) ? [] : [data] }
+  }
+}
+
+/** Commands of a shell call: segments `<item>:command:<index>`, and their output: `:stdout:<index>`, `:stderr:<index>`. */
+function findShell(data: JsonObject, item: number): EventTexts {
+  const at = numberOf(data['command_index']) ?? 0
+  const command = `${item}:command:${at}`
+  const delta = objectOf(data['delta'])
+  switch (data['type']) {
+    case 'response.shell_call_command.added':
+      return open(findText(data, 'command', 'text', command))
+    case 'response.shell_call_command.delta':
+      return open(findText(data, 'delta', 'text', command))
+    case 'response.shell_call_command.done':
+      return { deltas: findText(data, 'command', 'text', command, true), closes: [command] }
+    case 'response.shell_call_output_content.delta':
+      return open(['stdout', 'stderr'].flatMap((key) => findText(delta, key, 'text', `${item}:${key}:${at}`)))
+    default:
+      return { deltas: [], closes: [`${item}:stdout:${at}`, `${item}:stderr:${at}`], roots: [data['output']] }
   }
 }
 
