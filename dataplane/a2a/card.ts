@@ -61,9 +61,8 @@ export function rewriteCard(card: unknown, place: AgentPlace): JsonObject {
   if (signatures !== undefined && signatures !== null) listOf(signatures, 'signatures')
   const { url, supportedInterfaces, additionalInterfaces } = card
   // A2A 1.0, section 5.7: required lists have at least one element; an empty list says no more than none.
-  const hasInterfaces =
-    supportedInterfaces !== undefined && supportedInterfaces !== null && !(Array.isArray(supportedInterfaces) && supportedInterfaces.length === 0)
-  if ((url ?? undefined) === undefined && !hasInterfaces) throw new CardError('it has neither url nor an entry of supportedInterfaces')
+  const interfaces = Array.isArray(supportedInterfaces) && supportedInterfaces.length === 0 ? undefined : supportedInterfaces
+  if ((url ?? interfaces ?? undefined) === undefined) throw new CardError('it has neither url nor an entry of supportedInterfaces')
   if (url !== undefined && url !== null) set('url', rewriteUrl(textOf(url, 'url'), place))
   for (const [name, value] of Object.entries({ supportedInterfaces, additionalInterfaces }))
     if (value !== undefined && value !== null) set(name, rewriteInterfaces(value, name, place))

@@ -35,6 +35,7 @@ const messagesTypeByStatus: Readonly<Record<number, string>> = {
   504: 'timeout_error',
   529: 'overloaded_error',
 }
+
 /** The type of an error of OpenAI's APIs. */
 function openaiType(status: number): string {
   return errorTypeByStatus[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
