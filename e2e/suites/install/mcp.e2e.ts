@@ -19,7 +19,14 @@ beforeAll(async () => {
   for (const deployment of ['documents', 'everything']) await rolledOut(deployment)
   origin = `http://${await waitForGateway(NAMESPACE, 'tools')}`
   // kube-proxy may have rules for a pod only some time after it is ready.
-  await until('every data plane serves calls', async () => (await search(await connect())) !== '' && (await countCalls()).every((calls) => calls > 0))
+  let calls = 0
+  await until('every data plane serves calls', async () => {
+    await search(await connect())
+    calls += 1
+    return (await countCalls()).every((count) => count > 0)
+  })
+  // The last response may be counted after it has arrived.
+  await until('all calls are counted', async () => sumOf(await countCalls()) === calls)
 })
 afterAll(() => kubectl('delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false'))
 
