@@ -13,7 +13,7 @@ import { compilePlugins } from './index.ts'
 const SLOW = 60_000
 const lines: string[] = []
 const line = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields)}`)
-const state = createPolicyState({ log: { error: line, warn: line, info: line, debug: line, trace: line, isEnabled: () => true } })
+const state = createPolicyState({ permitsInProcess: true, log: { error: line, warn: line, info: line, debug: line, trace: line, isEnabled: () => true } })
 afterAll(() => endPlugins(state.registry))
 
 /** Bundles a middleware of Hono as a plugin, as the guide describes. `log` is that of the plugin. */
@@ -30,10 +30,10 @@ async function bundle(module: string, middleware: string): Promise<string> {
   return outputFiles[0]?.text ?? ''
 }
 
-async function start(module: string, middleware: string, more: Partial<Plugin> = {}) {
+async function startPlugin(module: string, middleware: string, more: Partial<Plugin>) {
   const code = await bundle(module, middleware)
   const plugin: Plugin = {
-    name: module.replaceAll(/\W/g, '-').replace(/^-/, ''),
+    name: `${module.replaceAll(/\W/g, '-').replace(/^-/, '')}-${more.isolation?.toLowerCase()}`,
     source: { configMapRef: { code, file: 'ns/map/index.ts', owner: 'ns/policy' } },
     limits: { timeout: '50s' },
     ...more,
@@ -44,7 +44,9 @@ async function start(module: string, middleware: string, more: Partial<Plugin> =
   return (init: RequestInit = {}) => app.request('http://host/', init)
 }
 
-describe('a bundled middleware of Hono runs as a plugin', () => {
+describe.each(['Worker', 'InProcess'] as const)('a bundled middleware of Hono runs as a plugin with isolation %s', (isolation) => {
+  const start = (module: string, middleware: string, more: Partial<Plugin> = {}) => startPlugin(module, middleware, { isolation, ...more })
+
   test(
     'hono/cors responds to preflights, and adds headers to responses',
     async () => {

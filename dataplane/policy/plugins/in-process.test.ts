@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { Hono, type MiddlewareHandler } from 'hono'
 import type { Plugin } from '#gen/config/types.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createRegistry } from '../../telemetry/metrics/registry.ts'
@@ -52,6 +53,28 @@ async function observe(one: Plugin, init: RequestInit = {}, upstream: Parameters
   return { status: response.status, headers: sort(response.headers), text: await response.text(), request }
 }
 
+/** The length of a body is framing, which the gateway sets. */
+const withoutLength = <T extends { readonly headers: readonly string[] }>(seen: T): T => ({
+  ...seen,
+  headers: seen.headers.filter((line) => !line.startsWith('content-length: ')),
+})
+
+/** The same with an app of Hono that has the upstream as its handler. */
+async function observeInHono(body: string, fields: [string, string][]) {
+  let request: { method: string; target: string; authority: string; headers: string[] } | undefined
+  const app = new Hono()
+  const AsyncFunction = (async () => undefined).constructor as new (...text: string[]) => MiddlewareHandler
+  app.use('*', new AsyncFunction('c', 'next', body))
+  app.all('*', (c) => {
+    const { method, url, headers } = c.req.raw
+    const { pathname, search, host } = new URL(url)
+    request = { method, target: pathname + search, authority: host, headers: sort(headers).filter((line) => !line.startsWith('host: ')) }
+    return c.newResponse(new TextEncoder().encode('upstream'), { headers: { 'x-upstream': '1', 'x-gone': '1' } })
+  })
+  const response = await app.request('http://host/a%20b?q=1&q=2', { headers: [['host', 'host'], ...fields] })
+  return { status: response.status, headers: sort(response.headers), text: await response.text(), request }
+}
+
 describe('a plugin in process', () => {
   test.each<[string, string]>([
     ['passes requests on', `await next()`],
@@ -72,6 +95,7 @@ describe('a plugin in process', () => {
       'sets, adds and removes headers after next()',
       `await next(); c.header('x-late', '1'); c.header('x-upstream', '2', { append: true }); c.header('x-gone', undefined); c.header('content-length', '9')`,
     ],
+    ['sets headers of the response object before next()', `c.res.headers.set('x-early', '1'); c.res.headers.set('x-upstream', '2'); await next()`],
     [
       'reads the response and replaces it',
       `await next(); c.res = new Response(c.res.body, { status: c.res.status + 2, headers: { 'x-seen': c.res.headers.get('x-upstream') } })`,
@@ -96,24 +120,35 @@ describe('a plugin in process', () => {
     ],
     ['reads the headers of the client after next()', `await next(); c.header('x-two-was', c.req.header('x-two'))`],
     ['returns a value after next()', `await next(); return c.text('ignored')`],
+  ])(
+    'that %s has the same effect as in a worker thread and as in an app of Hono',
+    async (_, body) => {
+      const headers: [string, string][] = [
+        ['x-two', '1'],
+        ['x-two', '2'],
+      ]
+      const inProcess = await observe(plugin(middleware(body)), { headers })
+      expect(inProcess).toEqual(await observe(plugin(middleware(body), { isolation: 'Worker' }), { headers }))
+      expect(withoutLength(inProcess)).toEqual(withoutLength(await observeInHono(body, headers)))
+    },
+    SLOW,
+  )
+
+  test.each<[string, string]>([
     ['sets a header with a line break', `await next(); c.header('x-a', 'b\\r\\nx-c: d')`],
     ['sets a header with a bad name', `c.header('a b', 'c'); await next()`],
     ['throws', `throw new Error('broken')`],
     ['throws after next()', `await next(); throw new Error('late')`],
     ['calls next() twice', `await next(); await next()`],
     ['neither responds nor calls next()', ``],
+    ['returns before next() has ended', `void next().catch(() => undefined)`],
     ['reads a body', `await next(); await c.res.text()`],
   ])(
-    'that %s has the same effect as in a worker thread',
+    'that %s fails as in a worker thread',
     async (_, body) => {
-      const init = {
-        headers: [
-          ['x-two', '1'],
-          ['x-two', '2'],
-        ],
-      } satisfies RequestInit
-      const inProcess = await observe(plugin(middleware(body)), init)
-      expect(inProcess).toEqual(await observe(plugin(middleware(body), { isolation: 'Worker' }), init))
+      const inProcess = await observe(plugin(middleware(body)))
+      expect(inProcess).toMatchObject({ status: 500, text: 'plugin failed' })
+      expect(inProcess).toEqual(await observe(plugin(middleware(body), { isolation: 'Worker' })))
     },
     SLOW,
   )

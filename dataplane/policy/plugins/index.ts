@@ -17,10 +17,11 @@ import {
 import type { Body } from '../../http/body.ts'
 import type { PolicyState } from '../state.ts'
 import { changeRequest, changeResponse, toAnswer } from './changes.ts'
-import { DirectCall, type DirectPlugin } from './direct.ts'
+import { DirectTarget, urlOf, type DirectPlugin } from './direct.ts'
 import { addHooks } from './hooks.ts'
 import { pluginSlot, type PluginSlot } from './host.ts'
 import type { Fields, MessageBody, StreamName } from './guest/messages.ts'
+import { PluginCall } from './guest/plugin-call.ts'
 import { pluginMetrics } from './metrics.ts'
 import { PluginError } from './plugin-error.ts'
 import type { PluginRunner, Step } from './runner.ts'
@@ -83,7 +84,8 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
   }
 
   const runDirect = async (direct: DirectPlugin, exchange: Exchange, next: Next): Promise<Response | void> => {
-    const call = new DirectCall(direct, exchange, next)
+    const call = new PluginCall(direct, new DirectTarget(exchange, next))
+    direct.busy++
     try {
       const answer = await call.run()
       if (answer === undefined) return void passed.value++
@@ -93,6 +95,8 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
     } catch (error) {
       fail(error)
       if (!call.isForwarded) await next()
+    } finally {
+      direct.busy--
     }
   }
 
@@ -104,7 +108,7 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
   }
 
   const runInThread: Policy = async ({ var: { exchange } }, next) => {
-    let call: PluginCall | undefined
+    let call: CallOfThread | undefined
     let step: Step | undefined
     try {
       if (prepare(exchange, await slot.use())) {
@@ -166,7 +170,7 @@ interface CallOptions extends BodyAccess {
   readonly onFailure: (error: PluginError) => void
 }
 
-interface PluginCall {
+interface CallOfThread {
   /** Bodies that pass in chunks. */
   readonly streams: CallStreams | undefined
   sendRequest(exchange: Exchange): Promise<Step>
@@ -176,7 +180,7 @@ interface PluginCall {
 }
 
 /** Buffers the request if the plugin reads it as a whole, and waits until the plugin is loaded. */
-async function startCall(slot: PluginSlot, exchange: Exchange, options: CallOptions): Promise<PluginCall> {
+async function startCall(slot: PluginSlot, exchange: Exchange, options: CallOptions): Promise<CallOfThread> {
   const { mode, limit } = options
   if (mode === 'Buffered') await bufferRequest(exchange, limit)
   const thread = await slot.use()
@@ -193,10 +197,9 @@ async function startCall(slot: PluginSlot, exchange: Exchange, options: CallOpti
     streams,
     cancel: () => thread.cancel(id),
     async sendRequest({ request }) {
-      const { method, scheme, authority, target, headers } = request
-      const url = `${scheme}://${authority === '' ? 'localhost' : authority}${target.startsWith('/') ? target : '/'}`
+      const { method, authority, headers } = request
       const fields = ['host', authority, ...headers.raw]
-      return thread.run({ type: 'request', id, method, url, headers: fields, body: bodyOf('request', request.body) })
+      return thread.run({ type: 'request', id, method, url: urlOf(request), headers: fields, body: bodyOf('request', request.body) })
     },
     async sendResponse() {
       if (mode === 'Buffered' && exchange.response?.upgraded === undefined) await bufferResponse(exchange, limit)

@@ -1,53 +1,113 @@
-import { Hono, type Context } from 'hono'
+import type { MiddlewareHandler } from 'hono'
 import type { PluginHooks } from '#api/plugin/index.ts'
+import { HeaderList } from '../../../http/headers.ts'
 import { runHook } from '../hooks/run.ts'
-import type { FieldChanges, Fields, FromPlugin, MessageBody, RequestChange, StreamMessage, ToPlugin } from './messages.ts'
+import { compare, toFieldMap, type SeenRequest, type SeenResponse } from './fetch-objects.ts'
+import type { FromPlugin, RequestChange, ResponseChange, StreamMessage, ToPlugin } from './messages.ts'
+import { PluginCall, type Callee, type Target } from './plugin-call.ts'
 import { PluginStreams } from './plugin-streams.ts'
 
 type RequestMessage = Extract<ToPlugin, { type: 'request' }>
 type HookMessage = Extract<ToPlugin, { type: 'hook' }>
 type ResponseMessage = Extract<ToPlugin, { type: 'response' }>
 
-/** The request of a call, as a message and as the plugin receives it. */
-interface RequestOfCall {
-  readonly message: Pick<RequestMessage, 'method' | 'url' | 'headers' | 'body'>
-  readonly request: Request
-}
+const unchanged: RequestChange & ResponseChange = { set: [], removed: [] }
 
-/** A call between its messages. */
-interface Call extends RequestOfCall {
-  readonly message: RequestMessage
-  readonly streams: PluginStreams
-  respond?: (message: ResponseMessage) => void
-  cancel?: (error: Error) => void
+/** The exchange of a call, which is in another thread or process. */
+class RemoteTarget implements Target {
   /** Its middleware has ended. */
-  isOver?: boolean
-  /** The response that `next()` returned, as the plugin received it. */
-  received?: { readonly response: ResponseMessage; readonly headers: FieldMap; readonly body: ReadableStream | null }
-}
+  isOver = false
+  readonly streams: PluginStreams
+  readonly #message: RequestMessage
+  readonly #send: (message: FromPlugin) => void
+  #requestChange: RequestChange = unchanged
+  #waiting: { resolve(): void; reject(error: Error): void } | undefined = undefined
+  #response: ResponseMessage | undefined = undefined
+  /** Header fields of the response, once they were read. */
+  #fields: HeaderList | undefined = undefined
+  #responseChange: Omit<ResponseChange, 'set' | 'removed'> = {}
 
-export type FieldMap = ReadonlyMap<string, readonly string[]>
+  constructor(message: RequestMessage, streams: PluginStreams, send: (message: FromPlugin) => void) {
+    this.#message = message
+    this.streams = streams
+    this.#send = send
+  }
+
+  seeRequest(): SeenRequest {
+    return this.#message
+  }
+
+  seeResponse(): SeenResponse {
+    const { status = 500, headers = [], body } = this.#response ?? {}
+    return { status, headers: this.#fields?.raw ?? headers, body }
+  }
+
+  get fields(): HeaderList | undefined {
+    return (this.#fields ??= this.#response && new HeaderList(this.#response.headers.slice()))
+  }
+
+  isChangeable(): boolean {
+    // The gateway ignores changes of fields that are its own.
+    return true
+  }
+
+  changeRequest(change: RequestChange): void {
+    this.#requestChange = change
+  }
+
+  next(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject }
+      this.#send({ type: 'next', id: this.#message.id, change: this.#requestChange })
+    })
+  }
+
+  respond(message: ResponseMessage): void {
+    this.#response = message
+    this.#waiting?.resolve()
+  }
+
+  cancel(error: Error): void {
+    this.#waiting?.reject(error)
+    this.streams.cancel(error)
+  }
+
+  changeResponse({ set, removed, ...rest }: ResponseChange): void {
+    const { fields } = this
+    for (const name of removed) fields?.remove(name)
+    for (const [name, values] of set) {
+      fields?.remove(name)
+      for (const value of values) fields?.append(name, value)
+    }
+    this.#responseChange = rest
+  }
+
+  /** What the plugin changed of the response. */
+  get responseChange(): ResponseChange {
+    const fields = this.#fields
+    if (fields === undefined) return unchanged
+    return { ...compare(toFieldMap(this.#response?.headers ?? []), toFieldMap(fields.raw)), ...this.#responseChange }
+  }
+}
 
 /** Runs the hooks of a plugin: its Hono middleware with the rest of the chain in another thread as its `next()`. */
-export class PluginCalls {
-  readonly #calls = new Map<number, Call>()
-  readonly #app = new Hono<{ Bindings: { call: Call } }>()
+export class PluginCalls implements Callee {
+  readonly middleware: MiddlewareHandler
+  readonly #calls = new Map<number, RemoteTarget>()
   readonly #hooks: PluginHooks
   readonly #send: (message: FromPlugin) => void
   readonly #describe: (error: unknown) => string
 
   /** `describe` makes messages for logs of errors of the plugin. */
   constructor(hooks: PluginHooks, send: (message: FromPlugin) => void, describe: (error: unknown) => string) {
+    this.middleware = hooks.request ?? ((_, next) => next())
     this.#hooks = hooks
     this.#send = send
     this.#describe = describe
-    if (hooks.request !== undefined) this.#app.use('*', hooks.request)
-    this.#app.all('*', (c) => this.#next(c))
-    this.#app.onError((error) => {
-      // HTTPException of Hono; a bundled plugin has a class of its own.
-      if ('getResponse' in error && typeof error.getResponse === 'function') return error.getResponse()
-      throw error
-    })
+  }
+
+  toError(thrown: unknown): unknown {
+    return thrown
   }
 
   /** Runs a call. Rejects with the error of the plugin. */
@@ -61,12 +121,13 @@ export class PluginCalls {
   async #start(message: RequestMessage): Promise<void> {
     const { id } = message
     const streams = new PluginStreams(id, (about) => this.#sendAbout(about), this.#describe)
-    const call: Call = { message, streams, request: toRequest(message, streams) }
-    this.#calls.set(id, call)
+    const target = new RemoteTarget(message, streams, this.#send)
+    this.#calls.set(id, target)
     try {
-      this.#send(await this.#finish(call, await this.#app.fetch(call.request, { call })))
+      const answer = await new PluginCall(this, target).run()
+      this.#send(answer === undefined ? { type: 'done', id, change: target.responseChange } : { type: 'answer', id, ...answer })
     } finally {
-      call.isOver = true
+      target.isOver = true
       if (!streams.isOpen) this.#calls.delete(id)
     }
   }
@@ -77,8 +138,8 @@ export class PluginCalls {
   }
 
   #endIfOver(id: number): void {
-    const call = this.#calls.get(id)
-    if (call?.isOver === true && !call.streams.isOpen) this.#calls.delete(id)
+    const target = this.#calls.get(id)
+    if (target?.isOver === true && !target.streams.isOpen) this.#calls.delete(id)
   }
 
   /** A message about a body of a call. */
@@ -88,160 +149,16 @@ export class PluginCalls {
   }
 
   respond(message: ResponseMessage): void {
-    this.#calls.get(message.id)?.respond?.(message)
+    this.#calls.get(message.id)?.respond(message)
   }
 
   cancel(id: number): void {
-    const call = this.#calls.get(id)
-    const error = new Error('the client disconnected')
-    call?.cancel?.(error)
-    call?.streams.cancel(error)
-    if (call?.isOver === true) this.#calls.delete(id)
-  }
-
-  /** The end of the chain: sends the changed request, and waits for the response. */
-  async #next(c: Context<{ Bindings: { call: Call } }>): Promise<Response> {
-    const { call } = c.env
-    const change = await changesOf(call, c.req.raw)
-    if (change.body === 'stream' && c.req.raw.body !== null) call.streams.output('request', c.req.raw.body)
-    const response = await new Promise<ResponseMessage>((resolve, reject) => {
-      call.respond = resolve
-      call.cancel = reject
-      this.#send({ type: 'next', id: call.message.id, change })
-    })
-    const upstream = toResponse(response, call.streams)
-    // Unlike a plain Response, it has the headers that the plugin set before next().
-    const received = c.newResponse(upstream.body, upstream)
-    call.received = { response, headers: toFieldMap(response.headers), body: received.body }
-    return received
-  }
-
-  async #finish({ message: { id }, received, streams }: Call, response: Response): Promise<FromPlugin> {
-    if (received === undefined) {
-      const headers = [...response.headers].flat()
-      return { type: 'answer', id, status: response.status, headers, body: new Uint8Array(await response.arrayBuffer()) }
-    }
-    const { status } = received.response
-    const isStreamed = received.response.body === 'stream'
-    const isReplaced = response.body !== received.body
-    if (isStreamed && !isReplaced && isRead(response)) throw new Error(unpassed('response', 'c.res = new Response(body, c.res)'))
-    if (isStreamed && isReplaced && response.body !== null) streams.output('response', response.body)
-    const replacement = async (): Promise<Uint8Array | 'stream'> =>
-      isStreamed && response.body !== null ? 'stream' : new Uint8Array(await response.arrayBuffer())
-    return {
-      type: 'done',
-      id,
-      change: {
-        ...compare(received.headers, toMap(response.headers)),
-        ...(response.status === status ? {} : { status: response.status }),
-        ...(isReplaced && { body: await replacement() }),
-      },
-    }
+    const target = this.#calls.get(id)
+    target?.cancel(new Error('the client disconnected'))
+    if (target?.isOver === true) this.#calls.delete(id)
   }
 }
-
-const isRead = ({ bodyUsed, body }: Request | Response): boolean => bodyUsed || body?.locked === true
-
-/** With chunks, nothing keeps what the plugin has read. */
-const unpassed = (which: StreamMessage['stream'], how: string): string => `the plugin read the ${which} body and did not pass it on; set ${how}`
 
 const streamTypes: ReadonlySet<string> = new Set(['pull', 'stop', 'data', 'end'] satisfies StreamMessage['type'][])
 
 export const isStreamMessage = (message: ToPlugin | FromPlugin): message is StreamMessage => streamTypes.has(message.type)
-
-/** A body that the plugin did not ask for. It can be passed on, and reading it fails. */
-function unreadable(): ReadableStream {
-  return new ReadableStream(
-    {
-      pull: (controller) => controller.error(new Error('the plugin cannot read bodies; set body: Buffered or Streamed')),
-    },
-    { highWaterMark: 0 },
-  )
-}
-
-/** Field lines as Request and Response accept them without an object Headers in between. */
-function toPairs(fields: Fields): [string, string][] {
-  const pairs: [string, string][] = []
-  for (let at = 0; at < fields.length; at += 2) pairs.push([fields[at] ?? '', fields[at + 1] ?? ''])
-  return pairs
-}
-
-type MessageWith<Names extends keyof RequestMessage> = Pick<RequestMessage, Names>
-
-function bodyIn(
-  body: Exclude<MessageBody, undefined>,
-  stream: StreamMessage['stream'],
-  streams: PluginStreams | undefined,
-): ReadableStream | Uint8Array<ArrayBuffer> {
-  if (body === 'stream') return streams?.input(stream) ?? unreadable()
-  return body === true ? unreadable() : (body as Uint8Array<ArrayBuffer>)
-}
-
-export function toRequest({ method, url, headers, body }: MessageWith<'method' | 'url' | 'headers' | 'body'>, streams?: PluginStreams): Request {
-  const hasBody = body !== undefined && method !== 'GET' && method !== 'HEAD'
-  const init: RequestInit = {
-    method,
-    headers: toPairs(headers),
-    ...(hasBody ? { body: bodyIn(body, 'request', streams), duplex: 'half' } : {}),
-  }
-  return new Request(url, init)
-}
-
-const hasNoBody = (status: number): boolean => status === 204 || status === 205 || status === 304
-
-export function toResponse({ status, headers, body }: Pick<ResponseMessage, 'status' | 'headers' | 'body'>, streams?: PluginStreams): Response {
-  return new Response(hasNoBody(status) || body === undefined ? null : bodyIn(body, 'response', streams), {
-    status,
-    headers: toPairs(headers),
-  })
-}
-
-export function toMap(headers: Headers): FieldMap {
-  const map = new Map<string, string[]>()
-  for (const [name, value] of headers) {
-    const values = map.get(name)
-    if (values === undefined) map.set(name, [value])
-    else values.push(value)
-  }
-  return map
-}
-
-/** The same for a list of field lines: values of a name are combined as Headers combines them. */
-export function toFieldMap(fields: Fields): FieldMap {
-  const map = new Map<string, string[]>()
-  for (let at = 0; at < fields.length; at += 2) {
-    const name = fields[at] ?? ''
-    const value = fields[at + 1] ?? ''
-    const values = map.get(name)
-    if (values === undefined) map.set(name, [value])
-    else if (name === 'set-cookie') values.push(value)
-    else values[0] += `${name === 'cookie' ? '; ' : ', '}${value}`
-  }
-  return map
-}
-
-export function compare(before: FieldMap, after: FieldMap): FieldChanges {
-  const isChanged = (name: string, values: readonly string[]): boolean => {
-    const known = before.get(name)
-    return known === undefined || known.length !== values.length || values.some((value, index) => value !== known[index])
-  }
-  return { set: [...after].filter(([name, values]) => isChanged(name, values)), removed: [...before.keys()].filter((name) => !after.has(name)) }
-}
-
-/** Changes of the request: a plugin edits the headers of `c.req.raw`, or replaces it. */
-export async function changesOf({ message, request }: RequestOfCall, raw: Request): Promise<RequestChange> {
-  const change = compare(toFieldMap(message.headers), toMap(raw.headers))
-  const isStreamed = message.body === 'stream'
-  if (isStreamed && (raw === request || raw.body === request.body || raw.body === null) && isRead(request))
-    throw new Error(unpassed('request', "c.req.raw = new Request(c.req.raw, { body, duplex: 'half' })"))
-  if (raw === request) return change
-  const { pathname, search } = new URL(raw.url)
-  const before = new URL(message.url)
-  const isBodyReplaced = message.body !== true && raw.body !== null && raw.body !== request.body
-  return {
-    ...change,
-    ...(raw.method === message.method ? {} : { method: raw.method }),
-    ...(pathname + search === before.pathname + before.search ? {} : { target: pathname + search }),
-    ...(isBodyReplaced && { body: isStreamed ? ('stream' as const) : new Uint8Array(await raw.arrayBuffer()) }),
-  }
-}

@@ -1,10 +1,22 @@
 import { Hono, type Context, type HonoRequest } from 'hono'
 import { getPath, getQueryParam } from 'hono/utils/url'
-import type { Exchange } from '../../exchange/exchange.ts'
-import { isFieldValue, isToken } from '../../http/syntax.ts'
-import { changesOf, compare, toFieldMap, toMap, toRequest, toResponse, type FieldMap } from './guest/calls.ts'
-import { isChangeable } from './changes.ts'
-import type { Fields, RequestChange, ResponseChange } from './guest/messages.ts'
+import type { HeaderList } from '../../../http/headers.ts'
+import { isFieldValue, isToken } from '../../../http/syntax.ts'
+import {
+  changesOf,
+  compare,
+  isRead,
+  toFieldMap,
+  toMap,
+  toRequest,
+  toResponse,
+  unpassed,
+  type FieldMap,
+  type SeenRequest,
+  type SeenResponse,
+} from './fetch-objects.ts'
+import type { Fields, RequestChange, ResponseChange } from './messages.ts'
+import type { PluginStreams } from './plugin-streams.ts'
 
 type Answer = Response | Promise<Response>
 type HeaderOptions = { readonly append?: boolean }
@@ -22,24 +34,30 @@ async function contextClass(): Promise<new (request: Request, options: object) =
   return found as new (request: Request, options: object) => Context
 }
 
-/** The request as it was when the plugin was called: policies behind the plugin may change the one of the exchange. */
-interface Seen {
-  readonly method: string
-  readonly url: string
-  readonly headers: Fields
-  readonly body: true | undefined
+/** What the context of a call shows: the exchange itself if the plugin runs in process, messages about it otherwise. */
+export interface Subject {
+  /** Describes the request as it is now. */
+  seeRequest(): SeenRequest
+  /** Describes the response of the chain. */
+  seeResponse(): SeenResponse
+  /** Header fields of this response; undefined if a plugin cannot change them. */
+  readonly fields: HeaderList | undefined
+  /** Whether a plugin may set or remove the field. */
+  isChangeable(name: string): boolean
+  /** Bodies that pass in chunks. */
+  readonly streams: PluginStreams | undefined
 }
 
 /**
- * The context of a plugin that runs in process: the same members as Hono's. Headers, URL and variables are those of the exchange, without a Request or
- * Response. The first use of another member creates Hono's own context, which handles all further calls.
+ * The context of a plugin: the same members as Hono's. Headers, URL and variables are read and written without a Request or Response. The first use of
+ * another member creates Hono's own context, which handles all further calls.
  */
-export class DirectContext {
-  readonly exchange: Exchange
+export class PluginContext {
   readonly env = {}
   error: Error | undefined = undefined
-  #request: DirectRequest | undefined = undefined
-  #seen: Seen | undefined = undefined
+  readonly #subject: Subject
+  #request: PluginRequest | undefined = undefined
+  #seen: SeenRequest | undefined = undefined
   #full: Context | undefined = undefined
   #raw: Request | undefined = undefined
   #variables: Map<string, unknown> | undefined = undefined
@@ -47,11 +65,11 @@ export class DirectContext {
   #prepared: [name: string, value: string | undefined, isAppended: boolean][] | undefined = undefined
   #hasResponse = false
   /** Response of the chain as Hono's context has it. */
-  #received: { readonly headers: FieldMap; readonly status: number; readonly body: ReadableStream | null } | undefined = undefined
+  #received: { readonly seen: SeenResponse; readonly headers: FieldMap; readonly body: ReadableStream | null } | undefined = undefined
   #isOver = false
 
-  constructor(exchange: Exchange) {
-    this.exchange = exchange
+  constructor(subject: Subject) {
+    this.#subject = subject
   }
 
   /** Hono's context, if the plugin needed it. */
@@ -59,15 +77,9 @@ export class DirectContext {
     return this.#full
   }
 
-  get seen(): Seen {
-    const { request } = this.exchange
-    const { method, scheme, authority, target, headers } = request
-    return (this.#seen ??= {
-      method,
-      url: `${scheme}://${authority === '' ? 'localhost' : authority}${target.startsWith('/') ? target : '/'}`,
-      headers: ['host', authority, ...headers.raw],
-      body: request.body === undefined ? undefined : true,
-    })
+  /** The request as it was when the plugin was called: policies behind the plugin may change the one of the exchange. */
+  get seen(): SeenRequest {
+    return (this.#seen ??= this.#subject.seeRequest())
   }
 
   /** Hono's context. */
@@ -75,7 +87,7 @@ export class DirectContext {
     if (this.#full !== undefined) return this.#full
     if (this.#isOver) throw new Error('the call of the plugin has ended')
     const { seen } = this
-    const raw = (this.#raw = toRequest(seen))
+    const raw = (this.#raw = toRequest(seen, this.#subject.streams))
     const full = new HonoContext(raw, {
       env: this.env,
       path: getPath(raw),
@@ -85,44 +97,45 @@ export class DirectContext {
     this.#full = full
     for (const [name, value] of this.#variables ?? []) full.set(name as never, value as never)
     // Headers that were set before the response are in it already.
-    if (this.#hasResponse) this.#accept(full, this.#toResponse())
+    if (this.#hasResponse) this.#accept(full, (response) => response)
     else for (const [name, value, append] of this.#prepared ?? []) full.header(name, value, { append })
     return full
   }
 
   /** What the plugin changed of the request; undefined: nothing. Called at `next()`. */
   changes(): Promise<RequestChange> | undefined {
-    if (this.#full !== undefined && this.#raw !== undefined) return changesOf({ message: this.seen, request: this.#raw }, this.#full.req.raw)
+    if (this.#full !== undefined && this.#raw !== undefined) return this.#changesOf(this.#raw, this.#full.req.raw)
     // Before policies behind the plugin change them.
     if (this.#request !== undefined) void this.seen
     return undefined
   }
 
-  /** Called when the exchange has a response. */
+  async #changesOf(received: Request, raw: Request): Promise<RequestChange> {
+    const change = await changesOf(this.seen, received, raw)
+    if (change.body === 'stream' && raw.body !== null) this.#subject.streams?.output('request', raw.body)
+    return change
+  }
+
+  /** Called when there is a response. */
   receive(): void {
     this.#hasResponse = true
-    if (this.#full !== undefined) {
-      this.#full.res = undefined
-      const upstream = this.#toResponse()
+    const full = this.#full
+    if (full !== undefined) {
       // Unlike a plain Response, it has the headers that the plugin set before next().
-      return this.#accept(this.#full, this.#full.newResponse(upstream.body, upstream))
+      return this.#accept(full, (upstream) => full.newResponse(upstream.body, upstream))
     }
     const prepared = this.#prepared
-    const { response } = this.exchange
-    if (prepared === undefined || response === undefined || !this.#canChange()) return
-    const names = new Set(prepared.map(([name]) => name).filter((name) => isChangeable(name) && !response.headers.has(name)))
+    if (prepared === undefined) return
+    const { fields } = this.#subject
+    const names = new Set(prepared.map(([name]) => name).filter((name) => fields?.has(name) === false))
     for (const [name, value, isAppended] of prepared) if (names.has(name)) this.#setHeader(name, value, isAppended)
   }
 
-  #toResponse(): Response {
-    const { status = 500, headers, body } = this.exchange.response ?? {}
-    return toResponse({ status: Math.max(status, 200), headers: headers?.raw ?? [], body: body === undefined ? undefined : true })
-  }
-
   /** Gives Hono's context the response of the chain. */
-  #accept(full: Context, response: Response): void {
-    full.res = response
-    this.#received = { headers: toFieldMap(this.exchange.response?.headers.raw ?? []), status: response.status, body: response.body }
+  #accept(full: Context, prepare: (upstream: Response) => Response): void {
+    const seen = this.#subject.seeResponse()
+    full.res = prepare(toResponse(seen, this.#subject.streams))
+    this.#received = { seen, headers: toFieldMap(seen.headers), body: full.res.body }
   }
 
   /** What the plugin changed of the response in Hono's context; undefined: nothing. Ends the use of this context. */
@@ -134,13 +147,25 @@ export class DirectContext {
       return undefined
     }
     const { res } = full
-    const body = res.body === received.body ? undefined : new Uint8Array(await res.arrayBuffer())
+    const { status } = received.seen
+    const body = res.body === received.body ? this.#keep(received.seen, res) : await this.#replace(received.seen, res)
     this.#isOver = true
     return {
       ...compare(received.headers, toMap(res.headers)),
-      ...(res.status === received.status ? {} : { status: res.status }),
+      ...(res.status === status ? {} : { status: res.status }),
       ...(body === undefined ? {} : { body }),
     }
+  }
+
+  #keep({ body }: SeenResponse, res: Response): undefined {
+    if (body === 'stream' && isRead(res)) throw new Error(unpassed('response', 'c.res = new Response(body, c.res)'))
+  }
+
+  /** The body that the plugin made. */
+  async #replace({ body }: SeenResponse, res: Response): Promise<Uint8Array | 'stream'> {
+    if (body !== 'stream' || res.body === null) return new Uint8Array(await res.arrayBuffer())
+    this.#subject.streams?.output('response', res.body)
+    return 'stream'
   }
 
   /** Ends the use of this context by a call that failed. */
@@ -148,21 +173,16 @@ export class DirectContext {
     this.#isOver = true
   }
 
-  #canChange(): boolean {
-    const { response } = this.exchange
-    return !this.#isOver && response !== undefined && response.upgraded === undefined && response.status >= 200
-  }
-
   #setHeader(name: string, value: string | undefined, isAppended: boolean): void {
-    if (!isChangeable(name) || !this.#canChange()) return
-    const { headers } = this.exchange.response ?? {}
-    if (value === undefined) headers?.remove(name)
-    else if (isAppended) headers?.append(name, value)
-    else headers?.set(name, value)
+    if (this.#isOver || !this.#subject.isChangeable(name)) return
+    const { fields } = this.#subject
+    if (value === undefined) fields?.remove(name)
+    else if (isAppended) fields?.append(name, value)
+    else fields?.set(name, value)
   }
 
   get req(): HonoRequest {
-    return (this.#request ??= new DirectRequest(this)) as unknown as HonoRequest
+    return (this.#request ??= new PluginRequest(this)) as unknown as HonoRequest
   }
 
   get finalized(): boolean {
@@ -257,11 +277,11 @@ export class DirectContext {
   }
 }
 
-/** `c.req` of a DirectContext: the members of HonoRequest. */
-class DirectRequest {
-  readonly #context: DirectContext
+/** `c.req` of a PluginContext: the members of HonoRequest. */
+class PluginRequest {
+  readonly #context: PluginContext
 
-  constructor(context: DirectContext) {
+  constructor(context: PluginContext) {
     this.#context = context
   }
 
