@@ -261,6 +261,13 @@ describe('two targets', () => {
       expect((await client.listResources()).resources[0]?.uri).toBe('a+file:///x')
     })
 
+    test('keeps a name that one target lists twice, because calls of it reach that target', async () => {
+      const { gateway } = await two({ prefixMode: 'Never' }, [defineBasics('one', { tools: ['twice', 'twice', 'own'], pageSize: 1 }), definitions[1]])
+      const client = await bed.client(gateway)
+      expect(names((await client.listTools()).tools)).toEqual(['twice', 'twice', 'own', 'shared', 'later'])
+      expect((await client.callTool({ name: 'twice' })).content).toEqual([{ type: 'text', text: 'one twice' }])
+    })
+
     test('logs a name that two targets offer once, with the targets', async () => {
       const [one, other] = [await bed.upstream(definitions[0]), await bed.upstream(definitions[1])]
       const logged: unknown[] = []

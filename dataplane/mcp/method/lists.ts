@@ -255,23 +255,25 @@ function shownName({ naming, portable }: Run['config'], target: Target, kind: It
   return kind === 'tool' && portable !== undefined ? portable.nameOf(full, { target: target.name, name: own }) : full
 }
 
-/** Removes names that two targets offer: a call could not be routed. */
-function withoutDuplicates({ config: { clashes }, exchange: { trace } }: Run, { kind }: ListShape, lists: readonly TargetItems[]): JsonObject[] {
-  const counts = new Map<unknown, number>()
-  for (const { items } of lists) for (const { name } of items) counts.set(name, (counts.get(name) ?? 0) + 1)
+/**
+ * Removes names that two targets offer: a call could not be routed. With portable names, also those of two tools of one target. Otherwise a target
+ * that lists an item twice keeps both, as with prefixes.
+ */
+function withoutDuplicates({ config: { clashes, portable }, exchange: { trace } }: Run, { kind }: ListShape, lists: readonly TargetItems[]): JsonObject[] {
   const owners = new Map<unknown, string[]>()
-  const unique: JsonObject[] = []
+  const countsAll = portable !== undefined && kind === 'tool'
   for (const { target, items } of lists)
-    for (const item of items) {
-      const { name } = item
-      if (counts.get(name) === 1) unique.push(item)
-      else if (!owners.get(name)?.push(target.name)) owners.set(name, [target.name])
+    for (const { name } of items) {
+      const known = owners.get(name)
+      if (known === undefined) owners.set(name, [target.name])
+      else if (countsAll || known.at(-1) !== target.name) known.push(target.name)
     }
   for (const [name, targets] of owners) {
+    if (targets.length === 1) continue
     trace?.addHidden({ kind, target: '', name: String(name) }, `${targets.length} items have this name`)
     clashes.report(kind, String(name), targets)
   }
-  return unique
+  return lists.flatMap(({ items }) => items.filter(({ name }) => owners.get(name)?.length === 1))
 }
 
 const ignore = (): void => undefined
