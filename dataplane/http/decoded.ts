@@ -9,11 +9,14 @@ export class DecodedBody implements Body {
   readonly length = undefined
   readonly #source: Body
   readonly #decoder: Decoder
+  readonly #describe: (error: Error) => Error
   #isDone = false
 
-  constructor(source: Body, decoder: Decoder) {
+  /** `describe` makes the error of the body from that of the decoder. Default: the same error. */
+  constructor(source: Body, decoder: Decoder, describe: (error: Error) => Error = (error) => error) {
     this.#source = source
     this.#decoder = decoder
+    this.#describe = describe
   }
 
   start(sink: BodySink): void {
@@ -33,7 +36,7 @@ export class DecodedBody implements Body {
       this.#isDone = true
       sink.onEnd(undefined)
     })
-    decoder.on('error', fail)
+    decoder.on('error', (error: Error) => fail(this.#describe(error)))
     decoder.on('drain', () => this.#source.resume())
     this.#source.start({
       onData: (chunk) => {
