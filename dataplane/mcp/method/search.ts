@@ -79,7 +79,7 @@ async function search(run: Run, { query, limit = DEFAULT_LIMIT }: JsonObject): P
 
 function summaryOf({ name, title, description }: JsonObject): JsonObject {
   const text = typeof description === 'string' ? description : typeof title === 'string' ? title : ''
-  return { name, description: text.length > MAX_SUMMARY ? `${text.slice(0, MAX_SUMMARY)}...` : text }
+  return { name, description: text.length > MAX_SUMMARY ? `${text.slice(0, MAX_SUMMARY).toWellFormed()}...` : text }
 }
 
 async function describe(run: Run, given: JsonObject): Promise<JsonObject> {

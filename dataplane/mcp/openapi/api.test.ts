@@ -215,6 +215,11 @@ describe('responses of an HTTP API', () => {
     expect(textIn(result)).toMatch(/^HTTP 400\nx{16384}\.\.\. \(100000 characters\)$/)
   })
 
+  test('texts of errors are not cut within a character', async () => {
+    const result = await resultOf((response) => void response.writeHead(400, { 'content-type': 'text/plain' }).end(`${'x'.repeat(16_383)}\u{1f600}`))
+    expect(textIn(result)).toMatch(/^HTTP 400\nx{16383}\ufffd\.\.\. \(16385 characters\)$/)
+  })
+
   test.each(['gzip', 'br', 'compress'])('that do not match their content-encoding %s are an error of the tool', async (coding) => {
     const result = await resultOf((response) => void response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': coding }).end('{}'))
     expect(result).toEqual({ content: [{ type: 'text', text: 'The API could not be called: protocol error' }], isError: true })

@@ -141,6 +141,11 @@ describe('with toolSearch, clients', () => {
     expect(called.text).toContain('new: x')
   })
 
+  test('get descriptions that are not cut within a character', async () => {
+    const { use } = await start({ github: [tool('long', `${'x'.repeat(199)}\u{1f600} y`)] })
+    expect(JSON.parse((await use('search_tools', { query: 'long' })).text)).toMatchObject({ tools: [{ description: `${'x'.repeat(199)}\ufffd...` }] })
+  })
+
   test('get an error that names the wrong argument', async () => {
     const { use } = await start({ github })
     expect(await use('search_tools', {})).toEqual({ text: 'params.arguments.query must be a text', isError: true })
