@@ -99,6 +99,21 @@ describe('streams', () => {
     expect(stream.facts.usage).toMatchObject({ inputTokens: 10, outputTokens: 4, cachedInputTokens: 3 })
   })
 
+  test.each(['completions', 'messages', 'responses'] as const)(
+    'Chat Completions -> %s: the model is that of the first chunk with an id or a choice',
+    (from) => {
+      const choice = { index: 0, delta: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }
+      const stream = open(from, 'completions')
+      const chunks = [
+        { id: '', object: '', created: 0, model: '', choices: [], prompt_filter_results: [{ prompt_index: 0 }] },
+        { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o-2024-11-20', service_tier: 'default', choices: [choice] },
+      ]
+      const text = run(stream, Buffer.from(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('') + 'data: [DONE]\n\n'))
+      expect(stream.facts).toMatchObject({ responseModel: 'gpt-4o-2024-11-20', serviceTier: 'default', completion: ['Hi'] })
+      expect(text).toContain('"model":"gpt-4o-2024-11-20"')
+    },
+  )
+
   test('Chat Completions -> Messages: one block per tool call, also for interleaved calls', () => {
     const shape = (text: string): string[] =>
       outline(text).map((event) => {

@@ -44,7 +44,8 @@ export class CompletionsReader implements SseReader {
     if (!isObject(data)) return []
     const steps: Step[] = []
     if (data['error'] !== undefined && data['error'] !== null) return [readError(data['error'])]
-    if (!this.#isStarted && (Array.isArray(data['choices']) || data['id'] !== undefined)) {
+    // Azure sends the results of its prompt filter first, in a chunk without choices whose id and model are empty.
+    if (!this.#isStarted && (objectsOf(data['choices']).length > 0 || filledText(data['id']) !== undefined)) {
       this.#isStarted = true
       steps.push({
         type: 'start',
