@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Health, Traffic } from '#gen/config/types.ts'
+import { logFieldsOf } from '../testing/log-fields.ts'
 import { chat, sdkRoutes, startTestBed, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 
 const open: TestBed[] = []
@@ -62,6 +63,20 @@ describe('failover', () => {
     first.behave({ status: 500 })
     const after = await post({ body: chat() })
     expect([before.headers['x-from'], after.status, after.headers['x-from'], requestCounts()]).toEqual(['first', 200, undefined, [2, 1]])
+  })
+
+  test('the log names the parameters of the request that was answered, not those of a failed provider', async () => {
+    const ai = { defaults: [{ field: 'temperature', value: 0.5 }], overrides: [{ field: 'max_tokens', value: 7 }] }
+    const { post, first, gateway } = await startTwo({ eviction: {} }, { onProvider: { first: { ai } }, route: { retry: { attempts: 1, codes: [500] } } })
+    first.behave({ status: 500 })
+    const { status } = await post({ body: chat('hi', { max_tokens: 9 }) })
+    const fields = logFieldsOf(gateway.finished[0])
+    expect([status, fields['gen_ai.provider.name'], fields['gen_ai.request.max_tokens'], fields['gen_ai.request.temperature']]).toEqual([
+      200,
+      'anthropic',
+      9,
+      undefined,
+    ])
   })
 
   test('onEviction is called at the start and the end of an eviction', async () => {

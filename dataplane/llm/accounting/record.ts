@@ -1,6 +1,6 @@
 import type { Exchange } from '../../exchange/exchange.ts'
 import { Duration, fromJson, HostMap, type Stored } from '#api/cel/index.ts'
-import { setLogField, type ContributedField } from '../../telemetry/access-log/access-log.ts'
+import { clearLogField, setLogField, type ContributedField } from '../../telemetry/access-log/access-log.ts'
 import type { Registry } from '../../telemetry/metrics/registry.ts'
 import { estimateTokens } from './estimate.ts'
 import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from '../common/types.ts'
@@ -79,11 +79,14 @@ export class LlmRecord extends HostMap {
     const exchange = this.#exchange
     setLogField(exchange, 'gen_ai.operation.name', request.operation)
     setLogField(exchange, 'gen_ai.provider.name', request.system)
-    if (request.requestModel !== undefined) setLogField(exchange, 'gen_ai.request.model', request.requestModel)
+    if (request.requestModel === undefined) clearLogField(exchange, 'gen_ai.request.model')
+    else setLogField(exchange, 'gen_ai.request.model', request.requestModel)
     for (const [key, field] of paramEntries) {
       const value = request.params[key]
+      // The provider of an earlier attempt may have set it.
+      if (value === undefined) clearLogField(exchange, field)
       // A number that a double cannot represent is logged as text.
-      if (value !== undefined) setLogField(exchange, field, typeof value === 'object' ? JSON.stringify(value) : value)
+      else setLogField(exchange, field, typeof value === 'object' ? JSON.stringify(value) : value)
     }
   }
 

@@ -13,7 +13,7 @@ import { toEpochMs } from '../../runtime/time.ts'
 import { traceOf } from '../trace.ts'
 import { gatewayTelemetry } from '../gateway.ts'
 
-export { setLogField, type ContributedField, type TcpSession } from './fields.ts'
+export { clearLogField, setLogField, type ContributedField, type TcpSession } from './fields.ts'
 
 export interface AccessLog {
   /** Writes the line of a finished exchange, unless the scope `request` is off, and exports its record if its Gateway says so. */

@@ -91,6 +91,12 @@ export function setLogField(exchange: Exchange, name: ContributedField, value: s
   fields[name] = value
 }
 
+/** Removes a field that an earlier attempt has set. */
+export function clearLogField(exchange: Exchange, name: ContributedField): void {
+  const fields = logFields.get(exchange)
+  if (fields?.[name] !== undefined) delete fields[name]
+}
+
 export function logFieldOf(exchange: Exchange, name: ContributedField): string | number | undefined {
   return logFields.get(exchange)?.[name]
 }
