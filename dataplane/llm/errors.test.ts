@@ -1,6 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Traffic } from '#gen/config/types.ts'
+import { errorTextOf } from '../telemetry/access-log/fields.ts'
+import { reasonOf } from '../telemetry/outcome.ts'
 import { chat, sdkRoutes, startTestBed, type Post, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 
 const open: TestBed[] = []
@@ -212,5 +214,14 @@ describe('streams that end with an error', () => {
     expect(response.text).toMatch(ending)
     expect(response.text).not.toContain('[DONE]')
     expect(gateway.finished.length).toBe(1)
+  })
+
+  test('a stream whose guard fails ends with an error event, and the log names the failure', async () => {
+    const response = [{ webhook: { backendRef: { address: '127.0.0.1:1' } } }]
+    const { post, gateway } = await start({ ai: { promptGuard: { response } } })
+    const { status, text } = await post({ body: chat('one', { stream: true }) })
+    const [exchange] = gateway.finished
+    expect([status, text]).toEqual([200, expect.stringContaining('"message":"prompt guard failed"')])
+    expect(exchange && [reasonOf(exchange), errorTextOf(exchange)]).toEqual(['Guardrail', expect.stringContaining('prompt guard failed: ')])
   })
 })

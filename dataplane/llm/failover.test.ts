@@ -1,6 +1,8 @@
 import { request as httpRequest } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Health, Traffic } from '#gen/config/types.ts'
+import { errorTextOf } from '../telemetry/access-log/fields.ts'
+import { reasonOf } from '../telemetry/outcome.ts'
 import { logFieldsOf } from '../testing/log-fields.ts'
 import { chat, sdkRoutes, startTestBed, type TestBed, type TestBedOptions } from './testing/test-bed.ts'
 
@@ -247,6 +249,18 @@ describe('token budgets', () => {
   test('a truncated stream is charged by the forwarded text', async () => {
     const { post } = await start({ ...budget(20) })
     await post({ body: chat('word '.repeat(40), { stream: true }), headers: { 'x-mock': 'cut=30' } })
+    expect((await post({ body: chat() })).status).toBe(429)
+  })
+
+  test.each([
+    ['reports an error', 'error=30', 'failed to process LLM response: the stream ended with an error: overloaded_error: '],
+    ['ends without its terminator', 'end=30', 'failed to process LLM response: the stream ended with an error: upstream_error: the upstream ended the stream'],
+    ['breaks off', 'cut=30', 'upstream call failed: '],
+  ])('a Messages stream that %s is charged by the forwarded text and logged as a failure of the upstream', async (_, fault, error) => {
+    const { post, gateway } = await start({ ...budget(20), provider: { providerC: {} } })
+    await post({ body: chat('hi', { stream: true }), headers: { 'x-mock': `text=${'word '.repeat(40)};${fault}` } })
+    const [exchange] = gateway.finished
+    expect(exchange && [reasonOf(exchange), errorTextOf(exchange)]).toEqual(['UpstreamFailure', expect.stringContaining(error)])
     expect((await post({ body: chat() })).status).toBe(429)
   })
 

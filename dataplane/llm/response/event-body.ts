@@ -7,7 +7,7 @@ import type { ClientEvent, ResponseStream } from '../common/types.ts'
 
 type Events = readonly ClientEvent[]
 
-/** How a stream ended: completely, cut off by the upstream, at a timeout, rejected by a guard, or cancelled by the client. */
+/** How a stream ended: completely, cut off by the upstream or an error of it, at a timeout, rejected by a guard, or cancelled by the client. */
 type StreamEnd = 'complete' | 'truncated' | 'timeout' | 'rejected' | 'cancelled'
 
 interface EventBodyOptions {
@@ -18,7 +18,7 @@ interface EventBodyOptions {
   readonly idleMs?: number | undefined
   /** Called when the first content, reasoning or tool input arrives from the upstream. */
   onContent?(): void
-  /** Called once, before the end is sent to the client. `failure`: see `EventBody.failure`. */
+  /** Called once, before the end is sent to the client. `failure`: see `EventBody.failure`, or why a guard could not check the stream. */
   onClose(end: StreamEnd, failure: Error | undefined): void
 }
 
@@ -55,6 +55,8 @@ export class EventBody implements Body {
   #deadline: NodeJS.Timeout | undefined
   #idle: NodeJS.Timeout | undefined
   #failure: Error | undefined
+  /** Why a guard could not check the stream. */
+  #guardFailure: Error | undefined
   #onPeeked: (() => void) | undefined
 
   constructor(source: Body, stream: ResponseStream, options: EventBodyOptions) {
@@ -239,6 +241,7 @@ export class EventBody implements Body {
   /** Ends the stream for any error of a guard, so that nothing passes unchecked. */
   #reject(error: unknown): void {
     const rejection = error instanceof StreamRejection ? error : new StreamRejection('prompt guard failed', 'guard_failed')
+    if (error !== rejection && error instanceof Error) this.#guardFailure = error
     this.#finish('rejected', this.#stream.fail(rejection.message, rejection.code))
     this.#source.cancel(rejection)
   }
@@ -278,8 +281,8 @@ export class EventBody implements Body {
   }
 
   #complete(): void {
-    const { isComplete, error } = this.#stream.facts
-    this.#finish(isComplete || error !== undefined ? 'complete' : 'truncated', [])
+    // A stream with an error event is not complete: the usage before it lacks the text that was sent.
+    this.#finish(this.#stream.facts.isComplete ? 'complete' : 'truncated', [])
     if (this.#isSourceDone) return
     // Data after the terminator is ignored; reading to the end makes the connection reusable.
     this.#source.resume()
@@ -325,7 +328,7 @@ export class EventBody implements Body {
     this.#hold.release()
     if (end === 'cancelled') clearTimeout(this.#linger)
     this.#clearTimeouts()
-    this.#options.onClose(end, this.#failure)
+    this.#options.onClose(end, this.#failure ?? this.#guardFailure)
   }
 
   #resolvePeek(): void {

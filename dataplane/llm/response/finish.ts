@@ -14,10 +14,12 @@ import { collectsText } from './collect.ts'
 import { EventBody } from './event-body.ts'
 import { printBytesInSteps, printJson, renderBody } from '../common/json.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
-import { FormatError, type Conversion, type JsonObject, type ResponseContext, type ResponseFacts } from '../common/types.ts'
+import { FormatError, type Conversion, type JsonObject, type ResponseContext, type ResponseFacts, type StreamFacts } from '../common/types.ts'
 import { findReplyProblem } from './reply-shape.ts'
 import { observeRaw } from './watch.ts'
 
+/** Longest error of an upstream in the log, in UTF-16 units. */
+const MAX_LOGGED_LENGTH = 256
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
 /** The first part of a response, read while another attempt is still possible: the beginning of a stream, or a buffered body. */
@@ -195,11 +197,17 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
       if (end === 'truncated') exchange.cutBy ??= 'upstream'
       if (end === 'timeout') exchange.cutBy = 'timeout'
       if (failure !== undefined) exchange.error ??= toProxyFailure(failure)
+      else if (end !== 'rejected' && facts.error !== undefined) exchange.error ??= streamError(facts.error)
       if (facts.error !== undefined && !facts.hasContent) onFailure()
       else onEnd(end !== 'cancelled')
       record.finish(facts, end === 'complete' || (end === 'cancelled' && facts.isComplete) ? 'complete' : 'partial')
     },
   })
+}
+
+/** The error of a stream that the upstream ended with an error event, or too early. For the log only: the status was sent. */
+function streamError({ type, message }: NonNullable<StreamFacts['error']>): ProxyError {
+  return new ProxyError('LLM_RESPONSE', { detail: `the stream ended with an error: ${`${type}: ${message}`.slice(0, MAX_LOGGED_LENGTH)}` })
 }
 
 function streamResponse(response: ResponseHead, events: EventBody, { exchange }: AttemptContext): ResponseHead {
