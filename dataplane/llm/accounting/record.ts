@@ -48,6 +48,9 @@ const usageFields = {
 const paramEntries = Object.entries(paramFields) as [keyof RequestParams, ContributedField][]
 const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
 
+/** The texts of a response. */
+type Texts = Pick<ResponseFacts, 'completion' | 'toolCalls'>
+
 /** How a response ended: complete, cut off (charged by the part that was forwarded), or as an error (not charged). */
 type ResponseEnd = 'complete' | 'partial' | 'error'
 
@@ -57,6 +60,7 @@ export class LlmRecord extends HostMap {
   readonly #registry: Registry
   #request: RequestFacts | undefined
   #response: ResponseFacts | undefined
+  #shown: Texts | undefined
   #firstTokenAtMs: number | undefined
   #isFinished = false
   #endedAtMs = 0
@@ -102,12 +106,16 @@ export class LlmRecord extends HostMap {
     if (this.#request?.isStreaming === true) this.#firstTokenAtMs ??= performance.now()
   }
 
-  /** Records the response, or the part of it that was received. Only the first call counts. */
-  finish(facts: ResponseFacts | undefined, end: ResponseEnd): void {
+  /**
+   * Records the response, or the part of it that was received. `shown`: its texts after the guards; expressions read these. Only the first
+   * call counts.
+   */
+  finish(facts: ResponseFacts | undefined, end: ResponseEnd, shown: Texts | undefined = facts): void {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#endedAtMs = performance.now()
     this.#response = facts
+    this.#shown = shown
     this.#isReusable = end === 'complete' && !(facts !== undefined && 'error' in facts && facts.error !== undefined)
     const exchange = this.#exchange
     const usage = facts?.usage ?? {}
@@ -242,9 +250,9 @@ export class LlmRecord extends HostMap {
       case 'params':
         return request && fromJson(request.params)
       case 'completion':
-        return response?.completion
+        return this.#shown?.completion
       case 'toolCalls':
-        return response?.toolCalls satisfies readonly ToolCallFact[] | undefined
+        return this.#shown?.toolCalls satisfies readonly ToolCallFact[] | undefined
       case 'serviceTier':
         return response?.serviceTier
       case 'countTokens':

@@ -1,8 +1,11 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { evalHost } from '#api/cel/index.ts'
 import type { PromptguardResponse } from '#gen/config/types.ts'
 import { startGuardService } from '../../../e2e/harness/llm/guard.ts'
+import { compileExpression } from '../../expression/program.ts'
+import { ExchangeView } from '../../expression/view.ts'
 import { chat, sdkRoutes, startTestBed, type TestResponse, type TestBed, type TestBedOptions } from '../testing/test-bed.ts'
 
 /** Tests every kind of guard, in every client format, buffered and streamed, over sockets. */
@@ -62,6 +65,16 @@ describe.each(Object.keys(clients) as (keyof typeof clients)[])('a client of %s'
       expect([response.status, textsOf(response)]).toEqual([200, expect.stringContaining('echo: Smaug has <SSN> here')])
       expect(response.text).not.toMatch(/123|6789/)
       if (stream) expect(response.text).toContain(clients[format].end)
+    })
+
+    test.each([
+      ['patterns', (): PromptguardResponse => ({ regex: { builtins: ['Ssn'] } }), 'echo: Smaug has <SSN> here'],
+      ['a service', (): PromptguardResponse => webhook(judge.port), 'echo: [somebody] has 123-45-6789 here'],
+    ])('receives the text that expressions of the log read, masked by %s', async (_, guard, masked) => {
+      const accessLog = { attributes: { add: [{ name: 'text', expression: 'llm.completion' }] } }
+      await sendChat(format, guard(), stream, { onGateway: [{ frontend: { accessLog } }] })
+      const [exchange] = open[0]?.gateway.finished ?? []
+      expect(exchange && evalHost(compileExpression('llm.completion', 'log'), new ExchangeView(exchange))).toEqual([masked])
     })
 
     test('receives text masked by a service', async () => {

@@ -45,6 +45,8 @@ export interface Prepared {
   readonly conversion: { readonly with: Conversion; readonly entry: ClientFormatEntry; readonly memo: RequestMemo } | undefined
   /** Guards of the response, with the hooks of plugins. */
   readonly guards?: PromptGuards | undefined
+  /** Reads responses in the client's format, as the guards let them through. */
+  readonly guarded?: Conversion | undefined
   readonly model: string | undefined
   readonly isStreaming: boolean
   /** Whether token budgets apply. */
@@ -122,6 +124,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'buffered' },
     conversion: { with: conversion, entry, memo: converted.memo },
     guards: isChat && context.hooks !== undefined ? context.hooks.around(guards) : guards,
+    guarded: entry.format === 'embeddings' || entry.format === 'tokenCount' ? undefined : chooseConversion(entry.format, [entry.format]),
     model,
     isStreaming,
     isCharged: !isCount,

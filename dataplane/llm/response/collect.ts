@@ -10,7 +10,12 @@ const recordsReadText = createRecordQuery(readsText)
  * token budgets estimate the cost of a stream that is cut off from it.
  */
 export function collectsText(exchange: Pick<Exchange, 'tokenBudgets' | 'slots'>): boolean {
-  return exchange.tokenBudgets !== undefined || recordsReadText(gatewayTelemetry.get(exchange))
+  return exchange.tokenBudgets !== undefined || recordsText(exchange)
+}
+
+/** Whether log or trace expressions read the text of the response. */
+export function recordsText(exchange: Pick<Exchange, 'slots'>): boolean {
+  return recordsReadText(gatewayTelemetry.get(exchange))
 }
 
 /** Index expressions (`llm["completion"]`) are found by their source text; reading `llm` itself reads all members. */

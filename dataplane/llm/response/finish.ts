@@ -10,11 +10,22 @@ import { BodyTooLargeError, BufferBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../request/coding.ts'
-import { collectsText } from './collect.ts'
+import { collectsText, recordsText } from './collect.ts'
 import { EventBody } from './event-body.ts'
+import type { StreamGuard } from '../guards/index.ts'
+import { renderEvents } from '../stream/event.ts'
 import { printBytesInSteps, printJson, renderBody } from '../common/json.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
-import { FormatError, type Conversion, type JsonObject, type ResponseContext, type ResponseFacts, type StreamFacts } from '../common/types.ts'
+import {
+  FormatError,
+  type ClientEvent,
+  type Conversion,
+  type JsonObject,
+  type ResponseContext,
+  type ResponseFacts,
+  type ResponseStream,
+  type StreamFacts,
+} from '../common/types.ts'
 import { findReplyProblem } from './reply-shape.ts'
 import { observeRaw } from './watch.ts'
 
@@ -109,9 +120,12 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
   let guarded: JsonObject = body
   if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
     // The tokens were spent, whatever the guards decide (llm.md D24).
-    const verdict = await guards
-      .response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers)
-      .finally(() => record.finish(facts, 'complete'))
+    const verdict = await guards.response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers).catch((error: unknown) => {
+      record.finish(facts, 'complete')
+      throw error
+    })
+    const isChanged = 'body' in verdict && verdict.body !== body
+    record.finish(facts, 'complete', isChanged ? prepared.guarded?.response(verdict.body, responseContext(response.headers, context)).facts : undefined)
     if ('rejection' in verdict) {
       exchange.isLocalAnswer = true
       return verdict.rejection
@@ -180,15 +194,14 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
   const { conversion } = prepared
   if (conversion === undefined) throw new Error('a stream needs a conversion')
   const guard = prepared.guards?.stream({ exchange, entry: conversion.entry, isStreaming: true }, response.headers)
-  const stream = conversion.with.stream(responseContext(response.headers, context), {
-    isGuarded: guard !== undefined,
-    collects: collectsText(exchange),
-    maxEventBytes: limitBytes,
-  })
+  const collects = collectsText(exchange)
+  const stream = conversion.with.stream(responseContext(response.headers, context), { isGuarded: guard !== undefined, collects, maxEventBytes: limitBytes })
+  const shown =
+    guard && recordsText(exchange) ? prepared.guarded?.stream(responseContext(response.headers, context), { collects, maxEventBytes: limitBytes }) : undefined
   const coding = response.headers.get('content-encoding')
   const body = response.body ?? new BufferBody('')
   return new EventBody(coding === undefined ? body : decodeBody(body, coding), stream, {
-    guard,
+    guard: guard && shown ? readAfter(guard, shown) : guard,
     deadlineAtMs: exchange.deadlineAtMs,
     idleMs: target.settings.streamIdleMs,
     onContent: () => record.recordContent(),
@@ -200,9 +213,19 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
       else if (end !== 'rejected' && facts.error !== undefined) exchange.error ??= streamError(facts.error)
       if (facts.error !== undefined && !facts.hasContent) onFailure()
       else onEnd(end !== 'cancelled')
-      record.finish(facts, end === 'complete' || (end === 'cancelled' && facts.isComplete) ? 'complete' : 'partial')
+      record.finish(facts, end === 'complete' || (end === 'cancelled' && facts.isComplete) ? 'complete' : 'partial', shown?.facts)
     },
   })
+}
+
+/** A guard whose passed events `reader` reads too. */
+function readAfter(guard: StreamGuard, reader: ResponseStream): StreamGuard {
+  const read = (events: readonly ClientEvent[]): readonly ClientEvent[] => {
+    if (events.length > 0) reader.push(renderEvents(events))
+    return events
+  }
+  const after = (passed: ReturnType<StreamGuard['push']>): ReturnType<StreamGuard['push']> => (passed instanceof Promise ? passed.then(read) : read(passed))
+  return { push: (events) => after(guard.push(events)), end: () => after(guard.end()) }
 }
 
 /** The error of a stream that the upstream ended with an error event, or too early. For the log only: the status was sent. */
