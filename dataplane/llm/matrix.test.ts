@@ -1,5 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { evalHost } from '#api/cel/index.ts'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
+import { compileExpression } from '../expression/program.ts'
+import { ExchangeView } from '../expression/view.ts'
 import { sdkRoutes, startTestBed, type TestBed } from './testing/test-bed.ts'
 import { logFieldsOf } from '../testing/log-fields.ts'
 
@@ -178,10 +181,12 @@ test.each<[string, Config, string, string | undefined]>([
   ['D by the gateway', d, 'gemini-2.5-pro', undefined],
   ['F with Nova by the gateway', f, 'amazon.nova-pro', undefined],
 ])('tokens are counted with %s', async (_, provider, model, path) => {
-  const { post, mock } = await start(provider)
+  const { post, mock, gateway } = await start(provider)
   const { status, json } = await post({ path: '/v1/messages/count_tokens', body: { model, messages: [{ role: 'user', content: 'one two three' }] } })
   expect([status, Number(json['input_tokens']) >= 1, Object.keys(json)]).toEqual([200, true, ['input_tokens']])
   expect(mock.requests[0]?.path).toBe(path)
+  const [exchange] = gateway.finished
+  expect(exchange && evalHost(compileExpression('llm.countTokens', 'log'), new ExchangeView(exchange))).toBe(Number(json['input_tokens']))
 })
 
 describe('credentials', () => {

@@ -108,7 +108,12 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   }
   const conversion = chooseConversion(entry.format, provider.supports(entry.format, model))
   if (conversion === undefined) {
-    if (isCount) return { response: jsonResponse(200, { input_tokens: await countTokens(model, entry.flattenRequest(body)) }) }
+    if (isCount) {
+      const count = await countTokens(model, entry.flattenRequest(body))
+      // Not as complete: no upstream has confirmed the model.
+      record.finish({ usage: {}, responseModel: undefined, serviceTier: undefined, countTokens: count, completion: [], toolCalls: [] }, 'error')
+      return { response: jsonResponse(200, { input_tokens: count }) }
+    }
     throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
   }
   const converted = conversion.request(body, requestContext(context, model))
