@@ -88,7 +88,10 @@ describe.each(Object.keys(clients) as (keyof typeof clients)[])('a client of %s'
       ['a service rejects the response', (): number => (rejecting.address() as AddressInfo).port, 418, 'not this'],
       ['the service is unavailable', (): number => 1, 503, 'prompt guard failed'],
     ] as const)('receives no text of the response if %s', async (_, port, status, text) => {
-      const response = await sendChat(format, webhook(port()), stream)
+      const accessLog = { attributes: { add: [{ name: 'text', expression: 'llm.completion' }] } }
+      const response = await sendChat(format, webhook(port()), stream, { onGateway: [{ frontend: { accessLog } }] })
+      const [exchange] = open[0]?.gateway.finished ?? []
+      expect(exchange && evalHost(compileExpression('llm.completion', 'log'), new ExchangeView(exchange))).toEqual([])
       expect(response.text).not.toMatch(/Smaug|6789|echo/)
       expect(response.text).toContain(text)
       if (!stream) expect([response.status, response.text]).toEqual([status, text])

@@ -31,6 +31,8 @@ import { observeRaw } from './watch.ts'
 
 /** Longest error of an upstream in the log, in UTF-16 units. */
 const MAX_LOGGED_LENGTH = 256
+/** What a rejection leaves of a response. */
+const noTexts = { completion: [], toolCalls: [] }
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
 /** The first part of a response, read while another attempt is still possible: the beginning of a stream, or a buffered body. */
@@ -121,18 +123,17 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
   if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
     // The tokens were spent, whatever the guards decide (llm.md D24).
     const verdict = await guards.response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers).catch((error: unknown) => {
-      record.finish(facts, 'complete')
+      record.finish(facts, 'complete', noTexts)
       throw error
     })
-    const isChanged = 'body' in verdict && verdict.body !== body
-    record.finish(facts, 'complete', isChanged ? prepared.guarded?.response(verdict.body, responseContext(response.headers, context)).facts : undefined)
     if ('rejection' in verdict) {
+      record.finish(facts, 'complete', noTexts)
       exchange.isLocalAnswer = true
       return verdict.rejection
     }
     guarded = verdict.body
   }
-  record.finish(facts, 'complete')
+  record.finish(facts, 'complete', guarded === body ? facts : prepared.guarded?.response(guarded, responseContext(response.headers, context)).facts)
   if (guarded === parsed) return withBody(response, raw)
   const rendered = isNative
     ? Buffer.from(renderBody(text, parsed as JsonObject, guarded))
