@@ -5,29 +5,19 @@ import { framingFields } from '../../exchange/fields.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { setPseudoHeader } from '../../exchange/pseudo.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
-import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import { isFieldValue, isToken } from '../../http/syntax.ts'
-import type { FieldChanges, FromPlugin, RequestChange, ResponseChange } from './guest/messages.ts'
-
-type Answer = Pick<Extract<FromPlugin, { type: 'answer' }>, 'status' | 'headers' | 'body'>
+import { isToken } from '../../http/syntax.ts'
+import { changeFields } from './guest/fetch-objects.ts'
+import type { RequestChange, ResponseChange } from './guest/messages.ts'
+import type { Answer } from './guest/plugin-call.ts'
 
 /** Whether plugins may set or remove the field. Framing is the gateway's. */
 export const isChangeable = (name: string): boolean => isToken(name) && !framingFields.has(name) && name !== 'host'
 
-function changeFields(headers: HeaderList, { set, removed }: FieldChanges): void {
-  for (const name of removed) if (isChangeable(name)) headers.remove(name)
-  for (const [name, values] of set) {
-    if (!isChangeable(name) || !values.every(isFieldValue)) continue
-    headers.set(name, values[0] ?? '')
-    for (const value of values.slice(1)) headers.append(name, value)
-  }
-}
-
 /** Applies what a plugin changed before `next()`. `made`: the body that it makes in chunks. Throws a ProxyError if the budget of buffered bodies is exceeded. */
 export function changeRequest(exchange: Exchange, change: RequestChange, made?: Body): void {
   const { request } = exchange
-  changeFields(request.headers, change)
+  changeFields(request.headers, change, isChangeable)
   const [host] = change.set.find(([name]) => name === 'host')?.[1] ?? []
   if (host !== undefined && setPseudoHeader(request, ':authority', host)) exchange.isAuthorityFixed = true
   if (change.method !== undefined) setPseudoHeader(request, ':method', change.method)
@@ -44,7 +34,7 @@ export function changeRequest(exchange: Exchange, change: RequestChange, made?: 
 
 /** Applies what a plugin changed after `next()`. `made`: the body that it makes in chunks. Throws a ProxyError if the budget of buffered bodies is exceeded. */
 export function changeResponse(exchange: Exchange, response: ResponseHead, change: ResponseChange, made?: Body): void {
-  changeFields(response.headers, change)
+  changeFields(response.headers, change, isChangeable)
   if (change.status !== undefined) response.status = change.status
   if (change.body === undefined) return
   if (change.body === 'stream') {

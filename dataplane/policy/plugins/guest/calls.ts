@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono'
 import type { PluginHooks } from '#api/plugin/index.ts'
 import { HeaderList } from '../../../http/headers.ts'
 import { runHook } from '../hooks/run.ts'
-import { compare, toFieldMap, type SeenRequest, type SeenResponse } from './fetch-objects.ts'
+import { changeFields, compare, toFieldMap, type SeenRequest, type SeenResponse } from './fetch-objects.ts'
 import type { FromPlugin, RequestChange, ResponseChange, StreamMessage, ToPlugin } from './messages.ts'
 import { PluginCall, type Callee, type Target } from './plugin-call.ts'
 import { PluginStreams } from './plugin-streams.ts'
@@ -73,12 +73,7 @@ class RemoteTarget implements Target {
   }
 
   changeResponse({ set, removed, ...rest }: ResponseChange): void {
-    const { fields } = this
-    for (const name of removed) fields?.remove(name)
-    for (const [name, values] of set) {
-      fields?.remove(name)
-      for (const value of values) fields?.append(name, value)
-    }
+    if (this.fields !== undefined) changeFields(this.fields, { set, removed }, () => this.isChangeable())
     this.#responseChange = rest
   }
 

@@ -1,3 +1,5 @@
+import type { HeaderList } from '../../../http/headers.ts'
+import { isFieldValue } from '../../../http/syntax.ts'
 import type { FieldChanges, Fields, MessageBody, RequestChange, StreamMessage } from './messages.ts'
 import type { PluginStreams } from './plugin-streams.ts'
 
@@ -98,6 +100,16 @@ export function compare(before: FieldMap, after: FieldMap): FieldChanges {
     return known === undefined || known.length !== values.length || values.some((value, index) => value !== known[index])
   }
   return { set: [...after].filter(([name, values]) => isChanged(name, values)), removed: [...before.keys()].filter((name) => !after.has(name)) }
+}
+
+/** Applies what `compare` found. Names that `isChangeable` does not accept and values that headers cannot carry stay as they are. */
+export function changeFields(headers: HeaderList, { set, removed }: FieldChanges, isChangeable: (name: string) => boolean): void {
+  for (const name of removed) if (isChangeable(name)) headers.remove(name)
+  for (const [name, values] of set) {
+    if (!isChangeable(name) || !values.every(isFieldValue)) continue
+    headers.set(name, values[0] ?? '')
+    for (const value of values.slice(1)) headers.append(name, value)
+  }
 }
 
 /** Changes of the request: a plugin edits the headers of `c.req.raw`, or replaces it. `request`: the one that it received. */
