@@ -101,6 +101,12 @@ describe('tools of gRPC methods', () => {
     expect(compile(selection).tools.map(({ name }) => name)).toEqual(names)
   })
 
+  test('have descriptions that are not cut within a character', () => {
+    const leadingComments = `${'x'.repeat(1999)}\u{1f600}`
+    const [tool] = compile({}, [shop({ sourceCodeInfo: { location: [{ path: [6, 0, 2, 0], leadingComments }] } })]).tools
+    expect(JSON.parse(tool?.definition ?? '')).toMatchObject({ description: `${'x'.repeat(1999)}\ufffd` })
+  })
+
   test('report patterns without effect', () => {
     expect(compile({ include: ['*/Watch', '*/Get'], exclude: ['x'] }).problems).toEqual([
       'include "*/Watch" matches no unary method',

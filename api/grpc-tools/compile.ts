@@ -113,7 +113,7 @@ function define(method: DescMethodUnary): JsonObject {
   const result = schemaOf(output, 'output')
   const description = `${deprecated ? 'Deprecated. ' : ''}${commentOf(method) ?? keyOf(method)}`
   return {
-    description: description.slice(0, MAX_DESCRIPTION),
+    description: description.slice(0, MAX_DESCRIPTION).toWellFormed(),
     inputSchema: JSON.stringify(given).length <= MAX_INPUT_CHARS ? given : { type: 'object' },
     ...(JSON.stringify(result).length <= MAX_OUTPUT_CHARS && { outputSchema: result }),
     annotations: {

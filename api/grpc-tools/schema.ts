@@ -66,7 +66,7 @@ function fieldSchema(field: DescField, side: Side, definitions: Map<string, Json
   const siblings = field.oneof?.fields.filter((one) => one !== field).map(({ jsonName }) => jsonName) ?? []
   const notes = [commentOf(field), siblings.length > 0 && side === 'input' ? `Not together with ${siblings.join(', ')}.` : undefined, schema['description']]
   const text = notes.filter((note) => typeof note === 'string').join(' ')
-  return text === '' ? schema : { ...schema, description: text.slice(0, MAX_DESCRIPTION) }
+  return text === '' ? schema : { ...schema, description: text.slice(0, MAX_DESCRIPTION).toWellFormed() }
 }
 
 function valueSchema(field: DescField, side: Side, definitions: Map<string, JsonObject>): JsonObject {

@@ -56,5 +56,5 @@ function readResult({ method }: GrpcTool, options: { readonly registry?: FileReg
 /** MethodOptions.IdempotencyLevel: NO_SIDE_EFFECTS or IDEMPOTENT. */
 const isReadOnly = (level: number): boolean => level === 1 || level === 2
 
-const cut = (text: string): string => (text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text)
+const cut = (text: string): string => (text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS).toWellFormed()}...` : text)
 const errorResult = (text: string): string => JSON.stringify({ content: [{ type: 'text', text }], isError: true })

@@ -15,6 +15,7 @@ describe('SchemaValidator', () => {
     [object({ a: {}, c: {} }, { additionalProperties: false }), { b: 1 }, 'arguments.b is unknown: the members are a, c'],
     [object({ a: { additionalProperties: { type: 'boolean' } } }), { a: { x: 1 } }, 'arguments.a.x must be a boolean, and is a number'],
     [object({ a: { enum: ['x', 'y'] } }), { a: 'z' }, 'arguments.a must be one of "x", "y"'],
+    [object({ a: { enum: [`${'x'.repeat(95)}\u{1f600}yyy`] } }), { a: 'z' }, `arguments.a must be one of "${'x'.repeat(95)}\ufffd...`],
     [object({ a: { const: { b: [1] } } }), { a: { b: [2] } }, 'arguments.a must be {"b":[1]}'],
     [object({ a: { minLength: 2 } }), { a: '😀' }, 'arguments.a must have at least 2 characters'],
     [object({ a: { maxLength: 1 } }), { a: 'ab' }, 'arguments.a must have at most 1 characters'],

@@ -216,10 +216,10 @@ const withArticle = (type: string): string => (type === 'null' ? 'null' : `${/^[
 
 function quote(value: unknown): string {
   const text = JSON.stringify(value)
-  return text.length > 100 ? `${text.slice(0, 97)}...` : text
+  return text.length > 100 ? `${text.slice(0, 97).toWellFormed()}...` : text
 }
 
 function show({ parent, key }: Place): string {
-  const text = parent === undefined ? String(key) : typeof key === 'number' ? `${show(parent)}[${key}]` : `${show(parent)}.${key.slice(0, 100)}`
-  return text.length > 300 ? `...${text.slice(-297)}` : text
+  const text = parent === undefined ? String(key) : typeof key === 'number' ? `${show(parent)}[${key}]` : `${show(parent)}.${key.slice(0, 100).toWellFormed()}`
+  return text.length > 300 ? `...${text.slice(-297).toWellFormed()}` : text
 }

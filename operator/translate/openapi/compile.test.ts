@@ -135,6 +135,11 @@ describe('tools', () => {
     ['patch', { readOnlyHint: false }],
   ])('of %s have the hints of that method', (method, annotations) => expect(only({ '/a': { [method]: {} } }).annotations).toEqual(annotations))
 
+  test('have descriptions that are not cut within a character', () => {
+    const description = `${'x'.repeat(1996)}\u{1f600}yyyy`
+    expect(only({ '/x': { get: { description } } }).description).toBe(`${'x'.repeat(1996)}\ufffd...`)
+  })
+
   test('have parameters of path and operation and the body as arguments', () => {
     const paths = {
       '/a/{id}': {

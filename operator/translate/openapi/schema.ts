@@ -286,4 +286,10 @@ function withoutWrapper(schema: Record<string, unknown>): JsonObject {
 }
 
 /** A text with at most `length` characters. */
-export const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length - 3).trimEnd()}...` : text)
+export const cut = (text: string, length: number): string =>
+  text.length > length
+    ? `${text
+        .slice(0, length - 3)
+        .toWellFormed()
+        .trimEnd()}...`
+    : text
