@@ -161,6 +161,16 @@ describe('responses of an HTTP API', () => {
     expect(await resultOf((response) => void response.writeHead(200, { 'content-type': type }).end(text))).toEqual({ content: [{ type: 'text', text }] })
   })
 
+  test.each([200, 404])('with status %d lose a byte order mark', async (status) => {
+    const text = '{"name":"Rex"}'
+    const result = await resultOf((response) => void response.writeHead(status, { 'content-type': 'application/json' }).end(`\ufeff${text}`), { outputSchema })
+    expect(result).toEqual(
+      status === 200
+        ? { content: [{ type: 'text', text }], structuredContent: { name: 'Rex' } }
+        : { content: [{ type: 'text', text: `HTTP 404\n${text}` }], isError: true },
+    )
+  })
+
   test('have the charset of their content type', async () => {
     const text = Buffer.from('caf\u00e9', 'latin1')
     const result = await resultOf((response) => void response.writeHead(200, { 'content-type': 'text/plain; charset=ISO-8859-1' }).end(text))

@@ -17,6 +17,8 @@ import type { ApiTool } from './tools.ts'
 const MAX_RESPONSE_BYTES = 1024 * 1024
 /** Text of a response with an error status that the client receives. */
 const MAX_ERROR_CHARS = 16 * 1024
+/** U+FEFF in UTF-8. */
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
 /** Calls a tool. Returns its result in JSON: failures of arguments and of the API are results with `isError` (mcp.md §2.1). */
 export async function callTool(context: CallContext, target: Target, tool: ApiTool, args: unknown): Promise<string> {
@@ -53,8 +55,10 @@ async function readResult(context: CallContext, tool: ApiTool, sent: string, res
       return errorResult(`${isSuccessful ? '' : `HTTP ${status}. `}The response is larger than ${MAX_RESPONSE_BYTES} bytes`)
     throw error
   }
+  if (isSuccessful && /^(?:image|audio)\/[\w.+-]+/.test(type)) return mediaResult(type, bytes)
+  // Parsers may ignore it (RFC 8259 §8.1).
+  if (bytes.subarray(0, 3).equals(BYTE_ORDER_MARK)) bytes = bytes.subarray(3)
   if (!isSuccessful) return errorResult(describeFailure(status, type, decode(type, bytes)))
-  if (/^(?:image|audio)\/[\w.+-]+/.test(type)) return mediaResult(type, bytes)
   if (bytes.length > 0 && !isText(type)) return errorResult(`The response has the content type ${cut(type, 100) || 'none'}, which is no text, image or audio`)
   if (tool.response !== undefined) return computedResult(context, tool.response, { ...response, body: new BufferBody(bytes) })
   const more = nextPage(tool.operation, headers.get('link'), sent, tool.inputSchema)

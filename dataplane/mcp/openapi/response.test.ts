@@ -46,6 +46,11 @@ test.each<[expression: string, result: object]>([
   expect(await callTool()).toEqual(result)
 })
 
+test('a result is computed from a response with a byte order mark', async () => {
+  const { callTool } = await start('json(response.body).a', (reply) => void reply.writeHead(200, { 'content-type': 'application/json' }).end('\ufeff{"a":"b"}'))
+  expect(await callTool()).toEqual({ content: [{ type: 'text', text: 'b' }] })
+})
+
 test('a tool whose result is computed has no output schema', async () => {
   const { list } = await start('response.body', json)
   expect(await list()).toEqual({ tools: [{ name: 'list', inputSchema }] })

@@ -30,6 +30,8 @@ describe('parseDocument', () => {
   test.each([
     ['JSON', '{"openapi":"3.0.3","paths":{}}'],
     ['YAML', 'openapi: 3.1.1\npaths: {}\n'],
+    ['JSON with a byte order mark', '\ufeff{"openapi":"3.0.3","paths":{}}'],
+    ['YAML with a byte order mark', '\ufeffopenapi: 3.1.1\npaths: {}\n'],
   ])('reads %s', (_, text) => expect(parseDocument(Buffer.from(text)).root['paths']).toEqual({}))
 
   test('decompresses gzip', () => expect(parseDocument(gzipSync('{"openapi":"3.0.3","paths":{}}')).isVersion30).toBe(true))

@@ -71,7 +71,9 @@ export function short(value: unknown): string {
 
 /** Parses a document in JSON or YAML, compressed with gzip or not. Throws a DocumentError. */
 export function parseDocument(bytes: Buffer): OpenApiDocument {
-  const text = unzip(bytes).toString()
+  const text = unzip(bytes)
+    .toString()
+    .replace(/^\ufeff/, '')
   const isJson = /^\s*\{/.test(text)
   if (!isJson && text.length > MAX_YAML_CHARS) throw new DocumentError('it is YAML of more than 2 MiB; convert it to JSON')
   let root: unknown
