@@ -292,6 +292,24 @@ describe('two targets', () => {
       await expect(client.callTool({ name: 'shared' })).rejects.toThrow('Unknown tool: shared')
     })
 
+    test('looks the target up again ten seconds after another one did not respond', async () => {
+      const [one, other] = [await bed.upstream(definitions[0]), await bed.upstream(definitions[1])]
+      const door = await bed.forwarder(other.port)
+      const targets = [staticTarget('a', one.port), staticTarget('b', door.port)]
+      let nowMs = 0
+      const gateway = await bed.gateway({ mcp: { targets, prefixMode: 'Never', failureMode: 'FailOpen' }, monotonicMs: () => nowMs })
+      const { post } = await begin(gateway.url)
+      const callShared = async () => (await post(call('tools/call', { name: 'shared' }))).json
+      const lists = () => one.log().filter((method) => method === 'tools/list').length
+      await other.close()
+      door.to = undefined
+      for (let time = 0; time < 2; time++) expect((await callShared()).result?.['content']).toEqual([{ type: 'text', text: 'one shared' }])
+      expect(lists()).toBe(2)
+      nowMs += 10_000
+      await callShared()
+      expect(lists()).toBe(4)
+    })
+
     test('looks the target up again after a list changed', async () => {
       const { other, gateway } = await two({ prefixMode: 'Never' }, definitions)
       const client = await bed.client(gateway)

@@ -281,20 +281,20 @@ const listOf = { tool: 'tools/list', prompt: 'prompts/list' } as const
 
 /**
  * The target that offers a name, if names have no prefix. Lists of all targets are searched, and the result is cached until a target reports
- * that its list changed. Denied items are skipped, as in lists. Throws a McpFailure if several targets offer it.
+ * that its list changed; if a target did not respond, for some seconds. Denied items are skipped, as in lists. Throws a McpFailure if several targets offer it.
  */
 export async function findOwner(run: Run, kind: 'tool' | 'prompt', name: string): Promise<Addressed | undefined> {
   const { config, session } = run
   const key = `${kind} ${name}`
   let owners = session.owners.get(key)
-  if (owners === undefined) {
-    owners = (await readLists(run, kind))
-      .filter(({ target, items }) => items.some((item) => ownName(target, kind, item) === name))
-      .map(({ target }) => target.name)
+  if (owners === undefined || owners.untilMs <= session.usedAtMs) {
+    const lists = await readLists(run, kind)
+    const targets = lists.filter(({ target, items }) => items.some((item) => ownName(target, kind, item) === name)).map(({ target }) => target.name)
+    owners = { targets, untilMs: lists.some(({ hasFailed }) => hasFailed) ? session.usedAtMs + INCOMPLETE_MS : Infinity }
     if (session.owners.size >= MAX_OWNERS) session.owners.clear()
-    if (owners.length > 0) session.owners.set(key, owners)
+    if (targets.length > 0) session.owners.set(key, owners)
   }
-  const [owner, rival] = owners.filter((found) => {
+  const [owner, rival] = owners.targets.filter((found) => {
     const target = config.targetOf.get(found)
     const serverName = kind === 'tool' && target?.tools !== undefined ? target.tools.serverName(name) : name
     return serverName !== undefined && run.judge({ kind, target: found, name: serverName }, target?.rules)
@@ -304,6 +304,8 @@ export async function findOwner(run: Run, kind: 'tool' | 'prompt', name: string)
 }
 
 const MAX_OWNERS = 1000
+/** How long owners are known while a target does not respond, milliseconds: it may be slow to fail. */
+const INCOMPLETE_MS = 10_000
 
 /** The tool of a name with a digest (mcp.md §4.6). If no list had it yet, lists are read. `null` if two tools have the name. */
 export async function findPortable(run: Run, name: string): Promise<Addressed | null | undefined> {
@@ -362,8 +364,13 @@ export async function readTool(run: Run, target: Target, name: string): Promise<
   return found?.items.find((item) => item['name'] === name)
 }
 
+/** The list of a target, which is empty if the target failed. */
+interface ReadList extends TargetItems {
+  readonly hasFailed: boolean
+}
+
 /** Reads the lists of targets, as the targets return them. Errors of targets that may be missing are ignored. */
-async function readLists(run: Run, kind: 'tool' | 'prompt', targets = run.config.targets): Promise<TargetItems[]> {
+async function readLists(run: Run, kind: 'tool' | 'prompt', targets = run.config.targets): Promise<ReadList[]> {
   const { config } = run
   const shape = shapes[listOf[kind]]
   if (shape === undefined) return []
@@ -371,12 +378,18 @@ async function readLists(run: Run, kind: 'tool' | 'prompt', targets = run.config
   const request: RpcRequest = { jsonrpc: '2.0', id, method: shape.method, ...(run.meta && { params: { _meta: run.meta } }) }
   const flow = new Flow()
   return Promise.all(
-    targets.map(async (target): Promise<TargetItems> => {
+    targets.map(async (target): Promise<ReadList> => {
       const read = async (): Promise<JsonObject[]> => {
         const first = await readAnswer(run, target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
         return drain(run, target, request, shape, first, ignore, flow)
       }
-      return { target, items: await (config.isFailOpen || !mayOffer(run, target, shape.offer) ? read().catch(() => []) : read()) }
+      const isOffering = mayOffer(run, target, shape.offer)
+      try {
+        return { target, items: await read(), hasFailed: false }
+      } catch (error) {
+        if (!config.isFailOpen && isOffering) throw error
+        return { target, items: [], hasFailed: isOffering }
+      }
     }),
   )
 }

@@ -19,11 +19,18 @@ export interface Session {
   /** Live connections to targets that speak SSE or stdio. */
   readonly connections: Map<string, Connection>
   /** Without prefixes: names of the targets that offer a tool or prompt. Cleared when a target reports that its list changed. */
-  readonly owners: Map<string, readonly string[]>
+  readonly owners: Map<string, KnownOwners>
   readonly about: SessionAbout
   usedAtMs: number
   /** Number of open requests and streams. */
   open: number
+}
+
+/** The targets that offer a name. */
+interface KnownOwners {
+  readonly targets: readonly string[]
+  /** They are looked up again then, on the clock of `usedAtMs`: a target that could not be asked may offer the name too. */
+  readonly untilMs: number
 }
 
 /** Limits of the cache of sessions. */
