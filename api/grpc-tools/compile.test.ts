@@ -101,6 +101,16 @@ describe('tools of gRPC methods', () => {
     expect(compile(selection).tools.map(({ name }) => name)).toEqual(names)
   })
 
+  test('take bare values of Protobuf as the argument value, and have no output schema for them', () => {
+    const service = { name: 'Names', method: [method('Find', { inputType: '.google.protobuf.StringValue', outputType: '.google.protobuf.Timestamp' })] }
+    const file = shop({ dependency: ['google/protobuf/timestamp.proto', 'google/protobuf/wrappers.proto'], service: [service] })
+    const [tool] = compile({}, [file]).tools
+    const definition = JSON.parse(tool?.definition ?? '') as Record<string, unknown>
+    const value = { anyOf: [{ type: 'string' }, { type: 'null' }] }
+    expect(definition['inputSchema']).toEqual({ type: 'object', properties: { value }, required: ['value'], additionalProperties: false })
+    expect(definition).not.toHaveProperty('outputSchema')
+  })
+
   test('have descriptions that are not cut within a character', () => {
     const leadingComments = `${'x'.repeat(1999)}\u{1f600}`
     const [tool] = compile({}, [shop({ sourceCodeInfo: { location: [{ path: [6, 0, 2, 0], leadingComments }] } })]).tools

@@ -114,8 +114,8 @@ function define(method: DescMethodUnary): JsonObject {
   const description = `${deprecated ? 'Deprecated. ' : ''}${commentOf(method) ?? keyOf(method)}`
   return {
     description: description.slice(0, MAX_DESCRIPTION).toWellFormed(),
-    inputSchema: JSON.stringify(given).length <= MAX_INPUT_CHARS ? given : { type: 'object' },
-    ...(JSON.stringify(result).length <= MAX_OUTPUT_CHARS && { outputSchema: result }),
+    inputSchema: given !== undefined && JSON.stringify(given).length <= MAX_INPUT_CHARS ? given : { type: 'object' },
+    ...(result !== undefined && JSON.stringify(result).length <= MAX_OUTPUT_CHARS && { outputSchema: result }),
     annotations: {
       readOnlyHint: idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
       ...(idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT && { idempotentHint: true }),

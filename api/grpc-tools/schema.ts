@@ -44,10 +44,23 @@ const scalars: Readonly<Record<ScalarType, JsonObject>> = {
   [ScalarType.BYTES]: { type: 'string', contentEncoding: 'base64' },
 }
 
-/** JSON Schema of a message in ProtoJSON, with the messages that it contains in `$defs`. The root has the type `object`. */
-export function schemaOf(message: DescMessage, side: Side): JsonObject {
+/** Whether ProtoJSON of a message is another value than an object, or any value. Arguments of a tool are such a message in the member `value`. */
+export function isBareValue({ typeName }: DescMessage): boolean {
+  const known = wellKnown[typeName]
+  return WRAPPER.test(typeName) || (known !== undefined && known['type'] !== 'object')
+}
+
+/**
+ * JSON Schema of a message in ProtoJSON, with the messages that it contains in `$defs`. The root has the type `object`. Undefined for a result that is a
+ * bare value, because structured content is an object.
+ */
+export function schemaOf(message: DescMessage, side: Side): JsonObject | undefined {
   const definitions = new Map<string, JsonObject>()
-  const root = WRAPPER.test(message.typeName) || wellKnown[message.typeName] !== undefined ? { type: 'object' } : objectSchema(message, side, definitions)
+  if (isBareValue(message)) {
+    if (side === 'output') return undefined
+    return { type: 'object', properties: { value: messageSchema(message, side, definitions) }, required: ['value'], additionalProperties: false }
+  }
+  const root = wellKnown[message.typeName] !== undefined ? { type: 'object' } : objectSchema(message, side, definitions)
   return definitions.size === 0 ? root : { ...root, $defs: Object.fromEntries(definitions) }
 }
 

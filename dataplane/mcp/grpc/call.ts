@@ -1,5 +1,6 @@
-import { fromBinary, fromJson, toBinary, toJson, type FileRegistry, type JsonValue } from '@bufbuild/protobuf'
-import type { GrpcTool } from '#api/grpc-tools/index.ts'
+import { fromBinary, fromJson, toBinary, toJson, type DescMessage, type FileRegistry, type JsonValue } from '@bufbuild/protobuf'
+import { isBareValue, type GrpcTool } from '#api/grpc-tools/index.ts'
+import { isRawNumber } from '#api/json/index.ts'
 import { encodeFrame } from '../../callout/frames.ts'
 import { isObject } from '../message/json.ts'
 import type { GrpcTools } from '../target/grpc-source.ts'
@@ -21,7 +22,7 @@ export async function callMethod(call: GrpcCaller, tool: GrpcTool, { registry }:
   let request: Uint8Array
   try {
     if (JSON.stringify(args ?? {}).length > MAX_MESSAGE_BYTES) return errorResult(`Invalid arguments: they are larger than ${MAX_MESSAGE_BYTES} bytes`)
-    request = toBinary(method.input, fromJson(method.input, (args ?? {}) as JsonValue, options))
+    request = toBinary(method.input, fromJson(method.input, messageOf(method.input, args ?? {}), options))
   } catch (error) {
     return errorResult(`Invalid arguments: ${cut((error as Error).message)}`)
   }
@@ -39,6 +40,27 @@ export async function callMethod(call: GrpcCaller, tool: GrpcTool, { registry }:
     // Anything else means that there was no response, which is handled as that of an MCP server.
     throw error
   }
+}
+
+/** The arguments as ProtoJSON of a message. Throws an Error. */
+function messageOf(input: DescMessage, args: unknown): JsonValue {
+  const given = withPlainNumbers(args)
+  if (!isBareValue(input)) return given as JsonValue
+  const { value, ...others } = isObject(given) ? given : {}
+  const [other] = Object.keys(others)
+  if (other !== undefined) throw new Error(`arguments.${other} is unknown: the only argument is value`)
+  if (value === undefined) throw new Error('arguments.value is required')
+  return value as JsonValue
+}
+
+/** Numbers that JSON keeps as text become numbers again; integers that a double does not hold become strings, as ProtoJSON has those of 64 bits. */
+function withPlainNumbers(value: unknown): unknown {
+  if (isRawNumber(value)) {
+    const number = Number(value.rawJSON)
+    return /^-?\d+$/.test(value.rawJSON) && !Number.isSafeInteger(number) ? value.rawJSON : number
+  }
+  if (Array.isArray(value)) return value.map(withPlainNumbers)
+  return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, child]) => [name, withPlainNumbers(child)])) : value
 }
 
 function readResult({ method }: GrpcTool, options: { readonly registry?: FileRegistry }, message: Buffer): string {
