@@ -58,10 +58,18 @@ export class TokenBudgets {
     return this.#readsDemand
   }
 
-  /** Rejects with a ProxyError if a limit is exhausted; the limits before it have been charged the estimate. */
-  async check(estimate = 0, demand?: LlmDemand): Promise<void> {
+  /** Throws a ProxyError, or rejects with one, if a limit is exhausted; the limits before it have been charged the estimate. */
+  check(estimate = 0, demand?: LlmDemand): void | Promise<void> {
     if (this.#state !== 'new') return
-    for (; this.#checked < this.#budgets.length; this.#checked++) await this.#budgets[this.#checked]?.check(estimate, demand)
+    while (this.#checked < this.#budgets.length) {
+      const pending = this.#budgets[this.#checked]?.check(estimate, demand)
+      if (pending !== undefined)
+        return pending.then(() => {
+          this.#checked++
+          return this.check(estimate, demand)
+        })
+      this.#checked++
+    }
     this.#state = 'admitted'
   }
 

@@ -9,7 +9,16 @@ import { runWhileConnected } from '../../runtime/connected.ts'
 import { runSync } from '../../runtime/cooperative.ts'
 import { printBytesInSteps, renderBytesInSteps } from '../common/json.ts'
 import { checkShape } from '../common/shapes.ts'
-import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from '../common/types.ts'
+import {
+  FormatError,
+  type ClientFormatEntry,
+  type Conversion,
+  type FlatMessage,
+  type JsonObject,
+  type RequestContext,
+  type RequestMemo,
+  type RequestParams,
+} from '../common/types.ts'
 import type { KeyPolicy } from './keys.ts'
 import { jsonResponse } from './models.ts'
 import type { PromptGuards } from '../guards/index.ts'
@@ -85,17 +94,20 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   checkShape(entry.format, shaped)
   const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
   const isStreaming = isChat && entry.isStreaming(enriched)
-  const begin = (body: JsonObject): void =>
+  const begin = (body: JsonObject): RequestParams => {
+    const params = entry.params(body)
     record.begin({
       system: provider.system,
       requestModel: model,
       isStreaming,
       operation: entry.format === 'embeddings' ? 'embeddings' : 'chat',
-      params: entry.params(body),
+      params,
       prices: settings.prices,
       prompt: () => entry.flattenRequest(body),
     })
-  begin(enriched)
+    return params
+  }
+  let params = begin(enriched)
   // The model is known now, so a budget may replace it.
   const replacement = context.replacement === undefined && !isCount ? exchange.tokenBudgets?.replacement() : undefined
   if (replacement !== undefined) return prepareChat({ ...context, replacement }, entry)
@@ -104,7 +116,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     const verdict = await guards.request(enriched, { exchange, entry, isStreaming })
     if ('rejection' in verdict) return { response: verdict.rejection }
     body = verdict.body
-    begin(body)
+    params = begin(body)
   }
   const conversion = chooseConversion(entry.format, provider.supports(entry.format, model))
   if (conversion === undefined) {
@@ -134,7 +146,10 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     isStreaming,
     isCharged: !isCount,
     cacheBody: isCached ? finished : undefined,
-    demand: exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(entry, body, model, settings.prices.find(provider.system, model)) : undefined,
+    demand:
+      exchange.tokenBudgets?.readsDemand === true && !isCount
+        ? demandOf(entry.flattenRequest(body), params, model, settings.prices.find(provider.system, model))
+        : undefined,
     estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }
 }
@@ -144,11 +159,10 @@ function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
 }
 
-function demandOf(entry: ClientFormatEntry, body: JsonObject, model: string, price: Price | undefined): LlmDemand {
-  const { max_tokens: maxTokens } = entry.params(body)
+function demandOf(prompt: readonly FlatMessage[], { max_tokens: maxTokens }: RequestParams, model: string, price: Price | undefined): LlmDemand {
   return {
     model,
-    promptTokens: estimateTokens(entry.flattenRequest(body).map(({ content }) => content)),
+    promptTokens: estimateTokens(prompt.map(({ content }) => content)),
     maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : undefined,
     priceOf: price && ((input, output) => priceOf(input, output, price)),
   }

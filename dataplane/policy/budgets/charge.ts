@@ -201,7 +201,7 @@ export class BudgetCharge implements TokenBudget {
       if (remote === undefined) return this.#countRequests(first)
       return this.#takeRemote(remote).then(() => this.#countRequests(first))
     }
-    for (const [index, each] of wanted.entries()) if (!this.#take(each)) return this.#takeLater(wanted.slice(index)).then(finish)
+    for (let at = 0; at < wanted.length; at++) if (!this.#take(wanted[at] as Wanted)) return this.#takeLater(wanted.slice(at)).then(finish)
     return finish()
   }
 
@@ -253,15 +253,12 @@ export class BudgetCharge implements TokenBudget {
     const nowMs = this.#context.state.epochMs()
     const counter = this.#counter(budget, limit, key)
     const isForced = budget.onExceeded !== 'Reject'
-    const args = [nowMs, limit.amount, amount, 1, isForced] as const
     const reservation =
-      how === 'share'
-        ? counter.reserve(...args)
-        : counter instanceof ShareCounter
-          ? counter.reserveWithout(how, ...args)
-          : counter instanceof QuotaCounter
-            ? counter.reserveAlone(...args)
-            : counter.reserve(...args)
+      how !== 'share' && counter instanceof ShareCounter
+        ? counter.reserveWithout(how, nowMs, limit.amount, amount, 1, isForced)
+        : how !== 'share' && counter instanceof QuotaCounter
+          ? counter.reserveAlone(nowMs, limit.amount, amount, 1, isForced)
+          : counter.reserve(nowMs, limit.amount, amount, 1, isForced)
     if (reservation.isShort === true) return false
     this.#note(limit, reservation, budget)
     if (!reservation.isAdmitted) this.#exceed(budget, limit, reservation, nowMs)
@@ -316,7 +313,8 @@ export class BudgetCharge implements TokenBudget {
 
   /** Counts the requests that were charged since `first`. */
   #countRequests(first: number): void {
-    for (const held of this.#held.slice(first)) {
+    for (let at = first; at < this.#held.length; at++) {
+      const held = this.#held[at] as Held
       const { budget, limit, counter, reservation } = held
       if (limit.unit !== 'requests') continue
       held.isSpent = true

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
-import { Counter, COUNTER_WORDS } from './counter.ts'
+import { amountOf, Counter, COUNTER_WORDS, INDEX_COUNT, indexOf, toWord } from './counter.ts'
 import { compileWindows } from '#api/budget-window.ts'
 
 const START = Date.parse('2026-11-23T00:00:00Z')
@@ -98,4 +98,19 @@ test('amounts that are reserved and settled add up', () => {
       expect(counter.reserve(START, 1e9, 0, 1).used).toBe(spent)
     }),
   )
+})
+
+test('a word has the amount in its low 44 bits and the number of its window, plus 1, above them', () => {
+  expect([amountOf(0n, 0), indexOf(0n)]).toEqual([0, -1])
+  fc.assert(
+    fc.property(fc.nat({ max: 2 * INDEX_COUNT }), fc.integer({ min: 0, max: 2 ** 44 - 1 }), (index, amount) => {
+      const word = toWord(index, amount)
+      expect(word).toBe((BigInt((index % INDEX_COUNT) + 1) << 44n) | BigInt(amount))
+      expect([indexOf(word), amountOf(word, index), amountOf(word, index + 1)]).toEqual([index % INDEX_COUNT, amount, 0])
+    }),
+    { examples: [[INDEX_COUNT - 1, 2 ** 44 - 1]] },
+  )
+  expect(amountOf(toWord(1, 2 ** 50), 1)).toBe(2 ** 44 - 1)
+  expect(amountOf(toWord(1, -1), 1)).toBe(0)
+  expect(() => toWord(1, NaN)).toThrow('not a number')
 })

@@ -20,11 +20,15 @@ const ALERT = 2
 /** Word of a cell of shared memory: 1 if the counter outlives the process, 0 if the quota server or a store knows it. */
 export const SAVED_WORD = 5
 
-/** Low bits of a word: the amount. The bits above are the number of its window. */
-const AMOUNT_BITS = 44n
-const AMOUNT_MASK = (1n << AMOUNT_BITS) - 1n
-const MAX_AMOUNT = Number(AMOUNT_MASK)
+/** The low 44 bits of a word are the amount; those above are the number of its window, plus 1. */
+const MAX_AMOUNT = 2 ** 44 - 1
 export const INDEX_COUNT = 2 ** 18
+
+/** Converts words to numbers, because arithmetic of BigInts is slow. */
+const converter = new DataView(new ArrayBuffer(8))
+/** Bits of the amount in the high half of a word. */
+const HIGH_AMOUNT_BITS = 12
+const HALF = 2 ** 32
 
 /** What counts against a limit at a time. */
 export interface CounterReading {
@@ -165,8 +169,21 @@ interface State {
   readonly lengthMs: number
 }
 
-export const indexOf = (word: bigint): number => Number(word >> AMOUNT_BITS) - 1
-export const amountOf = (word: bigint, index: number): number => (indexOf(word) === index % INDEX_COUNT ? Number(word & AMOUNT_MASK) : 0)
-/** Number 0 in the upper bits is an empty word. */
-export const toWord = (index: number, amount: number): bigint =>
-  (BigInt((index % INDEX_COUNT) + 1) << AMOUNT_BITS) | BigInt(Math.min(MAX_AMOUNT, Math.max(0, Math.round(amount))))
+export function indexOf(word: bigint): number {
+  converter.setBigInt64(0, word)
+  return (converter.getUint32(0) >>> HIGH_AMOUNT_BITS) - 1
+}
+
+export function amountOf(word: bigint, index: number): number {
+  if (indexOf(word) !== index % INDEX_COUNT) return 0
+  return (converter.getUint32(0) % 2 ** HIGH_AMOUNT_BITS) * HALF + converter.getUint32(4)
+}
+
+/** Number 0 in the upper bits is an empty word. Throws a RangeError for NaN, which would make it one. */
+export function toWord(index: number, amount: number): bigint {
+  if (Number.isNaN(amount)) throw new RangeError('the amount of a budget is not a number')
+  const rounded = Math.min(MAX_AMOUNT, Math.max(0, Math.round(amount)))
+  converter.setUint32(0, ((index % INDEX_COUNT) + 1) * 2 ** HIGH_AMOUNT_BITS + Math.floor(rounded / HALF))
+  converter.setUint32(4, rounded % HALF)
+  return converter.getBigInt64(0)
+}
