@@ -62,6 +62,8 @@ export interface BackendPart {
   readonly outer: BackendFull | undefined
   /** TLS with the system's CAs unless a policy configures TLS. */
   readonly isTlsDefault: boolean
+  /** HTTP/2 unless a policy sets the version. */
+  readonly isGrpc?: boolean
 }
 
 interface Known {
@@ -121,18 +123,22 @@ export class Destinations {
       configure: () => {
         const settings = this.#settingsOf('Backend', backend, { host, port: undefined, inline: part.inline, outer: part.outer }, section)
         const isPlain = settings.tls === undefined && settings.broken === undefined
-        return addressConfig(authorityOf(host, port), part.isTlsDefault && isPlain ? { ...settings, tls: systemTls(host) } : settings)
+        const config = addressConfig(authorityOf(host, port), part.isTlsDefault && isPlain ? { ...settings, tls: systemTls(host) } : settings)
+        return part.isGrpc === true ? { ...config, appProtocol: 'GRPC' } : config
       },
     })
   }
 
-  /** The destination of a Service port that is a part of a backend. Call it again after every update of the backend or of policies. */
-  forServicePart(service: string, port: number, outer: BackendFull | undefined): Destination {
-    const key = `part ${JSON.stringify({ service, port, outer })}`
+  /** The destination of a Service port that is a part of a backend. Call it again after every update of the backend or of policies. `isGrpc` as in `BackendPart`. */
+  forServicePart(service: string, port: number, outer: BackendFull | undefined, isGrpc = false): Destination {
+    const key = `part ${JSON.stringify({ service, port, outer, isGrpc })}`
     return this.#getOrCreate(key, `${service}:${port}`, {
       routeKey: undefined,
       staleWith: 'policies and backends',
-      configure: () => this.#serviceConfig(service, port, outer),
+      configure: () => {
+        const config = this.#serviceConfig(service, port, outer)
+        return isGrpc ? { ...config, appProtocol: 'GRPC' } : config
+      },
     })
   }
 

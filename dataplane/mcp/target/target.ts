@@ -214,7 +214,12 @@ function guardsOf(config: ServiceConfig, own: readonly Pick<BackendFull, 'mcp'>[
 
 const toolsOf = ({ tools }: McpTargetSelector): ToolView | undefined => tools && compileToolView(tools)
 
-function staticTarget(config: ServiceConfig, entry: McpTargetSelector, { host, port, path, protocol = 'StreamableHTTP', policies }: McpTarget): Target {
+function staticTarget(
+  config: ServiceConfig,
+  entry: McpTargetSelector,
+  { host, port, path, protocol = 'StreamableHTTP', policies }: McpTarget,
+  isGrpc = false,
+): Target {
   const { name } = entry
   const { backend, outer, destinations, sectionsOf: attachedTo, state } = config
   const own = [...attachedTo(name), ...(policies === undefined ? [] : [policies])]
@@ -223,7 +228,7 @@ function staticTarget(config: ServiceConfig, entry: McpTargetSelector, { host, p
     name,
     protocol,
     path: pathOf(path, protocol),
-    destination: destinations.forPart({ backend: backend.key, section: name, host, port, inline, outer, isTlsDefault: false }),
+    destination: destinations.forPart({ backend: backend.key, section: name, host, port, inline, outer, isTlsDefault: false, isGrpc }),
     isPinned: false,
     rules: compileItemRules(own, state),
     tools: toolsOf(entry),
@@ -232,12 +237,12 @@ function staticTarget(config: ServiceConfig, entry: McpTargetSelector, { host, p
 }
 
 /** An API is at the static host, whose policies apply, or at a Service. Its calls are not bound to an endpoint, because they need no session. */
-function placeOf(config: ServiceConfig, entry: McpTargetSelector, { service = '', port = 0 }: Partial<BackendRef> = {}): Target {
+function placeOf(config: ServiceConfig, entry: McpTargetSelector, { service = '', port = 0 }: Partial<BackendRef> = {}, isGrpc = false): Target {
   const { name, static: host } = entry
   const target =
     host === undefined
-      ? selectedTarget(config, entry, { name, service, port, protocol: 'StreamableHTTP' })
-      : staticTarget(config, entry, { ...host, protocol: 'StreamableHTTP' })
+      ? selectedTarget(config, entry, { name, service, port, protocol: 'StreamableHTTP' }, isGrpc)
+      : staticTarget(config, entry, { ...host, protocol: 'StreamableHTTP' }, isGrpc)
   return { ...target, isPinned: false }
 }
 
@@ -245,19 +250,12 @@ function apiTarget(config: ServiceConfig, entry: McpTargetSelector, api: Resolve
   return { ...placeOf(config, entry, api.backend), path: api.path, openapi: { api, changes: previous?.changes ?? new ListChanges() } }
 }
 
-/** gRPC needs HTTP/2, unless a policy says otherwise. */
 function grpcTarget(config: ServiceConfig, entry: McpTargetSelector, api: ResolvedMcpGrpc, previous: GrpcTarget | undefined): Target {
-  const place = placeOf(
-    { ...config, sections: [HTTP2, ...config.sections], outer: mergeBackend([HTTP2, ...(config.outer === undefined ? [] : [config.outer])]) },
-    entry,
-    api.backend,
-  )
+  const place = placeOf(config, entry, api.backend, true)
   const changes = previous?.changes ?? new ListChanges()
   const source = previous?.source.isOf(api) === true ? previous.source : new GrpcSource(api, changes, config.state.monotonicMs)
   return { ...place, path: '', grpc: { api, source, changes } }
 }
-
-const HTTP2: BackendFull = { http: { version: 'HTTP2' } }
 
 /** A program. Its processes go on while the command is the same. */
 function programTarget(config: ServiceConfig, entry: McpTargetSelector, command: readonly string[], previous: Program | undefined): Target {
@@ -294,6 +292,7 @@ function selectedTarget(
   config: ServiceConfig,
   entry: McpTargetSelector,
   { name, service, port, path, protocol, sessionsOnly = false }: ResolvedMcpTargets['targets'][number],
+  isGrpc = false,
 ): Target {
   const { backend, sections, sectionsOf: attachedTo, destinations, state } = config
   const weaker = mergeBackend([...sections, ...attachedTo(entry.name), ...(backend.policies === undefined ? [] : [backend.policies])])
@@ -301,7 +300,7 @@ function selectedTarget(
     name,
     protocol,
     path: pathOf(path, protocol),
-    destination: destinations.forServicePart(service, port, weaker),
+    destination: destinations.forServicePart(service, port, weaker, isGrpc),
     isPinned: true,
     hasSessionsOnly: sessionsOnly,
     rules: compileItemRules(attachedTo(entry.name), state),

@@ -1,0 +1,59 @@
+import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { create, fromJson, toBinary } from '@bufbuild/protobuf'
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
+import type { BackendFull } from '#gen/config/types.ts'
+import { encodeFrame } from '../../callout/frames.ts'
+import { staticTarget, type GatewayConfig } from '../testing/gateway.ts'
+import { begin, call, TestBed } from '../testing/test-bed.ts'
+
+let bed: TestBed
+beforeEach(() => void (bed = new TestBed()))
+afterEach(() => bed.close())
+
+const file = fromJson(FileDescriptorProtoSchema, {
+  name: 'shop.proto',
+  package: 'shop',
+  syntax: 'proto3',
+  dependency: ['google/protobuf/empty.proto'],
+  service: [{ name: 'Shop', method: [{ name: 'Open', inputType: '.google.protobuf.Empty', outputType: '.google.protobuf.Empty' }] }],
+})
+const descriptors = Buffer.from(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }))).toString('base64')
+
+/** A gRPC server that speaks HTTP/2 only. Its responses are empty messages. */
+async function startShop(): Promise<{ address: AddressInfo; seen: IncomingHttpHeaders[] }> {
+  const seen: IncomingHttpHeaders[] = []
+  const server = createServer().on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    seen.push(headers)
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+    stream.end(encodeFrame(new Uint8Array()))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  bed.onClose(() => new Promise((resolve) => server.close(resolve)))
+  return { address: server.address() as AddressInfo, seen }
+}
+
+const http: BackendFull = { http: { requestTimeout: '7s' } }
+const gatewayPolicy = [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, backend: http }] as const
+
+describe('a gRPC server with a policy that has other fields of http', () => {
+  test.each<[where: string, config: (address: AddressInfo) => GatewayConfig]>([
+    ['at the target', ({ port }) => ({ mcp: { targets: [{ ...staticTarget('shop', port, { policies: http }), grpc: { descriptors } }] } })],
+    ['at the Gateway', ({ port }) => ({ mcp: { targets: [{ ...staticTarget('shop', port), grpc: { descriptors } }] }, attached: gatewayPolicy })],
+    [
+      'for a Service',
+      (address) => ({
+        mcp: { targets: [{ name: 'shop', grpc: { descriptors, backend: { service: 'ns/shop', port: 80 } } }] },
+        services: { 'ns/shop': [address] },
+        policies: http,
+      }),
+    ],
+  ])('%s is called by HTTP/2', async (_, config) => {
+    const { address, seen } = await startShop()
+    const { post } = await begin((await bed.gateway(config(address))).url)
+    expect((await post(call('tools/call', { name: 'Shop_Open', arguments: {} }))).json.result).toMatchObject({ structuredContent: {} })
+    expect(seen).toMatchObject([{ ':path': '/shop.Shop/Open' }])
+  })
+})
