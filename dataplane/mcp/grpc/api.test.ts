@@ -50,10 +50,10 @@ describe('a gRPC server with a policy that has other fields of http', () => {
         policies: http,
       }),
     ],
-  ])('%s is called by HTTP/2', async (_, config) => {
+  ])('%s is called by HTTP/2, and receives the timeout', async (_, config) => {
     const { address, seen } = await startShop()
     const { post } = await begin((await bed.gateway(config(address))).url)
     expect((await post(call('tools/call', { name: 'Shop_Open', arguments: {} }))).json.result).toMatchObject({ structuredContent: {} })
-    expect(seen).toMatchObject([{ ':path': '/shop.Shop/Open' }])
+    expect(seen).toMatchObject([{ ':path': '/shop.Shop/Open', 'grpc-timeout': '7000m' }])
   })
 })
