@@ -21,11 +21,12 @@ const file = fromJson(FileDescriptorProtoSchema, {
 })
 const descriptors = Buffer.from(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }))).toString('base64')
 
-/** A gRPC server that speaks HTTP/2 only. Its responses are empty messages. */
-async function startShop(): Promise<{ address: AddressInfo; seen: IncomingHttpHeaders[] }> {
+/** A gRPC server that speaks HTTP/2 only. Its responses are empty messages, or `answer` responds. */
+async function startShop(answer?: (stream: ServerHttp2Stream, path: string) => void): Promise<{ address: AddressInfo; seen: IncomingHttpHeaders[] }> {
   const seen: IncomingHttpHeaders[] = []
   const server = createServer().on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     seen.push(headers)
+    if (answer !== undefined) return answer(stream, headers[':path'] ?? '')
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
     stream.end(encodeFrame(new Uint8Array()))
@@ -56,4 +57,28 @@ describe('a gRPC server with a policy that has other fields of http', () => {
     expect((await post(call('tools/call', { name: 'Shop_Open', arguments: {} }))).json.result).toMatchObject({ structuredContent: {} })
     expect(seen).toMatchObject([{ ':path': '/shop.Shop/Open', 'grpc-timeout': '7000m' }])
   })
+})
+
+test.each([
+  [400, 'INTERNAL'],
+  [401, 'UNAUTHENTICATED'],
+  [403, 'PERMISSION_DENIED'],
+  [404, 'UNIMPLEMENTED'],
+  [418, 'UNKNOWN'],
+  [429, 'UNAVAILABLE'],
+  [503, 'UNAVAILABLE'],
+])('a response with HTTP status %d that is no gRPC is the error %s of the tool', async (status, name) => {
+  const { address } = await startShop((stream) => void (stream.respond({ ':status': status, 'content-type': 'text/html' }), stream.end('no')))
+  const { post } = await begin((await bed.gateway({ mcp: { targets: [{ ...staticTarget('shop', address.port), grpc: { descriptors } }] } })).url)
+  const { result } = (await post(call('tools/call', { name: 'Shop_Open', arguments: {} }))).json
+  expect(result).toEqual({ content: [{ type: 'text', text: `${name}: the response has HTTP status ${status}` }], isError: true })
+})
+
+test('a server without grpc.reflection.v1 that responds with 404 is asked by v1alpha', async () => {
+  const { address, seen } = await startShop((stream) => void (stream.respond({ ':status': 404 }), stream.end()))
+  const { post } = await begin((await bed.gateway({ mcp: { targets: [{ ...staticTarget('shop', address.port), grpc: {} }] } })).url)
+  await post(call('tools/list'))
+  expect(seen.map((headers) => headers[':path'])).toEqual(
+    ['v1', 'v1alpha'].map((revision) => `/grpc.reflection.${revision}.ServerReflection/ServerReflectionInfo`),
+  )
 })

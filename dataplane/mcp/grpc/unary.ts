@@ -29,6 +29,15 @@ export type GrpcCaller = (path: string, frames: Buffer, options: CallOptions) =>
 const INTERNAL = 13
 const RESOURCE_EXHAUSTED = 8
 const UNKNOWN = 2
+const UNAVAILABLE = 14
+/** Statuses of responses that are no gRPC (gRPC, HTTP to gRPC Status Code Mapping). */
+const STATUS_OF_HTTP: ReadonlyMap<number, number> = new Map([
+  [400, INTERNAL],
+  [401, 16],
+  [403, 7],
+  [404, 12],
+  ...[429, 502, 503, 504].map((status) => [status, UNAVAILABLE] as const),
+])
 
 /** Calls a target on behalf of the request of `context`, whose headers become metadata as they do for MCP servers. */
 export const callerOf =
@@ -39,7 +48,9 @@ export const callerOf =
     const isGrpc = response.headers.get('content-type')?.startsWith('application/grpc') === true
     if (response.status !== 200 || !isGrpc) {
       response.body?.cancel()
-      throw new GrpcStatusError(UNKNOWN, response.status === 200 ? 'the response is not gRPC' : `the response has HTTP status ${response.status}`)
+      throw response.status === 200
+        ? new GrpcStatusError(UNKNOWN, 'the response is not gRPC')
+        : new GrpcStatusError(STATUS_OF_HTTP.get(response.status) ?? UNKNOWN, `the response has HTTP status ${response.status}`)
     }
     const { bytes, trailers } = await readHeldBody(context.exchange, response.body, limitBytes).catch((error: unknown) => {
       if (error instanceof BodyTooLargeError) throw new GrpcStatusError(RESOURCE_EXHAUSTED, `the response is larger than ${limitBytes} bytes`)
