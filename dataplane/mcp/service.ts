@@ -22,7 +22,7 @@ import { recordAnswer, recordError, recordMessage, recordOutcome, recordSession,
 import { countMessage, isNewItem, recordListed } from './record/metrics.ts'
 import { checkGet, checkPost, checkVersion, isWellKnown } from './message/request.ts'
 import { runWhileConnected } from '../runtime/connected.ts'
-import { INVALID_REQUEST, isRequest, isResponse, parseClientMessage, type RpcMessage, type RpcRequest } from './message/rpc.ts'
+import { INVALID_REQUEST, isRequest, isResponse, parseClientMessage, type ClientMessage, type RpcMessage, type RpcRequest } from './message/rpc.ts'
 import { Bridge } from './run/bridge.ts'
 import { Inputs } from './run/inputs.ts'
 import type { PendingCall } from './run/pending-call.ts'
@@ -202,9 +202,8 @@ class McpService implements BackendService {
     const path = pathOf(target)
     const [sole] = config.targets
     // An API or a program has no OAuth documents of an MCP server.
-    const isOAuth =
-      sole !== undefined && sole.openapi === undefined && sole.grpc === undefined && sole.program === undefined && !config.isMultiplexing && isWellKnown(path)
-    if (isOAuth && (method === 'GET' || method === 'OPTIONS'))
+    const hasDocuments = sole !== undefined && sole.openapi === undefined && sole.grpc === undefined && sole.program === undefined && !config.isMultiplexing
+    if ((method === 'GET' || method === 'OPTIONS') && hasDocuments && isWellKnown(path))
       return this.#proxy(this.#runOf(exchange, plan, config, freshSession(config, undefined)), sole, method)
     if (path === LEGACY_PATH) return this.#answerLegacy(exchange, plan, config, seen)
     if (method === 'POST') return this.#post(exchange, plan, config, seen)
@@ -226,10 +225,11 @@ class McpService implements BackendService {
     const { headers } = exchange.request
     checkPost(headers)
     const bytes = await readMessage(exchange, plan)
-    const received = (seen.message = await runWhileConnected(parseClientMessage(bytes, config.hasRules, exchange.jsonLimits), exchange))
-    recordMessage(exchange, received)
-    if (checkVersion(headers, received)) return this.#postModern(exchange, plan, config, received, bytes)
-    const { message, text } = withTrace(received, headers) ?? { message: received, text: bytes.toString() }
+    const received = await runWhileConnected(parseClientMessage(bytes, config.hasRules, exchange.jsonLimits), exchange)
+    seen.message = received.message
+    recordMessage(exchange, received.message)
+    if (checkVersion(headers, received.message)) return this.#postModern(exchange, plan, config, received)
+    const { message, text } = withTrace(received.message, headers) ?? received
     const isInitialize = message.method === 'initialize' && isRequest(message)
     const isNew = !config.isStateful || isInitialize
     const session = isNew
@@ -251,8 +251,9 @@ class McpService implements BackendService {
   }
 
   /** Handles a message of the revision without sessions (mcp.md §13). */
-  async #postModern(exchange: Exchange, plan: CallPlan, config: McpConfig, message: RpcMessage, bytes: Buffer): Promise<ResponseHead> {
+  async #postModern(exchange: Exchange, plan: CallPlan, config: McpConfig, received: ClientMessage): Promise<ResponseHead> {
     const { headers } = exchange.request
+    const { message } = received
     if (isResponse(message)) throw McpFailure.rpc(INVALID_REQUEST, 'responses are not accepted: send a request with params.inputResponses', { status: 400 })
     const names = config.targets.map(({ name }) => name)
     const gateway = { name: 'proxy', version: this.#options.version }
@@ -260,7 +261,7 @@ class McpService implements BackendService {
     // Clients cancel requests by closing their connection, so no notification has an effect.
     if (!isRequest(message)) return this.#respond(statelessRun(newBridgedSession(names, undefined)), Promise.resolve({ kind: 'accepted' }), message)
     const client = readModernClient(headers, message)
-    const { message: request, text } = withTrace(message, headers) ?? { message, text: bytes.toString() }
+    const { message: request, text } = withTrace(message, headers) ?? received
     const principal = principalOf(exchange)
     const sharers = { principal, address: exchange.connection.remoteAddress, headers, client: { info: client.info, capabilities: client.capabilities } }
     // Servers have one stream of notifications for each session.
@@ -296,7 +297,7 @@ class McpService implements BackendService {
       if (!isNewItem(run)) count?.()
       const response = toResponse(exchange, reply, onDone)
       // With several targets, the headers of one are not those of the response. Relayed responses have them already.
-      if (!config.isMultiplexing && reply.kind !== 'relay') for (const [name, value] of run.answerHeaders) response.headers.append(name, value)
+      if (!config.isMultiplexing && reply.kind !== 'relay') response.headers.raw.push(...run.answerHeaders.raw)
       return response
     } catch (error) {
       onDone()
@@ -373,12 +374,13 @@ class McpService implements BackendService {
     if (method !== 'POST') throw McpFailure.method('GET, POST')
     const client = legacy.find(exchange, principalOf(exchange))
     const bytes = await readMessage(exchange, plan)
-    const received = (seen.message = await runWhileConnected(parseClientMessage(bytes, config.hasRules, exchange.jsonLimits), exchange))
-    recordMessage(exchange, received)
+    const received = await runWhileConnected(parseClientMessage(bytes, config.hasRules, exchange.jsonLimits), exchange)
+    seen.message = received.message
+    recordMessage(exchange, received.message)
     if (client.session.logId !== undefined) recordSession(exchange, client.session.logId)
     client.session.usedAtMs = this.#state.monotonicMs()
-    if (received.method === 'initialize') recordStart(client.session.about, received.params, client.session.usedAtMs)
-    const { message, text } = withTrace(received, exchange.request.headers) ?? { message: received, text: bytes.toString() }
+    if (received.message.method === 'initialize') recordStart(client.session.about, received.message.params, client.session.usedAtMs)
+    const { message, text } = withTrace(received.message, exchange.request.headers) ?? received
     // The log of this request has the fields that are known when the 202 is sent.
     const run = this.#runOf(exchange.fork(exchange.request), plan, config, client.session)
     const onDone = onceOnly(() => countMessage(run, message))

@@ -35,9 +35,11 @@ export interface UpstreamHeaders {
 /** Headers of a request to a target: the client's and the gateway's. */
 export function headersFor(received: HeaderList, { sessionId, version, method, name, params, accept = ACCEPT, hasBody }: UpstreamHeaders): HeaderList {
   const headers = new HeaderList()
-  for (const [field, value] of received) {
+  const { raw } = received
+  for (let i = 0; i < raw.length; i += 2) {
+    const field = raw[i] as string
     if (OWN.has(field) || (version !== undefined && field === VERSION) || (params !== undefined && field.startsWith(PARAM))) continue
-    headers.append(field, value)
+    headers.append(field, raw[i + 1] as string)
   }
   if (typeof version === 'string') headers.append(VERSION, version)
   headers.append('accept', accept)

@@ -32,16 +32,21 @@ export function checkVersion(headers: HeaderList, message?: RpcMessage): boolean
   const meta = message?.params?.['_meta']
   const inMeta = isObject(meta) ? meta[META_VERSION] : undefined
   const isInitialize = message?.method === 'initialize' && inMeta !== MODERN_VERSION
-  if (sent !== undefined) checkSupported(sent, isInitialize)
   const inParams = isInitialize ? message.params?.['protocolVersion'] : undefined
-  for (const [member, value] of Object.entries({ [`_meta["${META_VERSION}"]`]: inMeta, protocolVersion: inParams })) {
-    if (sent === undefined || typeof value !== 'string' || value === sent) continue
-    throw McpFailure.rpc(HEADER_MISMATCH, `MCP-Protocol-Version is ${sent}, but params.${member} is ${value}`, { status: 400 })
+  if (sent !== undefined) {
+    checkSupported(sent, isInitialize)
+    checkEqual(sent, `_meta["${META_VERSION}"]`, inMeta)
+    checkEqual(sent, 'protocolVersion', inParams)
   }
   if (typeof inMeta === 'string') checkSupported(inMeta, isInitialize)
   // Any other revision that `initialize` requests is negotiated.
   if (inParams === MODERN_VERSION) checkSupported(inParams, isInitialize)
   return sent === MODERN_VERSION || inMeta === MODERN_VERSION
+}
+
+function checkEqual(sent: string, member: string, value: unknown): void {
+  if (typeof value !== 'string' || value === sent) return
+  throw McpFailure.rpc(HEADER_MISMATCH, `MCP-Protocol-Version is ${sent}, but params.${member} is ${value}`, { status: 400 })
 }
 
 /** `initialize` does not exist in the newest revision. Its clients start over with one of the others, which the error lists. */

@@ -28,10 +28,16 @@ export const UNSUPPORTED_VERSION = -32022
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
+/** A message of a client, and its text. */
+export interface ClientMessage {
+  readonly message: RpcMessage
+  readonly text: string
+}
+
 /**
  * The message of a client's POST, parsed in steps. `hasRules`: rules can read arguments of tools. Throws a McpFailure 400 that names the problem (mcp.md §3.1).
  */
-export function* parseClientMessage(bytes: Buffer, hasRules: boolean, limits = defaultJsonLimits): Generator<undefined, RpcMessage, undefined> {
+export function* parseClientMessage(bytes: Buffer, hasRules: boolean, limits = defaultJsonLimits): Generator<undefined, ClientMessage, undefined> {
   let value: unknown
   let text: string
   try {
@@ -51,7 +57,7 @@ export function* parseClientMessage(bytes: Buffer, hasRules: boolean, limits = d
   // Without an id, a target may still run the request, and rules apply to requests only.
   if (isNotification(message) && !message.method.startsWith(NOTIFICATIONS))
     throw invalidRequest(`a message without id must be a notification (${NOTIFICATIONS}*)`)
-  return message
+  return { message, text }
 }
 
 const NOTIFICATIONS = 'notifications/'

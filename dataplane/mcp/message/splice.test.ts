@@ -13,7 +13,7 @@ const META: JsonObject = {
 }
 const META_TEXT = JSON.stringify(META)
 
-const splice = (text: string): string | undefined => spliceMeta(text, runSync(parseClientMessage(Buffer.from(text), false)), META_TEXT)
+const splice = (text: string): string | undefined => spliceMeta(text, runSync(parseClientMessage(Buffer.from(text), false)).message, META_TEXT)
 
 test.each([
   ['a call', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"b":[{}]}}}'],

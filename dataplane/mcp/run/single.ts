@@ -99,7 +99,8 @@ function watched(run: Run, body: Body, request: RpcRequest): Body {
       if (error !== undefined) return
       // Errors are small.
       if (chunks === undefined) return run.onOutcome?.(true)
-      const bytes = Buffer.concat(chunks)
+      const [first] = chunks
+      const bytes = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
       if (isLogged(run, request, bytes)) report(run, bytes.toString(), request)
     },
   })
