@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from '
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { create, fromJson, toBinary } from '@bufbuild/protobuf'
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import type { BackendFull } from '#gen/config/types.ts'
 import { encodeFrame } from '../../callout/frames.ts'
@@ -12,14 +13,16 @@ let bed: TestBed
 beforeEach(() => void (bed = new TestBed()))
 afterEach(() => bed.close())
 
-const file = fromJson(FileDescriptorProtoSchema, {
-  name: 'shop.proto',
-  package: 'shop',
-  syntax: 'proto3',
-  dependency: ['google/protobuf/empty.proto'],
-  service: [{ name: 'Shop', method: [{ name: 'Open', inputType: '.google.protobuf.Empty', outputType: '.google.protobuf.Empty' }] }],
-})
-const descriptors = Buffer.from(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }))).toString('base64')
+/** A file with a service that has the method `Open`. */
+const fileOf = (service: string) =>
+  fromJson(FileDescriptorProtoSchema, {
+    name: 'shop.proto',
+    package: 'shop',
+    syntax: 'proto3',
+    dependency: ['google/protobuf/empty.proto'],
+    service: [{ name: service, method: [{ name: 'Open', inputType: '.google.protobuf.Empty', outputType: '.google.protobuf.Empty' }] }],
+  })
+const descriptors = Buffer.from(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [fileOf('Shop')] }))).toString('base64')
 
 /** A gRPC server that speaks HTTP/2 only. Its responses are empty messages, or `answer` responds. */
 async function startShop(answer?: (stream: ServerHttp2Stream, path: string) => void): Promise<{ address: AddressInfo; seen: IncomingHttpHeaders[] }> {
@@ -27,13 +30,25 @@ async function startShop(answer?: (stream: ServerHttp2Stream, path: string) => v
   const server = createServer().on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     seen.push(headers)
     if (answer !== undefined) return answer(stream, headers[':path'] ?? '')
-    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
-    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
-    stream.end(encodeFrame(new Uint8Array()))
+    respond(stream, new Uint8Array())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   bed.onClose(() => new Promise((resolve) => server.close(resolve)))
   return { address: server.address() as AddressInfo, seen }
+}
+
+function respond(stream: ServerHttp2Stream, message: Uint8Array): void {
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
+  stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+  stream.end(encodeFrame(message))
+}
+
+/** A response of the reflection service to both of its questions: the services, and the file of one. */
+function reflectionOf(service: string): Uint8Array {
+  const field = (writer: BinaryWriter, number: number, bytes: Uint8Array) => writer.tag(number, WireType.LengthDelimited).bytes(bytes)
+  const one = (number: number, bytes: Uint8Array) => field(new BinaryWriter(), number, bytes).finish()
+  const services = one(1, one(1, Buffer.from(`shop.${service}`)))
+  return field(field(new BinaryWriter(), 6, services), 4, one(1, toBinary(FileDescriptorProtoSchema, fileOf(service)))).finish()
 }
 
 const http: BackendFull = { http: { requestTimeout: '7s' } }
@@ -81,4 +96,15 @@ test('a server without grpc.reflection.v1 that responds with 404 is asked by v1a
   expect(seen.map((headers) => headers[':path'])).toEqual(
     ['v1', 'v1alpha'].map((revision) => `/grpc.reflection.${revision}.ServerReflection/ServerReflectionInfo`),
   )
+})
+
+test('a target that leads to another server has the tools of that server at once', async () => {
+  const ports = await Promise.all(['Books', 'Toys'].map(async (name) => (await startShop((stream) => respond(stream, reflectionOf(name)))).address.port))
+  const [first, second] = ports.map((port) => ({ mcp: { targets: [{ ...staticTarget('shop', port), grpc: {} }] } }))
+  const gateway = await bed.gateway(first ?? {})
+  const { post } = await begin(gateway.url)
+  const names = async () => ((await post(call('tools/list'))).json.result as { tools: { name: string }[] }).tools.map(({ name }) => name)
+  expect(await names()).toEqual(['Books_Open'])
+  gateway.configure(second ?? {})
+  expect(await names()).toEqual(['Toys_Open'])
 })

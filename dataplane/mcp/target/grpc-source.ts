@@ -23,20 +23,24 @@ const NONE: GrpcTools = { tools: new Map(), list: '{"tools":[]}', registry: unde
 /** The tools of a target, from its descriptor set or from the server. Kept over versions of the config that do not change them. */
 export class GrpcSource {
   readonly #api: ResolvedMcpGrpc
+  readonly #server: string
   readonly #changes: ListChanges
   readonly #monotonicMs: () => number
   #known: GrpcTools | undefined
   #freshUntilMs = -Infinity
 
-  constructor(api: ResolvedMcpGrpc, changes: ListChanges, monotonicMs: () => number) {
+  /** @param server where the server is */
+  constructor(api: ResolvedMcpGrpc, server: string, changes: ListChanges, monotonicMs: () => number) {
     this.#api = api
+    this.#server = server
     this.#changes = changes
     this.#monotonicMs = monotonicMs
   }
 
-  /** Whether another config means the same tools. */
-  isOf(api: ResolvedMcpGrpc): boolean {
-    return isDeepStrictEqual({ ...api, backend: undefined }, { ...this.#api, backend: undefined })
+  /** Whether another config means the same tools: those of a descriptor set, whatever the server is, or of the same server. */
+  isOf(api: ResolvedMcpGrpc, server: string): boolean {
+    const isSame = isDeepStrictEqual({ ...api, backend: undefined }, { ...this.#api, backend: undefined })
+    return isSame && (api.descriptors !== undefined || server === this.#server)
   }
 
   /**

@@ -253,7 +253,8 @@ function apiTarget(config: ServiceConfig, entry: McpTargetSelector, api: Resolve
 function grpcTarget(config: ServiceConfig, entry: McpTargetSelector, api: ResolvedMcpGrpc, previous: GrpcTarget | undefined): Target {
   const place = placeOf(config, entry, api.backend, true)
   const changes = previous?.changes ?? new ListChanges()
-  const source = previous?.source.isOf(api) === true ? previous.source : new GrpcSource(api, changes, config.state.monotonicMs)
+  const server = JSON.stringify([api.backend, entry.static?.host, entry.static?.port])
+  const source = previous?.source.isOf(api, server) === true ? previous.source : new GrpcSource(api, server, changes, config.state.monotonicMs)
   return { ...place, path: '', grpc: { api, source, changes } }
 }
 
