@@ -141,6 +141,11 @@ export const gatewayMessages = {
     cause: 'The API server rejected an object of the Gateway, for example because of a quota, an admission policy or an immutable field. The operator retries.',
     fix: 'The message is that of the API server. Correct the ProxyParameters, the policy or the permissions that it names.',
   },
+  PX1028: {
+    title: 'field of a Gateway is not supported',
+    cause: 'A Gateway sets defaultScope, an experimental field of Gateway API. It has no effect; everything else of the Gateway is in force.',
+    fix: 'Remove the field, and name the Gateway in parentRefs of its routes.',
+  },
 } as const satisfies MessageTable
 
 export type GatewayCode = keyof typeof gatewayMessages

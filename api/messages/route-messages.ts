@@ -73,6 +73,12 @@ export const routeMessages = {
       'Two rules on one listener and hostname have the same match. The older route gets the requests, then the first by namespace and name, then the first rule.',
     fix: 'Remove one of the matches, or add a header, method or query parameter that tells the requests apart.',
   },
+  PX1116: {
+    title: 'field of a route is not supported',
+    cause:
+      'A route sets sessionPersistence or useDefaultGateways, experimental fields of Gateway API. The field has no effect; everything else of the route is in force.',
+    fix: 'Remove the field. Name the Gateways in parentRefs, and keep sessions where every endpoint can read them.',
+  },
   PX1201: {
     title: 'backend of an unsupported kind',
     cause: 'A backendRef names a kind other than Service, ProxyBackend and, if enabled, InferencePool. Its share of the requests gets 500.',

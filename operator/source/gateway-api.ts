@@ -73,6 +73,8 @@ export interface GatewaySpec {
   readonly addresses?: readonly { readonly type: string; readonly value?: string }[]
   readonly infrastructure?: { readonly parametersRef?: LocalRef }
   readonly allowedListeners?: { readonly namespaces: NamespaceRule }
+  /** Not supported: reported in the status. */
+  readonly defaultScope?: 'All' | 'None'
   readonly tls?: { readonly backend?: { readonly clientCertificateRef?: ObjectRef }; readonly frontend?: FrontendTls }
 }
 
@@ -83,6 +85,8 @@ export interface ListenerSetSpec {
 
 interface RouteSpec {
   readonly parentRefs?: readonly ParentRef[]
+  /** Not supported: reported in the status. */
+  readonly useDefaultGateways?: 'All' | 'None'
 }
 
 export interface HeaderFilter {
@@ -160,6 +164,8 @@ export interface HTTPRouteRule {
   readonly backendRefs?: readonly RouteBackendRef[]
   readonly timeouts?: { readonly request?: string; readonly backendRequest?: string }
   readonly retry?: { readonly codes?: readonly number[]; readonly attempts?: number; readonly backoff?: string }
+  /** Not supported: reported in the status. */
+  readonly sessionPersistence?: object
 }
 export interface HTTPRouteSpec extends RouteSpec {
   readonly hostnames?: readonly string[]
@@ -175,6 +181,8 @@ interface GRPCRouteRule {
   readonly matches?: readonly GRPCRouteMatch[]
   readonly filters?: readonly RouteFilter[]
   readonly backendRefs?: readonly RouteBackendRef[]
+  /** Not supported: reported in the status. */
+  readonly sessionPersistence?: object
 }
 export interface GRPCRouteSpec extends RouteSpec {
   readonly hostnames?: readonly string[]

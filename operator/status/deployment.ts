@@ -45,8 +45,11 @@ export function withRollout(status: ObjectStatus, hasAddress: boolean, rollout: 
 export function withWarnings(status: ObjectStatus, warnings: readonly string[], generation: number): ObjectStatus {
   if (warnings.length === 0) return status
   const { conditions = [] } = status.status as { conditions?: readonly Condition[] }
-  const warning = condition('PartiallyInvalid', true, 'InvalidParameters', withCode(warnings.join('; '), 'PX1023'), generation)
-  return { ...status, status: { ...status.status, conditions: [...conditions, warning] } }
+  // Translation may have set it: a type of condition occurs once.
+  const earlier = conditions.find(({ type }) => type === 'PartiallyInvalid')
+  const message = [earlier?.message ?? [], withCode(warnings.join('; '), 'PX1023')].flat().join('; ')
+  const warning = condition('PartiallyInvalid', true, 'InvalidParameters', message, generation)
+  return { ...status, status: { ...status.status, conditions: [...conditions.filter((each) => each !== earlier), warning] } }
 }
 
 function mapConditions(status: ObjectStatus, change: (condition: Condition) => Condition): ObjectStatus {

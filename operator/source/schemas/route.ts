@@ -101,6 +101,7 @@ const rules = (fields: Readonly<Record<string, Schema>>, filter: Schema): Schema
     sessionPersistence: shape({
       sessionName: text({ maxLength: 128 }),
       absoluteTimeout: duration,
+      idleTimeout: duration,
       type: oneOf(['Cookie', 'Header'], { default: 'Cookie' }),
       cookieConfig: shape({ lifetimeType: oneOf(['Permanent', 'Session'], { default: 'Session' }) }),
     }),

@@ -122,6 +122,10 @@ export function gatewayStatus(state: GatewayState): ObjectStatus {
       ),
     )
   }
+  if (gateway.spec.defaultScope === 'All') {
+    const message = 'defaultScope is not supported and has no effect: routes attach by their parentRefs only'
+    conditions.push(condition('PartiallyInvalid', true, 'UnsupportedValue', withCode(message, 'PX1028'), generation))
+  }
   return {
     group: GATEWAY_GROUP,
     kind: 'Gateway',

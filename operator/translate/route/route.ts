@@ -1,4 +1,4 @@
-import { withoutCodes } from '#api/messages/code.ts'
+import { withCode, withoutCodes } from '#api/messages/code.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
 import type { Route, RouteFilters, RouteMatch, RouteRef, TcpRoute, WeightedBackend } from '#gen/config/types.ts'
 import type { ParentRef, RouteBackendRef } from '../../source/gateway-api.ts'
@@ -122,6 +122,19 @@ export function outcomeOf(ruleCount: number, broken: readonly RuleFault[], refs:
   }
 }
 
+/** Fields that are set and have no effect, as messages. */
+function findIgnored({ spec: { useDefaultGateways, rules = [] } }: AnyRoute): string[] {
+  const persistent = rules.flatMap((rule, index) =>
+    'sessionPersistence' in rule && rule.sessionPersistence !== undefined ? `rules[${index}].sessionPersistence` : [],
+  )
+  return [
+    ...persistent.map((field) => withCode(`${field} is not supported and has no effect: requests of a session can reach any endpoint`, 'PX1116')),
+    ...(useDefaultGateways === 'All'
+      ? [withCode('useDefaultGateways is not supported and has no effect: only the Gateways of parentRefs serve the route', 'PX1116')]
+      : []),
+  ]
+}
+
 const parentOrder = (ref: ParentRef): string =>
   [ref.group, ref.kind, ref.name, ref.sectionName ?? '', String(ref.port ?? '').padStart(5, '0'), ref.namespace].join('\u0000')
 
@@ -129,6 +142,7 @@ const parentOrder = (ref: ParentRef): string =>
 export function routeStatus(route: AnyRoute, attachments: readonly Attachment[], compiled: CompiledRoute): ObjectStatus | undefined {
   if (attachments.length === 0 && !hasOwnEntries(route)) return undefined
   const { generation, namespace, name } = route.metadata
+  const partial = [compiled.partial ?? [], findIgnored(route)].flat().join('; ')
   const parents = attachments
     .toSorted((a, b) => (parentOrder(a.parentRef) < parentOrder(b.parentRef) ? -1 : 1))
     .map((attachment) => {
@@ -137,7 +151,7 @@ export function routeStatus(route: AnyRoute, attachments: readonly Attachment[],
         conditionOf('Accepted', notAccepted, 'Accepted', 'Route is accepted', generation),
         conditionOf('ResolvedRefs', compiled.unresolved, 'ResolvedRefs', 'All references are resolved', generation),
       ]
-      if (compiled.partial !== undefined && !notAccepted) conditions.push(condition('PartiallyInvalid', true, 'UnsupportedValue', compiled.partial, generation))
+      if (partial !== '' && !notAccepted) conditions.push(condition('PartiallyInvalid', true, 'UnsupportedValue', partial, generation))
       return { parentRef: attachment.parentRef, controllerName: CONTROLLER_NAME, conditions }
     })
   return { group: GATEWAY_GROUP, kind: route.kind, namespace, name, status: { parents } }
