@@ -236,7 +236,7 @@ describe('spans', () => {
     ['root', (exchange) => (exchange.pathMatch = { type: 'PathPrefix', value: '/' }), 'GET /*'],
     ['exact', (exchange) => (exchange.pathMatch = { type: 'Exact', value: '/a' }), 'GET /a'],
     ['no route', () => undefined, 'unknown'],
-    ['gRPC', (exchange) => (exchange.grpcStatus = '0'), 'pkg.Service/Method'],
+    ['gRPC, whatever the route and without a status', (exchange) => exchange.request.headers.set('content-type', 'application/grpc'), 'pkg.Service/Method'],
   ])('the name of a span: %s', async (_, change, expected) => {
     const world = await start({ tracing })
     await world.finish(testExchange({ target: '/pkg.Service/Method?x' }), change)

@@ -164,14 +164,17 @@ describe('HTTP/2 responses', () => {
     if (options[2] === 204) expect(headers).not.toHaveProperty('content-length')
   })
 
-  test('a body that fails resets the stream instead of ending it', async () => {
+  test.each([
+    ['', {}, undefined],
+    [' of a gRPC call', { 'content-type': 'application/grpc' }, '13'],
+  ])('a body%s that fails resets the stream instead of ending it', async (_, headers, grpcStatus) => {
     const { port, finished } = await start((exchange) => {
       let sink: BodySink | undefined
       const body = { length: undefined, start: (to: BodySink) => (sink = to).onData(Buffer.from('part')), pause() {}, resume() {}, cancel() {} }
       exchange.response = { status: 200, headers: new HeaderList(), body, upgraded: undefined }
       setTimeout(() => sink?.onError(new Error('upstream is gone')), 30)
     })
-    const stream = session(port).request({ ':path': '/' })
+    const stream = session(port).request({ ':path': '/', ...headers })
     const events: string[] = []
     stream.on('data', (chunk: Buffer) => events.push(chunk.toString()))
     stream.on('end', () => events.push('end'))
@@ -179,7 +182,7 @@ describe('HTTP/2 responses', () => {
     await new Promise((resolve) => stream.on('close', resolve))
     expect(events).toEqual(['part', 'Stream closed with error code NGHTTP2_INTERNAL_ERROR'])
     await until(() => finished.length === 1)
-    expect(finished[0]).toMatchObject({ cutBy: 'upstream', responseBytes: 4 })
+    expect(finished[0]).toMatchObject({ cutBy: 'upstream', responseBytes: 4, grpcStatus })
   })
 
   test('an early response, trailers included, ends an upload without an error', async () => {

@@ -1,4 +1,4 @@
-import { ProxyError } from '../../exchange/error.ts'
+import { isGrpcRequest, ProxyError } from '../../exchange/error.ts'
 import { Exchange } from '../../exchange/exchange.ts'
 import type { Deadlines } from '../../http/deadlines.ts'
 import type { ResponseHead, UpgradedSocket } from '../../http/message.ts'
@@ -232,6 +232,8 @@ export class Http2ServerStream extends Http2Stream {
     if (exchange !== undefined) {
       exchange.cutBy ??= 'upstream'
       exchange.error ??= error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { cause: error })
+      // Clients report the reset as INTERNAL (gRPC over HTTP/2, "Errors").
+      if (isGrpcRequest(exchange.request)) exchange.grpcStatus ??= '13'
       this.#finish(exchange)
     }
     this.failBody(error)

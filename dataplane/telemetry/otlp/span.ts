@@ -1,4 +1,5 @@
 import { ExchangeView } from '../../expression/view.ts'
+import { isGrpcRequest } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { attemptsOf, type Attempt } from '../attempts.ts'
 import { changeFields } from '../attributes.ts'
@@ -113,8 +114,8 @@ function writeError(text: string): void {
 function nameOf(exchange: Exchange): string {
   const mcp = logFieldOf(exchange, 'mcp.method.name')
   if (mcp !== undefined) return String(mcp)
-  const { pathMatch, receivedTarget, receivedMethod, labels, grpcStatus } = exchange
-  if (labels?.kind === 'GRPCRoute' || grpcStatus !== undefined) return receivedTarget.slice(1).split('?', 1)[0] ?? ''
+  const { pathMatch, receivedTarget, receivedMethod, labels, request } = exchange
+  if (labels?.kind === 'GRPCRoute' || isGrpcRequest(request)) return receivedTarget.slice(1).split('?', 1)[0] ?? ''
   if (pathMatch === undefined) return 'unknown'
   const method = methods.has(receivedMethod) ? receivedMethod : 'HTTP'
   if (pathMatch.type !== 'PathPrefix') return `${method} ${pathMatch.value}`
