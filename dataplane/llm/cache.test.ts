@@ -148,6 +148,13 @@ describe('the LLM response cache', () => {
     expect(calls(bed)).toBe(2)
   })
 
+  test('a request that is retried counts once', async () => {
+    const bed = await start({ route: { retry: { attempts: 1, codes: [500] } } })
+    bed.mock.behave({ status: 500 })
+    await bed.post({ body: chat(), headers: acme })
+    expect([calls(bed), /proxy_llm_cache_requests_total\{result="miss"\} (\d+)/.exec(exposition(bed))?.[1]]).toEqual([2, '1'])
+  })
+
   test('a response expires after ttl', async () => {
     const bed = await start({ ai: { cache: { ...cache, ttl: '10s' } } })
     await bed.post({ body: chat(), headers: acme })

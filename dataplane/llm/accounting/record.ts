@@ -69,6 +69,8 @@ export class LlmRecord extends HostMap {
   #costRates: Rates | undefined
   #priceFound: Price | undefined
   #isReusable = false
+  /** What the last attempt found in the cache. */
+  #cacheMiss: 'miss' | 'bypass' | undefined
 
   constructor(exchange: Exchange, registry: Registry) {
     super()
@@ -126,6 +128,7 @@ export class LlmRecord extends HostMap {
       const value = usage[key]
       if (value !== undefined) setLogField(exchange, field, value)
     }
+    if (this.#cacheMiss !== undefined) llmMetrics(this.#registry).cacheResults(this.#cacheMiss).value++
     this.#measure(facts, end)
   }
 
@@ -143,10 +146,10 @@ export class LlmRecord extends HostMap {
     cacheSavedCost().value += savedCost
   }
 
-  /** Records that the response comes from a provider although a cache is set. */
+  /** Records that the response of this attempt comes from a provider although a cache is set; the request is counted when it ends. */
   missCache(result: 'miss' | 'bypass'): void {
     setLogField(this.#exchange, 'proxy.ai.cache', result)
-    llmMetrics(this.#registry).cacheResults(result).value++
+    this.#cacheMiss = result
   }
 
   /** Whether the response was complete and without an error. */
