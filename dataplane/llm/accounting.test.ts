@@ -4,7 +4,7 @@ import { startMockServer, type MockServer } from '../../e2e/harness/llm/server.t
 import { logFieldsOf } from '../testing/log-fields.ts'
 import { frame } from './convert/testdata/streams.ts'
 import { startLlmGateway, type LlmGateway } from './testing/gateway.ts'
-import { chat, sdkRoutes, send, type TestResponse } from './testing/test-bed.ts'
+import { chat, sdkRoutes, send, startTestBed, type TestResponse } from './testing/test-bed.ts'
 
 /** The tokens that the client is told, the log, and the budget agree. */
 
@@ -170,4 +170,16 @@ describe('the tokens that a client is told are logged and charged', () => {
     const next = await send(gateway.port, { path: paths[client], body })
     expect(LIMIT - Number(next.headers['x-ratelimit-remaining'])).toBe(tokens[0] + tokens[1])
   })
+})
+
+test.each([
+  ['Messages', sdkRoutes],
+  ['Detect', { '*': 'Detect' }],
+] as const)('a Messages stream that is cut off has no output tokens: %s', async (_, routes) => {
+  const bed = await startTestBed({ provider: { providerC: {} }, ai: { routes } })
+  open.push(bed)
+  const body = chat('one two three', { stream: true, max_tokens: 9 })
+  await bed.post({ path: '/v1/messages', body, headers: { 'x-mock': 'cut=5' } }).catch(() => undefined)
+  const fields = logFieldsOf(bed.gateway.finished[0])
+  expect([fields['gen_ai.usage.input_tokens'], fields['gen_ai.usage.output_tokens']]).toEqual([3, undefined])
 })

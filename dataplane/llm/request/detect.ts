@@ -2,7 +2,7 @@ import { pathOf } from '../../http/message.ts'
 import { isObject } from '../common/json.ts'
 import type { RawUsage } from '../common/neutral.ts'
 import type { JsonObject, RequestParams } from '../common/types.ts'
-import { readAnyUsage } from '../usage/raw.ts'
+import { atStart, readAnyUsage } from '../usage/raw.ts'
 
 const modelPatterns = [
   /\/publishers\/[^/]+\/models\/([^/:]+):[^/]+$/,
@@ -70,7 +70,7 @@ export function detectUsage(body: JsonObject): RawUsage | undefined {
     let found: unknown = body
     for (const key of path) found = isObject(found) ? found[key] : undefined
     const usage = isObject(found) ? readAnyUsage(found) : undefined
-    if (usage) return usage
+    if (usage) return path[0] === 'message' ? atStart(usage) : usage
   }
   return undefined
 }

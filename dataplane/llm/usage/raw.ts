@@ -38,6 +38,11 @@ export function readMessagesUsage(usage: JsonObject): RawUsage {
   }
 }
 
+/** What the usage in `message_start` says of a Messages response: its output tokens are those before the first text (llm.md §11.4). */
+export function atStart(usage: RawUsage): RawUsage {
+  return { ...usage, output: undefined }
+}
+
 /** `usage` of Responses. */
 export function readResponsesUsage(usage: JsonObject): RawUsage {
   const input = inside(usage['input_tokens_details'])

@@ -1,5 +1,5 @@
 import type { SseReader } from '../../stream/steps.ts'
-import { readMessagesUsage } from '../../usage/raw.ts'
+import { atStart, readMessagesUsage } from '../../usage/raw.ts'
 import { isObject } from '../../common/json.ts'
 import type { Step } from '../../common/neutral.ts'
 import { filledText, inside, numberOf, objectOf, textOf } from '../../common/read.ts'
@@ -20,7 +20,7 @@ export class MessagesReader implements SseReader {
         const usage = inside(message['usage'])
         return [
           { type: 'start', id: textOf(message['id']), model: textOf(message['model']), tier: textOf(usage['service_tier']) },
-          { type: 'usage', usage: readMessagesUsage(usage) },
+          { type: 'usage', usage: atStart(readMessagesUsage(usage)) },
         ]
       }
       case 'content_block_start':
