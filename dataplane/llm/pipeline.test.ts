@@ -170,17 +170,17 @@ describe('routes', () => {
     ],
     [
       'a native Gemini stream',
-      { contents: [{ parts: [{ text: 'one two' }] }] },
+      { contents: [{ parts: [{ text: 'one two' }] }], generationConfig: { temperature: 0.5, topP: 0.8, maxOutputTokens: 9 } },
       'application/json',
       '/v1beta/models/gemini-x:streamGenerateContent?alt=sse',
-      { input_tokens: 2, output_tokens: 3 },
+      { input_tokens: 2, output_tokens: 3, temperature: 0.5, top_p: 0.8, max_tokens: 9 },
     ],
     [
       'a native Bedrock stream',
-      { messages: [{ role: 'user', content: [{ text: 'one two' }] }] },
+      { messages: [{ role: 'user', content: [{ text: 'one two' }] }], inferenceConfig: { temperature: 0.5, topP: 0.8, maxTokens: 9 } },
       'application/json',
       '/model/nova/converse-stream',
-      { input_tokens: 2, output_tokens: 3 },
+      { input_tokens: 2, output_tokens: 3, temperature: 0.5, top_p: 0.8, max_tokens: 9 },
     ],
   ])('Detect reads the usage of %s', async (_, body, type, path, expected) => {
     const { post, mock, gateway } = await start({ ai: { routes: { '*': 'Detect' } } })
@@ -192,6 +192,8 @@ describe('routes', () => {
       input_tokens: fields['gen_ai.usage.input_tokens'],
       output_tokens: fields['gen_ai.usage.output_tokens'],
       temperature: fields['gen_ai.request.temperature'],
+      top_p: fields['gen_ai.request.top_p'],
+      max_tokens: fields['gen_ai.request.max_tokens'],
     }
     expect(named).toMatchObject(expected)
   })

@@ -1,6 +1,8 @@
 import { pathOf } from '../../http/message.ts'
 import { isObject } from '../common/json.ts'
 import type { RawUsage } from '../common/neutral.ts'
+import { readParams } from '../common/params.ts'
+import { inside } from '../common/read.ts'
 import type { JsonObject, RequestParams } from '../common/types.ts'
 import { atStart, readAnyUsage } from '../usage/raw.ts'
 
@@ -49,17 +51,21 @@ export function detectRequest(target: string, body: JsonObject): DetectedRequest
   return { model: named, isStreaming, params: detectParams(body) }
 }
 
+/** Gemini and Bedrock have the parameters in an object of their own, under their own names. */
 function detectParams(body: JsonObject): RequestParams {
-  const params: RequestParams = {}
-  for (const key of ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty', 'seed', 'dimensions'] as const) {
-    const value = body[key]
-    if (typeof value === 'number') params[key] = value
+  const { temperature, topP, maxTokens, maxOutputTokens, frequencyPenalty, presencePenalty, seed } = {
+    ...inside(body['inferenceConfig']),
+    ...inside(body['generationConfig']),
   }
-  const limit = body['max_completion_tokens'] ?? body['max_tokens']
-  if (typeof limit === 'number') params.max_tokens = limit
-  const encoding = body['encoding_format']
-  if (typeof encoding === 'string') params.encoding_format = encoding
-  return params
+  const nested = {
+    temperature,
+    top_p: topP,
+    max_tokens: maxOutputTokens ?? maxTokens,
+    frequency_penalty: frequencyPenalty,
+    presence_penalty: presencePenalty,
+    seed,
+  }
+  return { ...readParams(nested), ...readParams(body) }
 }
 
 const usagePaths: readonly (readonly string[])[] = [['usage'], ['response', 'usage'], ['message', 'usage'], ['metadata', 'usage'], ['usageMetadata']]
