@@ -250,9 +250,10 @@ export class Binds {
       }
       return found
     }
+    const gateway = this.#gateway
     return {
       onConnection(protocol, listener) {
-        const { connections, open, receivedBytes, sentBytes } = seriesOf(protocol, listener)
+        const { connections, open, receivedBytes, sentBytes } = seriesOf(protocol, listener ?? soleListener(gateway.binds.get(key)))
         connections.value++
         open.value++
         return {
@@ -287,6 +288,12 @@ export class Binds {
     const gateway = this.#gateway
     return relay === undefined ? (exchange) => gateway.handle(exchange) : (exchange) => relay.forward(exchange) ?? gateway.handle(exchange)
   }
+}
+
+/** The listener of all plaintext HTTP connections of a port; undefined if the Host of each request selects one of several. */
+function soleListener(running: RunningBind | undefined): string | undefined {
+  const [only, other] = running?.http.values() ?? []
+  return other === undefined ? only?.key : undefined
 }
 
 function toTlsListener({ key, listener }: RunningListener, secrets: ConfigSnapshot['secrets']): TlsListener {

@@ -181,5 +181,5 @@ test.each([
   const body = chat('one two three', { stream: true, max_tokens: 9 })
   await bed.post({ path: '/v1/messages', body, headers: { 'x-mock': 'cut=5' } }).catch(() => undefined)
   const fields = logFieldsOf(bed.gateway.finished[0])
-  expect([fields['gen_ai.usage.input_tokens'], fields['gen_ai.usage.output_tokens']]).toEqual([3, undefined])
+  expect([fields['gen_ai.usage.input_tokens'], fields['gen_ai.usage.output_tokens']]).toEqual([5, undefined])
 })

@@ -24,7 +24,10 @@ describe.each(modes)('a data plane with a %s', (mode) => {
   test('serves its management ports without revealing keys', async () => {
     expect((await fetch(`http://127.0.0.1:${environment.dataplane.ports.readiness}/healthz/ready`)).status).toBe(200)
     await environment.send('plain.test')
-    expect(await environment.dataplane.metrics()).toMatch(/^proxy_requests_total\{.*status="200".*\} \d/m)
+    const metrics = await environment.dataplane.metrics()
+    expect(metrics).toMatch(/^proxy_requests_total\{.*status="200".*\} \d/m)
+    // The port has several HTTP listeners.
+    expect(metrics).toMatch(/^proxy_downstream_connections_total\{.*listener="unknown",protocol="http"\} [1-9]/m)
     const dump = await environment.dataplane.admin('/config_dump')
     const text = await dump.text()
     expect(dump.status).toBe(200)

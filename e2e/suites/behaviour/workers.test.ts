@@ -59,6 +59,7 @@ const configOf = (...more: object[]) =>
         port,
         listeners: [
           {
+            name: 'only',
             routes: [
               route('/limited', echo.port, { policies: { rateLimit: { local: [{ requests: 20, unit: 'Hours' }] } } }),
               route('/keyed', echo.port, { policies: { rateLimit: { local: [{ requests: 5, unit: 'Hours', key: 'request.headers["x-user"]' }] } } }),
@@ -105,6 +106,7 @@ describe('a data plane with three workers', () => {
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
     expect(await sample(/^proxy_requests_total\{.*status="200"/)).toBe(60)
     expect(await sample(/^proxy_workers /)).toBe(WORKERS)
+    expect(await sample(/^proxy_downstream_connections_total\{.*listener="only",protocol="http"/)).toBeGreaterThan(0)
     const lines = () => dataplane.program.lines.filter(({ text }) => text.includes('http.path=/counted'))
     await waitUntil('the lines of the access log', () => lines().length === 60)
     for (const { text } of lines()) expect(text).toMatch(/^\d{4}-\S+Z\tinfo\trequest .* http\.path=\/counted .*duration=\d+ms$/)
