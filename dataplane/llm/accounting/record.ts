@@ -61,6 +61,7 @@ export class LlmRecord extends HostMap {
   #request: RequestFacts | undefined
   #response: ResponseFacts | undefined
   #shown: Texts | undefined
+  #readShown: (() => Texts | undefined) | undefined
   #firstTokenAtMs: number | undefined
   #isFinished = false
   #endedAtMs = 0
@@ -109,15 +110,15 @@ export class LlmRecord extends HostMap {
   }
 
   /**
-   * Records the response, or the part of it that was received. `shown`: its texts after the guards; expressions read these. Only the first
-   * call counts.
+   * Records the response, or the part of it that was received. `readShown` returns its texts after the guards; it is called when an expression
+   * reads them. Only the first call counts.
    */
-  finish(facts: ResponseFacts | undefined, end: ResponseEnd, shown: Texts | undefined = facts): void {
+  finish(facts: ResponseFacts | undefined, end: ResponseEnd, readShown: () => Texts | undefined = () => facts): void {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#endedAtMs = performance.now()
     this.#response = facts
-    this.#shown = shown
+    this.#readShown = readShown
     this.#isReusable = end === 'complete' && !(facts !== undefined && 'error' in facts && facts.error !== undefined)
     const exchange = this.#exchange
     const usage = facts?.usage ?? {}
@@ -225,6 +226,12 @@ export class LlmRecord extends HostMap {
     return { input, output: Math.max(outputTokens ?? 0, forwarded) }
   }
 
+  #texts(): Texts | undefined {
+    if (this.#readShown !== undefined) this.#shown = this.#readShown()
+    this.#readShown = undefined
+    return this.#shown
+  }
+
   #firstTokenSeconds(): number | undefined {
     return this.#firstTokenAtMs === undefined ? undefined : round((this.#firstTokenAtMs - this.#exchange.startedAtMs) / 1000)
   }
@@ -253,9 +260,9 @@ export class LlmRecord extends HostMap {
       case 'params':
         return request && fromJson(request.params)
       case 'completion':
-        return this.#shown?.completion
+        return this.#texts()?.completion
       case 'toolCalls':
-        return this.#shown?.toolCalls satisfies readonly ToolCallFact[] | undefined
+        return this.#texts()?.toolCalls satisfies readonly ToolCallFact[] | undefined
       case 'serviceTier':
         return response?.serviceTier
       case 'countTokens':

@@ -32,7 +32,7 @@ import { observeRaw } from './watch.ts'
 /** Longest error of an upstream in the log, in UTF-16 units. */
 const MAX_LOGGED_LENGTH = 256
 /** What a rejection leaves of a response. */
-const noTexts = { completion: [], toolCalls: [] }
+const noTexts = () => ({ completion: [], toolCalls: [] })
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
 /** The first part of a response, read while another attempt is still possible: the beginning of a stream, or a buffered body. */
@@ -133,7 +133,8 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
     }
     guarded = verdict.body
   }
-  record.finish(facts, 'complete', guarded === body ? facts : prepared.guarded?.response(guarded, responseContext(response.headers, context)).facts)
+  const readShown = () => prepared.guarded?.response(guarded, responseContext(response.headers, context)).facts
+  record.finish(facts, 'complete', guarded === body ? undefined : readShown)
   if (guarded === parsed) return withBody(response, raw)
   const rendered = isNative
     ? Buffer.from(renderBody(text, parsed as JsonObject, guarded))
@@ -214,7 +215,7 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
       else if (end !== 'rejected' && facts.error !== undefined) exchange.error ??= streamError(facts.error)
       if (facts.error !== undefined && !facts.hasContent) onFailure()
       else onEnd(end !== 'cancelled')
-      record.finish(facts, end === 'complete' || (end === 'cancelled' && facts.isComplete) ? 'complete' : 'partial', shown?.facts)
+      record.finish(facts, end === 'complete' || (end === 'cancelled' && facts.isComplete) ? 'complete' : 'partial', shown && (() => shown.facts))
     },
   })
 }
