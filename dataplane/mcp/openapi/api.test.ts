@@ -332,6 +332,8 @@ describe('an HTTP API beside MCP servers', () => {
     expect((await post(call('tools/call', { name: 'pets_get', arguments: { id: '7' } }))).json.result).toMatchObject({ structuredContent: { name: 'Rex' } })
     expect((await post(call('tools/call', { name: 'pets_create', arguments: {} }))).json.error?.message).toBe('Unknown tool: pets_create')
     expect((await post(call('tools/call', { name: 'pets_get', arguments: { id: 'secret' } }))).json.error?.message).toBe('Unknown tool: pets_get')
+    // As for a tool that rules deny.
+    expect((await post(call('tools/call', { name: 'pets_other', arguments: {} }))).json.error?.message).toBe('Unknown tool: pets_other')
     expect((await post(call('prompts/list'))).json.result?.['prompts']).toEqual([expect.objectContaining({ name: 'b_greet' })])
     expect((await post(call('ping'))).json.result).toEqual({})
     expect(seen.map(({ url }) => url)).toEqual(['/v1/pets/7'])

@@ -104,7 +104,8 @@ export function stateOf(session: Session, { name }: Target): LinkState {
 /** The label of a request for `post`. `name` is that of the item, as the target knows it. */
 export function labelOf({ method, id, params }: RpcRequest, name?: string): MessageLabel {
   const meta = params?.['_meta']
-  return { method, id, name, progressToken: isObject(meta) ? meta['progressToken'] : undefined }
+  const sent = params?.['name']
+  return { method, id, name, shownName: typeof sent === 'string' ? sent : undefined, progressToken: isObject(meta) ? meta['progressToken'] : undefined }
 }
 
 /** Sends a message to a target. Rejects with a McpFailure, or with a ProxyError at the request timeout. */

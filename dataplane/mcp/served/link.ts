@@ -41,7 +41,7 @@ export function servedLink(api: ServedApi): Link {
   }
 }
 
-async function respond(context: CallContext, api: ServedApi, text: string, id: RpcId, { method }: MessageLabel): Promise<string> {
+async function respond(context: CallContext, api: ServedApi, text: string, id: RpcId, { method, shownName }: MessageLabel): Promise<string> {
   switch (method) {
     case 'initialize':
       return resultText(id, initializeResult(api, await paramsOf(context, text)))
@@ -52,7 +52,7 @@ async function respond(context: CallContext, api: ServedApi, text: string, id: R
     case 'tools/call': {
       const { name, arguments: args } = await paramsOf(context, text)
       const result = typeof name === 'string' ? await api.call(context, name, args) : undefined
-      return result === undefined ? errorText(id, INVALID_PARAMS, `Unknown tool: ${String(name)}`) : answerText(id, result)
+      return result === undefined ? errorText(id, INVALID_PARAMS, `Unknown tool: ${shownName ?? String(name)}`) : answerText(id, result)
     }
     default:
       return errorText(id, METHOD_NOT_FOUND, `Method not found: ${method}`)

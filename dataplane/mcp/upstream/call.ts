@@ -23,6 +23,8 @@ export interface MessageLabel {
   readonly method: string | undefined
   /** Name or URI of the item, as the target knows it. */
   readonly name?: string | undefined
+  /** Name of the item as the client sent it, for errors of the gateway. */
+  readonly shownName?: string | undefined
   /** Headers of arguments, in place of those of the client. */
   readonly params?: readonly (readonly [string, string])[] | undefined
   /** Arguments of a tool, as the target receives them. */
