@@ -46,6 +46,20 @@ describe('one target', () => {
     await expect(client.callTool({ name: 'echo' })).rejects.toMatchObject({ code: -32602 })
   })
 
+  test.each(['Conditional', 'Always'] as const)('may begin its messages with a byte order mark, with %s', async (prefixMode) => {
+    const { port } = await bed.scripted((_, response, body) => {
+      if (body?.id === undefined) return void response.writeHead(202).end()
+      const result =
+        body.method === 'initialize'
+          ? { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+          : { tools: [{ name: 't', inputSchema: { type: 'object' } }] }
+      const text = JSON.stringify({ jsonrpc: '2.0', id: body.id, result })
+      response.writeHead(200, { 'content-type': 'application/json' }).end(`\ufeff${text}`)
+    })
+    const client = await bed.client(await bed.gateway({ mcp: { targets: [staticTarget('a', port)], prefixMode } }))
+    expect(names((await client.listTools()).tools)).toEqual([prefixMode === 'Always' ? 'a_t' : 't'])
+  })
+
   test('keeps unknown members and numbers that a double cannot hold (row 49)', async () => {
     const seen: unknown[] = []
     const text =

@@ -67,7 +67,8 @@ const invalidRequest = (message: string): McpFailure => McpFailure.rpc(INVALID_R
 /** A message of a target; undefined if the text is not a JSON-RPC message. */
 export function parseUpstreamMessage(text: string): RpcMessage | undefined {
   try {
-    const value = parseJson(text)
+    // Clients ignore a byte order mark (RFC 8259 §8.1).
+    const value = parseJson(text.startsWith('\ufeff') ? text.slice(1) : text)
     return checkMessage(value) === undefined ? (value as RpcMessage) : undefined
   } catch {
     return undefined
