@@ -69,6 +69,20 @@ const upstreams = {
       { type: 'message_stop' },
     ),
   },
+  /** Some servers of the Messages API report usage at the start only. */
+  messagesStart: {
+    buffered: {},
+    stream: sse(
+      {
+        type: 'message_start',
+        message: { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], usage: { ...messagesUsage, output_tokens: 0 } },
+      },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hello' } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null } },
+      { type: 'message_stop' },
+    ),
+  },
   responses: {
     buffered: { id: 'r', object: 'response', status: 'completed', model: 'm', output: [message], usage: responsesUsage },
     stream: sse(
@@ -182,4 +196,12 @@ test.each([
   await bed.post({ path: '/v1/messages', body, headers: { 'x-mock': 'cut=5' } }).catch(() => undefined)
   const fields = logFieldsOf(bed.gateway.finished[0])
   expect([fields['gen_ai.usage.input_tokens'], fields['gen_ai.usage.output_tokens']]).toEqual([5, undefined])
+})
+
+test('a Messages stream whose usage has no output tokens is charged by its text', async () => {
+  const gateway = await start(c, 'messagesStart')
+  const post = { path: paths.messages, body: chat('x', { stream: true, max_tokens: 9 }) }
+  await send(gateway.port, post)
+  const next = await send(gateway.port, post)
+  expect(LIMIT - Number(next.headers['x-ratelimit-remaining'])).toBe(10 + 2)
 })

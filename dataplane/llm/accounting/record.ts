@@ -168,7 +168,7 @@ export class LlmRecord extends HostMap {
     const { input, output } = this.#tokensOf(facts, end)
     const request = this.#request
     const price = this.#priceFound ?? request?.prices.find(request.system, request.requestModel)
-    const isCounted = end === 'complete' && facts?.usage.inputTokens !== undefined
+    const isCounted = this.#isCounted(facts, end) && facts?.usage.inputTokens !== undefined
     budgets.settle(input + output, isCounted && this.#cost !== undefined ? this.#cost : price && priceOf(input, output, price))
   }
 
@@ -219,8 +219,7 @@ export class LlmRecord extends HostMap {
    */
   #tokensOf(facts: ResponseFacts | undefined, end: ResponseEnd): { readonly input: number; readonly output: number } {
     const { inputTokens, outputTokens } = facts?.usage ?? {}
-    const hasUsage = inputTokens !== undefined || outputTokens !== undefined
-    if (end === 'complete' && (hasUsage || this.#request?.isStreaming !== true)) return { input: inputTokens ?? 0, output: outputTokens ?? 0 }
+    if (this.#isCounted(facts, end)) return { input: inputTokens ?? 0, output: outputTokens ?? 0 }
     const forwarded = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])
     const input = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
     return { input, output: Math.max(outputTokens ?? 0, forwarded) }
@@ -230,6 +229,11 @@ export class LlmRecord extends HostMap {
     if (this.#readShown !== undefined) this.#shown = this.#readShown()
     this.#readShown = undefined
     return this.#shown
+  }
+
+  /** Whether the provider has counted the output of a response. Of those that are no streams, some have none: embeddings, images. */
+  #isCounted(facts: ResponseFacts | undefined, end: ResponseEnd): boolean {
+    return end === 'complete' && (facts?.usage.outputTokens !== undefined || this.#request?.isStreaming !== true)
   }
 
   #firstTokenSeconds(): number | undefined {
