@@ -1,6 +1,6 @@
 import { fromBinary, fromJson, toBinary, toJson, type DescMessage, type FileRegistry, type JsonValue } from '@bufbuild/protobuf'
 import { isBareValue, type GrpcTool } from '#api/grpc-tools/index.ts'
-import { isRawNumber } from '#api/json/index.ts'
+import { isRawNumber, verbatimNumbers } from '#api/json/index.ts'
 import { encodeFrame } from '../../callout/frames.ts'
 import { isObject } from '../message/json.ts'
 import type { GrpcTools } from '../target/grpc-source.ts'
@@ -21,8 +21,10 @@ export async function callMethod(call: GrpcCaller, tool: GrpcTool, { registry }:
   const options = registry === undefined ? {} : { registry }
   let request: Uint8Array
   try {
-    if (JSON.stringify(args ?? {}).length > MAX_MESSAGE_BYTES) return errorResult(`Invalid arguments: they are larger than ${MAX_MESSAGE_BYTES} bytes`)
-    request = toBinary(method.input, fromJson(method.input, messageOf(method.input, args ?? {}), options))
+    const text = JSON.stringify(args ?? {})
+    if (text.length > MAX_MESSAGE_BYTES) return errorResult(`Invalid arguments: they are larger than ${MAX_MESSAGE_BYTES} bytes`)
+    const given = verbatimNumbers.mayNeedCare(text) ? withPlainNumbers(args ?? {}) : (args ?? {})
+    request = toBinary(method.input, fromJson(method.input, messageOf(method.input, given), options))
   } catch (error) {
     return errorResult(`Invalid arguments: ${cut((error as Error).message)}`)
   }
@@ -44,9 +46,8 @@ export async function callMethod(call: GrpcCaller, tool: GrpcTool, { registry }:
 
 /** The arguments as ProtoJSON of a message. Throws an Error. */
 function messageOf(input: DescMessage, args: unknown): JsonValue {
-  const given = withPlainNumbers(args)
-  if (!isBareValue(input)) return given as JsonValue
-  const { value, ...others } = isObject(given) ? given : {}
+  if (!isBareValue(input)) return args as JsonValue
+  const { value, ...others } = isObject(args) ? args : {}
   const [other] = Object.keys(others)
   if (other !== undefined) throw new Error(`arguments.${other} is unknown: the only argument is value`)
   if (value === undefined) throw new Error('arguments.value is required')
