@@ -155,6 +155,8 @@ describe('responses of an HTTP API', () => {
   test.each([
     ['an array', 'application/json', '[1]'],
     ['text', 'text/plain; charset=utf-8', 'hello'],
+    ['YAML', 'application/yaml', 'a: 1'],
+    ['YAML of the older type', 'application/x-yaml', 'a: 1'],
     ['broken JSON', 'application/json', '{"a":'],
     ['nothing', 'application/json', ''],
   ])('that are %s are text', async (_, type, text) => {

@@ -129,7 +129,7 @@ function describeFailure(status: number, type: string, body: string): string {
 }
 
 const isText = (type: string): boolean =>
-  type === '' || /^text\/|^application\/(?:[\w.-]+\+)?(?:json|xml|yaml|x-ndjson|javascript|x-www-form-urlencoded)\b/.test(type)
+  type === '' || /^text\/|^application\/(?:[\w.-]+\+)?(?:json|xml|(?:x-)?yaml|x-ndjson|javascript|x-www-form-urlencoded)\b/.test(type)
 
 const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length).toWellFormed()}... (${text.length} characters)` : text)
 
