@@ -62,6 +62,8 @@ export class Subscription {
   take(entries: Entries | undefined, isRemoving = true): Difference | undefined {
     if (this.inFlight !== undefined) return undefined
     if (entries === undefined && !this.#isAnswered && this.#known.size === 0) return undefined
+    // Most changes concern few of the streams. Clearing a set allocates memory, even if it is empty.
+    if (this.#isAnswered && this.#dirty.size === 0 && this.#requested.size === 0) return undefined
     const resources: Entry[] = []
     const removed: string[] = []
     const kept: string[] = []
