@@ -326,3 +326,33 @@ describe('slow and silent targets', () => {
     expect(attempts).toEqual([undefined])
   })
 })
+
+describe('a target whose event stream has no response within its timeout', () => {
+  /** A gateway with a good target `a`, and `b` whose response to the method is a stream in which nothing comes. */
+  async function withStalled(method: string, mcp: Partial<MCPBackend> = {}): Promise<URL> {
+    const one = await bed.upstream('one')
+    const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
+    const { port } = await bed.scripted((_, response, body) => {
+      if (body?.id === undefined) return void response.writeHead(202).end()
+      if (body.method === method) return response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
+    })
+    const targets = [staticTarget('a', one.port), staticTarget('b', port, { policies: { http: { requestTimeout: '1s' } } })]
+    return (await bed.gateway({ mcp: { targets, ...mcp } })).url
+  }
+  const list = async (url: URL) => (await (await begin(url)).post(call('tools/list'))).json
+
+  test.each(['initialize', 'tools/list'])('is left out with FailOpen (%s)', async (method) => {
+    const tools = ['a_echo', 'a_with_under_score', 'a_link'].map((name): unknown => expect.objectContaining({ name }))
+    expect((await list(await withStalled(method, { failureMode: 'FailOpen' }))).result).toEqual({ tools })
+  })
+
+  test('does not hold calls of others without prefixes', async () => {
+    const { post } = await begin(await withStalled('tools/list', { failureMode: 'FailOpen', prefixMode: 'Never' }))
+    expect((await post(call('tools/call', { name: 'echo', arguments: {} }))).json.result).toMatchObject({ content: [{ type: 'text' }] })
+  })
+
+  test('fails the list with FailClosed', async () => {
+    expect((await list(await withStalled('tools/list'))).error).toEqual({ code: -32603, message: 'an upstream took longer than 1000 ms' })
+  })
+})

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../message/json.ts'
 import { Flow, streamOf, type Reply } from '../message/reply.ts'
 import { isServed } from '../message/request.ts'
 import { mapServerMessage } from '../run/reverse.ts'
-import { badAnswer, endLinks, readAnswer, stateOf, type Run } from '../run/run.ts'
+import { badAnswer, endLinks, readAnswer, readInTime, stateOf, type Run } from '../run/run.ts'
 import { startTarget } from '../run/start.ts'
 import { resultText, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Target } from '../target/target.ts'
@@ -38,7 +38,7 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
     await Promise.all(
       answered.map(async ({ target, answer }) => {
         try {
-          const message = await readAnswer(run, target, answer, request.id, flow, keepEarly(run, target, early))
+          const message = await readInTime(run, target, answer, request.id, flow, keepEarly(run, target, early))
           if (message.error !== undefined) throw new UpstreamRpcError(message)
           results.set(target, resultOf(target, message))
         } catch (error) {

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../message/json.ts'
 import { prefixName, prefixUri, splitName, withUiResource, type Addressed } from '../message/names.ts'
 import { gather, type Gathered } from '../run/gather.ts'
 import { Flow, type Reply } from '../message/reply.ts'
-import { badAnswer, post, readAnswer, type Run } from '../run/run.ts'
+import { badAnswer, post, readInTime, type Run } from '../run/run.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import { callOne, type CallOptions, type ChangeAnswer } from '../run/single.ts'
 import type { Target } from '../target/target.ts'
@@ -200,7 +200,7 @@ async function drain(
     const id = nextId(run)
     const params = { ...request.params, cursor }
     const answer = await post(run, target, toText({ jsonrpc: '2.0', id, method: shape.method, params }), { method: shape.method, id })
-    page = await readAnswer(run, target, answer, id, flow, onOther)
+    page = await readInTime(run, target, answer, id, flow, onOther)
   }
 }
 
@@ -380,7 +380,7 @@ async function readLists(run: Run, kind: 'tool' | 'prompt', targets = run.config
   return Promise.all(
     targets.map(async (target): Promise<ReadList> => {
       const read = async (): Promise<JsonObject[]> => {
-        const first = await readAnswer(run, target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
+        const first = await readInTime(run, target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
         return drain(run, target, request, shape, first, ignore, flow)
       }
       const isOffering = mayOffer(run, target, shape.offer)

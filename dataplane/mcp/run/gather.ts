@@ -2,7 +2,7 @@ import { ProxyError } from '../../exchange/error.ts'
 import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
 import { Flow, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage } from './reverse.ts'
-import { discard, labelOf, post, readAnswer, RefusedError, toFailure, type Run } from './run.ts'
+import { discard, labelOf, post, readInTime, RefusedError, toFailure, type Run } from './run.ts'
 import { answerText, errorText, INTERNAL_ERROR, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Target } from '../target/target.ts'
 import type { LinkAnswer } from '../upstream/link.ts'
@@ -111,7 +111,7 @@ async function mergeInto<T>(
       if (mapped !== undefined) out.send(toText(mapped))
     }
     try {
-      const first = await readAnswer(run, target, answer, request.id, flow, onOther)
+      const first = await readInTime(run, target, answer, request.id, flow, onOther)
       return { target, value: await gathering.read(target, first, onOther, flow) }
     } catch (error) {
       if (gathering.isOptional?.(target) === true && !(error instanceof ProxyError)) return undefined

@@ -9,10 +9,11 @@ import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
 import type { McpHooks } from '../hooks/index.ts'
-import type { Flow } from '../message/reply.ts'
+import { Flow } from '../message/reply.ts'
 import { idKey, INTERNAL_ERROR, parseUpstreamMessage, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Revisions } from '../session/revisions.ts'
 import type { Session } from '../session/sessions.ts'
+import type { EventSource } from '../sse/source.ts'
 import type { McpConfig, Target } from '../target/target.ts'
 import { EndpointGoneError, messageLimit, type CallContext, type MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
@@ -148,18 +149,54 @@ export function readAnswer(run: Run, target: Target, answer: LinkAnswer, id: Rpc
       return Promise.reject(new RefusedError(target.name, answer.response))
     case 'accepted':
       return Promise.reject(upstreamFailure(target, 'accepted a request without a response', 500))
-    case 'json':
-      return readMessageText(run, answer.body).then(
-        (text) => {
-          const message = parseUpstreamMessage(text)
-          if (message === undefined || !isAnswerTo(message, id)) throw badAnswer(target)
-          return message
-        },
-        (error: Error) => Promise.reject(brokenAnswer(target, error)),
-      )
+    case 'json': {
+      const reading: EventSource = { start() {}, pause() {}, resume() {}, cancel: () => answer.body.cancel() }
+      flow.add(reading)
+      return readMessageText(run, answer.body)
+        .finally(() => flow.remove(reading))
+        .then(
+          (text) => {
+            const message = parseUpstreamMessage(text)
+            if (message === undefined || !isAnswerTo(message, id)) throw badAnswer(target)
+            return message
+          },
+          (error: Error) => Promise.reject(brokenAnswer(target, error)),
+        )
+    }
     case 'events':
       return readEventsUntil(target, answer.events, id, flow, onOther)
   }
+}
+
+/**
+ * As `readAnswer`, for a response that the gateway needs whole: it has the timeout of the target once more after its head, because servers send the head of a
+ * stream before they have the response.
+ */
+export function readInTime(run: Run, target: Target, answer: LinkAnswer, id: RpcId, flow: Flow, onOther: (message: RpcMessage) => void): Promise<RpcMessage> {
+  const limitMs = Math.min(run.timeoutMs ?? Infinity, target.destination.settings.requestMs ?? Infinity)
+  if (limitMs === Infinity) return readAnswer(run, target, answer, id, flow, onOther)
+  const own = new Flow()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      own.onClose()
+      reject(upstreamFailure(target, `took longer than ${limitMs} ms`))
+    }, limitMs)
+  })
+  const part: EventSource = {
+    start() {},
+    pause: () => own.onPressure(true),
+    resume: () => own.onPressure(false),
+    cancel() {
+      clearTimeout(timer)
+      own.onClose()
+    },
+  }
+  flow.add(part)
+  return Promise.race([readAnswer(run, target, answer, id, own, onOther), late]).finally(() => {
+    clearTimeout(timer)
+    flow.remove(part)
+  })
 }
 
 function readEventsUntil(
