@@ -183,6 +183,13 @@ describe('tools', () => {
     })
   })
 
+  test('send a parameter with content in JSON only if its type is JSON', () => {
+    const parameter = (name: string, type: string) => ({ name, in: 'query', content: { [type]: { schema: {} } } })
+    const types = ['application/json', 'application/vnd.x+json', '*/*', 'text/plain']
+    const [tool] = compile({ '/x': { get: { parameters: types.map((type, index) => parameter(`q${index}`, type)) } } }).message.tools
+    expect(tool?.parameters.map(({ isJson }) => isJson)).toEqual([true, true, true, undefined])
+  })
+
   test('have no reserved headers and cookies as arguments', () => {
     const names = [
       'Authorization',

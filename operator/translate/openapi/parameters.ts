@@ -83,7 +83,7 @@ function readParameter(document: OpenApiDocument, parameter: JsonObject, names: 
   const { name, in: place, description, required, content } = parameter
   if (typeof name !== 'string' || name === '' || (place !== 'path' && place !== 'query' && place !== 'header')) return undefined
   if (place === 'header' && (RESERVED_HEADERS.test(name) || !HEADER_NAME.test(name))) return undefined
-  const [media] = isJsonObject(content) ? Object.values(content) : []
+  const [[type, media] = ['', undefined]] = isJsonObject(content) ? Object.entries(content) : []
   const style = (styles[place] as readonly Style[]).find((one) => one === parameter['style']) ?? styles[place][0]
   return {
     message: {
@@ -93,7 +93,8 @@ function readParameter(document: OpenApiDocument, parameter: JsonObject, names: 
       style,
       explode: typeof parameter['explode'] === 'boolean' ? parameter['explode'] : style === 'form',
       ...(place === 'query' && parameter['allowReserved'] === true ? { allowReserved: true } : {}),
-      ...(media === undefined ? {} : { isJson: true }),
+      // A value of another type, such as text/plain, is sent as it is.
+      ...(media !== undefined && isJsonType(type) ? { isJson: true } : {}),
     },
     schema: media === undefined ? parameter['schema'] : document.resolve(media)['schema'],
     description: typeof description === 'string' ? description : undefined,
@@ -102,6 +103,7 @@ function readParameter(document: OpenApiDocument, parameter: JsonObject, names: 
 }
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json\b/i
+const isJsonType = (type: string): boolean => JSON_TYPE.test(type) || type.startsWith('*/*')
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 const TEXT_TYPE = /^text\/[\w.+-]+/i
 
@@ -151,7 +153,7 @@ export function readResultSchema(document: OpenApiDocument, responses: unknown):
     const { content } = document.resolve(response)
     const types = isJsonObject(content) ? Object.entries(content) : []
     if (types.length === 0) continue
-    const json = types.find(([type]) => JSON_TYPE.test(type) || type.startsWith('*/*'))
+    const json = types.find(([type]) => isJsonType(type))
     const schema = json === undefined ? undefined : document.resolve(json[1])['schema']
     // Several kinds of results have no common schema.
     if (schema === undefined || found !== undefined || !isObjectSchema(document, schema)) return undefined
