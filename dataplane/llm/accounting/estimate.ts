@@ -5,5 +5,8 @@ const BYTES_PER_TOKEN = 4
 export function estimateTokens(texts: readonly string[]): number {
   let bytes = 0
   for (const text of texts) bytes += Buffer.byteLength(text)
-  return Math.ceil(bytes / BYTES_PER_TOKEN)
+  return tokensIn(bytes)
 }
+
+/** Estimates the tokens of as many bytes of text. */
+export const tokensIn = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)

@@ -2,8 +2,8 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { Duration, fromJson, HostMap, type Stored } from '#api/cel/index.ts'
 import { clearLogField, setLogField, type ContributedField } from '../../telemetry/access-log/access-log.ts'
 import type { Registry } from '../../telemetry/metrics/registry.ts'
-import { estimateTokens } from './estimate.ts'
-import type { FlatMessage, RequestParams, ResponseFacts, ToolCallFact, Usage } from '../common/types.ts'
+import { estimateTokens, tokensIn } from './estimate.ts'
+import type { FlatMessage, RequestParams, ResponseFacts, StreamFacts, ToolCallFact, Usage } from '../common/types.ts'
 import { costOf, priceOf, type Price, type Rates } from '../pricing/price.ts'
 import type { PriceTable } from '../pricing/table.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
@@ -113,7 +113,7 @@ export class LlmRecord extends HostMap {
    * Records the response, or the part of it that was received. `readShown` returns its texts after the guards; it is called when an expression
    * reads them. Only the first call counts.
    */
-  finish(facts: ResponseFacts | undefined, end: ResponseEnd, readShown: () => Texts | undefined = () => facts): void {
+  finish(facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd, readShown: () => Texts | undefined = () => facts): void {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#endedAtMs = performance.now()
@@ -163,7 +163,7 @@ export class LlmRecord extends HostMap {
     return this.#cost
   }
 
-  #settle(budgets: TokenBudgets, facts: ResponseFacts | undefined, end: ResponseEnd): void {
+  #settle(budgets: TokenBudgets, facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd): void {
     if (end === 'error') return budgets.settle(0, 0)
     const { input, output } = this.#tokensOf(facts, end)
     const request = this.#request
@@ -217,10 +217,10 @@ export class LlmRecord extends HostMap {
    * Tokens to charge. A stream may lack usage: it was cut off, or the client asked for none (`stream_options`). Its text is estimated
    * instead (llm.md §11.2).
    */
-  #tokensOf(facts: ResponseFacts | undefined, end: ResponseEnd): { readonly input: number; readonly output: number } {
+  #tokensOf(facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd): { readonly input: number; readonly output: number } {
     const { inputTokens, outputTokens } = facts?.usage ?? {}
     if (this.#isCounted(facts, end)) return { input: inputTokens ?? 0, output: outputTokens ?? 0 }
-    const forwarded = estimateTokens([...(facts?.completion ?? []), ...(facts?.toolCalls ?? []).map((call) => call.arguments)])
+    const forwarded = facts === undefined ? 0 : 'textBytes' in facts ? tokensIn(facts.textBytes) : estimateTokens(textsOf(facts))
     const input = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
     return { input, output: Math.max(outputTokens ?? 0, forwarded) }
   }
@@ -312,6 +312,8 @@ const viewKeys = [
   ...usageKeys,
 ]
 
+/** Text and arguments of tools in a response. */
+const textsOf = ({ completion, toolCalls }: Texts): string[] => [...completion, ...toolCalls.map((call) => call.arguments)]
 const toDuration = (seconds: number | undefined): Duration | undefined => (seconds === undefined ? undefined : Duration.fromMs(seconds * 1000))
 /** Rounds to microseconds. */
 const round = (seconds: number): number => Math.round(seconds * 1e6) / 1e6

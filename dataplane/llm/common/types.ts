@@ -136,6 +136,8 @@ export interface StreamFacts extends ResponseFacts {
   hasContent: boolean
   /** Number of content, tool and reasoning deltas, about one token each. Counted even if the content is not read. */
   deltas: number
+  /** Bytes of text and arguments of tools in UTF-8. With native streams, complete only with `StreamOptions.measures`. */
+  textBytes: number
   /** The upstream's terminator was received ([DONE], message_stop, response.completed, metadata ...). */
   isComplete: boolean
   /** An error event of the upstream. Its translation is among the returned events too. */
@@ -164,6 +166,8 @@ export interface StreamOptions {
   readonly isGuarded?: boolean
   /** Collect `completion` and `toolCalls` into the facts. */
   readonly collects?: boolean
+  /** Measure the text of all events in `facts.textBytes`. */
+  readonly measures?: boolean
   /** Largest event or frame in bytes; a larger one ends the stream as an error. Default 2 MiB. */
   readonly maxEventBytes?: number
 }

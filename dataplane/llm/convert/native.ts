@@ -20,6 +20,7 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
     reader: new CompletionsReader(true),
     findTexts: findCompletionsTexts,
     significant: /"usage":\s*\{|"error"|"finish_reason":\s*"|\[DONE\]/,
+    texts: /"(?:content|refusal|arguments)":\s*(["[{])/g,
     amend: amendUsage,
     printError: (type, message) => printEvent(undefined, printJson(writeCompletionsError(type, message))),
   }),
@@ -27,6 +28,7 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
     reader: new MessagesReader(),
     findTexts: findMessagesTexts,
     significant: /message_delta|message_stop|"error"/,
+    texts: /"(?:text|partial_json)":\s*(["[{])/g,
     printError: (type, message) => printEvent('error', printJson(writeMessagesError(type, message))),
   }),
   responses: () => ({

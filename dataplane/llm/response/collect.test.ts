@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals'
 import { compileExpression } from '../../expression/program.ts'
 import { gatewayTelemetry } from '../../telemetry/gateway.ts'
-import { collectsText } from './collect.ts'
+import { recordsText } from './collect.ts'
 
-function logging(expression: string): Parameters<typeof collectsText>[0] {
-  const exchange = { tokenBudgets: undefined, slots: undefined }
+function logging(expression: string): Parameters<typeof recordsText>[0] {
+  const exchange = { slots: undefined }
   const changes = { hidden: new Set<string>(), added: [{ name: 'x', program: compileExpression(expression, 'log') }] }
   gatewayTelemetry.set(exchange, { accessLog: { filter: undefined, exporter: undefined, changes }, tracing: undefined })
   return exchange
@@ -20,9 +20,9 @@ test.each([
   ['llm.inputTokens + llm.outputTokens', false],
   ['request.path', false],
 ])('whether a log field of %s collects the text of streams is %s', (expression, expected) => {
-  expect(collectsText(logging(expression))).toBe(expected)
+  expect(recordsText(logging(expression))).toBe(expected)
 })
 
-test('text is not collected without log fields and token budgets', () => {
-  expect(collectsText({ tokenBudgets: undefined, slots: undefined })).toBe(false)
+test('text is not collected without log fields', () => {
+  expect(recordsText({ slots: undefined })).toBe(false)
 })

@@ -5,14 +5,6 @@ import { gatewayTelemetry } from '../../telemetry/gateway.ts'
 
 const recordsReadText = createRecordQuery(readsText)
 
-/**
- * Whether the text of a streamed response is collected, which slows every event down. Log and trace expressions may read it, and
- * token budgets estimate the cost of a stream that is cut off from it.
- */
-export function collectsText(exchange: Pick<Exchange, 'tokenBudgets' | 'slots'>): boolean {
-  return exchange.tokenBudgets !== undefined || recordsText(exchange)
-}
-
 /** Whether log or trace expressions read the text of the response. */
 export function recordsText(exchange: Pick<Exchange, 'slots'>): boolean {
   return recordsReadText(gatewayTelemetry.get(exchange))

@@ -10,7 +10,7 @@ import { BodyTooLargeError, BufferBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../request/coding.ts'
-import { collectsText, recordsText } from './collect.ts'
+import { recordsText } from './collect.ts'
 import { EventBody } from './event-body.ts'
 import type { StreamGuard } from '../guards/index.ts'
 import { renderEvents } from '../stream/event.ts'
@@ -196,10 +196,14 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
   const { conversion } = prepared
   if (conversion === undefined) throw new Error('a stream needs a conversion')
   const guard = prepared.guards?.stream({ exchange, entry: conversion.entry, isStreaming: true }, response.headers)
-  const collects = collectsText(exchange)
-  const stream = conversion.with.stream(responseContext(response.headers, context), { isGuarded: guard !== undefined, collects, maxEventBytes: limitBytes })
-  const shown =
-    guard && recordsText(exchange) ? prepared.guarded?.stream(responseContext(response.headers, context), { collects, maxEventBytes: limitBytes }) : undefined
+  const collects = recordsText(exchange)
+  const stream = conversion.with.stream(responseContext(response.headers, context), {
+    isGuarded: guard !== undefined,
+    collects,
+    measures: exchange.tokenBudgets !== undefined,
+    maxEventBytes: limitBytes,
+  })
+  const shown = guard && collects ? prepared.guarded?.stream(responseContext(response.headers, context), { collects, maxEventBytes: limitBytes }) : undefined
   const coding = response.headers.get('content-encoding')
   const body = response.body ?? new BufferBody('')
   return new EventBody(coding === undefined ? body : decodeBody(body, coding), stream, {

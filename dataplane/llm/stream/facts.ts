@@ -22,6 +22,7 @@ export class FactsRecorder {
     toolCalls: [],
     hasContent: false,
     deltas: 0,
+    textBytes: 0,
     isComplete: false,
     error: undefined,
   }
@@ -50,6 +51,7 @@ export class FactsRecorder {
         break
       case 'text':
         this.countDelta()
+        this.addBytes(Buffer.byteLength(step.text))
         if (this.#collects && this.#fits(step.text)) this.#addText(step.block, step.text)
         break
       case 'thinking':
@@ -62,6 +64,7 @@ export class FactsRecorder {
         break
       case 'toolInput': {
         this.countDelta()
+        this.addBytes(Buffer.byteLength(step.json))
         const call = this.#calls.get(step.block)
         if (call && this.#fits(step.json)) call.arguments += step.json
         break
@@ -86,6 +89,10 @@ export class FactsRecorder {
 
   countDelta(): void {
     this.countDeltas(1)
+  }
+
+  addBytes(count: number): void {
+    this.facts.textBytes += count
   }
 
   countDeltas(count: number): void {

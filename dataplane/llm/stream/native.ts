@@ -1,6 +1,7 @@
 import { doubles, parseJson as parse } from '#api/json/index.ts'
 import { parseJson, isObject } from '../common/json.ts'
 import type { ClientEvent, JsonObject, StreamOptions } from '../common/types.ts'
+import { measureStrings } from './measure.ts'
 import { JsonEvent, RawEvent, type FindTexts } from './event.ts'
 import { parseFields, SseScanner, type SseEvent } from './sse.ts'
 import type { SseReader } from './steps.ts'
@@ -14,6 +15,8 @@ export interface NativeFormat {
   readonly findTexts: FindTexts
   /** Matches events that must be read even if the content is not: usage, ends, errors. */
   readonly significant: RegExp
+  /** Matches the members with text and arguments of tools, as `measureStrings` reads them; undefined: events must be parsed to measure their text. */
+  readonly texts?: RegExp
   /** Some upstreams send `[DONE]` after the terminator of the format; it passes. */
   readonly mayEndWithDone?: boolean
   printError(type: string, message: string): string
@@ -30,12 +33,14 @@ export class NativeStream extends UpstreamStream {
   readonly #scanner = new SseScanner()
   readonly #isGuarded: boolean
   readonly #collects: boolean
+  readonly #measures: boolean
 
   constructor(format: NativeFormat, options: StreamOptions = {}) {
     super(options)
     this.#format = format
     this.#isGuarded = options.isGuarded ?? false
     this.#collects = options.collects ?? false
+    this.#measures = options.measures ?? false
   }
 
   protected get pending(): number {
@@ -57,7 +62,7 @@ export class NativeStream extends UpstreamStream {
     const { length } = chunk
     if (length < 2 || chunk[length - 1] !== LF || chunk[length - 2] !== LF) return false
     const text = chunk.toString('latin1')
-    if (text.includes('\r') || this.#format.significant.test(text)) return false
+    if (text.includes('\r') || !this.#isMeasured(text)) return false
     this.recorder.countDeltas(countEvents(text))
     return true
   }
@@ -93,10 +98,20 @@ export class NativeStream extends UpstreamStream {
     return out
   }
 
+  /** Whether complete events, read as Latin-1, need not be parsed. If so, their text is measured. */
+  #isMeasured(events: string): boolean {
+    const { significant, texts } = this.#format
+    if (significant.test(events)) return false
+    if (!this.#measures) return true
+    const bytes = texts && measureStrings(events, texts)
+    if (bytes !== undefined) this.recorder.addBytes(bytes)
+    return bytes !== undefined
+  }
+
   /** Reads an event for the facts; returns the event to send if the stream is guarded or the event was corrected. */
   #observe(raw: Buffer): ClientEvent | undefined {
     const { facts } = this.recorder
-    const isRead = this.#isGuarded || this.#collects || !facts.hasContent || this.#format.significant.test(raw.toString('latin1'))
+    const isRead = this.#isGuarded || this.#collects || !facts.hasContent || !this.#isMeasured(raw.toString('latin1'))
     if (!isRead) {
       this.recorder.countDelta()
       return undefined
