@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
 import { connectionSettings, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
@@ -10,7 +9,7 @@ import type { RunningListener } from './listener.ts'
 import { compileNetworkAuthorization } from '../policy/authorization/rules.ts'
 import { relayToBackend } from './relay.ts'
 import { selectListener } from '../route/listeners.ts'
-import { createBind, type Bind } from '../server/bind.ts'
+import { createBind, drainBinds, type Bind } from '../server/bind.ts'
 import type { BindHooks, BindProgram, DownstreamProtocol } from '../server/program.ts'
 import { createTlsChoices, type TlsChoice, type TlsListener } from '../server/tls.ts'
 import { defineMetrics } from '../telemetry/metrics/area.ts'
@@ -141,19 +140,13 @@ export class Binds {
     }
   }
 
-  /** Finishes requests in flight. Accepts new connections for `minDrainMs`; cuts the remaining ones after `maxDrainMs`. */
-  async drain({ minDrainMs, maxDrainMs }: { minDrainMs: number; maxDrainMs: number }): Promise<void> {
-    const binds = [...this.#open.values()].map((open) => {
-      open.isClosed = true
-      open.bind.drain()
-      return open.bind
-    })
-    await wait(Math.min(minDrainMs, maxDrainMs))
-    await Promise.all(binds.map((bind) => bind.acceptPending()))
-    const closed = Promise.all(binds.map((bind) => bind.close(false)))
-    const timer = setTimeout(() => void Promise.all(binds.map((bind) => bind.close(true))), Math.max(0, maxDrainMs - minDrainMs))
-    await closed
-    clearTimeout(timer)
+  /** As `drainBinds`. */
+  drain(settings: { minDrainMs: number; maxDrainMs: number }): Promise<void> {
+    for (const open of this.#open.values()) open.isClosed = true
+    return drainBinds(
+      [...this.#open.values()].map(({ bind }) => bind),
+      settings,
+    )
   }
 
   #openBind(key: string, place: string, running: RunningBind, frontend: EffectiveFrontend, choices: ReadonlyMap<string, ChosenTls>): OpenBind {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { OnFinish, OnRequest } from '../exchange/exchange.ts'
 import type { Deadlines } from '../http/deadlines.ts'
@@ -20,6 +20,8 @@ export interface BindOptions {
   readonly hooks?: BindHooks
   /** Allows several processes to listen on the same port. */
   readonly reusePort?: boolean
+  /** Further connections are closed at once. Default: unlimited. */
+  readonly maxConnections?: number
   readonly deadlines?: Deadlines
 }
 
@@ -53,6 +55,17 @@ const MAX_TURNS = 1000
 /** Creates a bind, which accepts connections after `listen`. */
 export function createBind(options: BindOptions): Bind {
   return new RunningBind(options)
+}
+
+/** Finishes requests in flight. Accepts new connections for `minDrainMs`; cuts the remaining ones after `maxDrainMs`. */
+export async function drainBinds(binds: readonly Bind[], { minDrainMs, maxDrainMs }: { minDrainMs: number; maxDrainMs: number }): Promise<void> {
+  for (const bind of binds) bind.drain()
+  await wait(Math.min(minDrainMs, maxDrainMs))
+  await Promise.all(binds.map((bind) => bind.acceptPending()))
+  const closed = Promise.all(binds.map((bind) => bind.close(false)))
+  const timer = setTimeout(() => void Promise.all(binds.map((bind) => bind.close(true))), Math.max(0, maxDrainMs - minDrainMs))
+  await closed
+  clearTimeout(timer)
 }
 
 class RunningBind implements Bind, AcceptedOwner {
@@ -103,6 +116,7 @@ class RunningBind implements Bind, AcceptedOwner {
       for (const address of addresses === undefined || addresses.length === 0 ? [undefined] : addresses) {
         const server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
         this.#servers.push(server)
+        if (this.#options.maxConnections !== undefined) server.maxConnections = this.#options.maxConnections
         await listenOn(server, port, address, this.#options.reusePort === true)
         // Port 0: one free port for all addresses.
         port = (server.address() as AddressInfo).port

@@ -1,6 +1,6 @@
 import { constants, createHash, X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { createSecureContext, createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls'
+import { createSecureContext, createServer, type SecureContextOptions, type Server, type TlsOptions, type TLSSocket } from 'node:tls'
 
 /** TLS settings of a port (traffic.md §10). */
 export interface TlsSettings {
@@ -113,37 +113,48 @@ function terminate(listener: TlsListener): Terminated {
   if (clientValidation?.caCertificates.length === 0) return { problem: 'no CA certificate for client validation resolves' }
   try {
     const expiresAtMs = Math.min(...certificates.map(({ certificate }) => new X509Certificate(certificate).validToDate.getTime()))
-    return { terminator: new Terminator(listener), expiresAtMs }
+    return { terminator: terminatorOf(listener), expiresAtMs }
   } catch (error) {
     return { problem: `key material cannot be used: ${(error as Error).message}` }
   }
+}
+
+function terminatorOf(listener: TlsListener): TlsTerminator {
+  const { clientValidation, kind } = listener
+  const settings = { ...defaultTlsSettings, ...listener.settings }
+  const options: TlsOptions = {
+    ...contextOptions(listener, settings),
+    // TLS for plain TCP negotiates no protocol (traffic.md §10).
+    ...(kind === 'terminate-http' && { ALPNProtocols: [...settings.alpn] }),
+    requestCert: clientValidation !== undefined,
+    rejectUnauthorized: clientValidation?.mode === 'AllowValidOnly',
+    allowHalfOpen: kind === 'terminate-tcp',
+  }
+  return createTerminator(options, (socket) => {
+    // A signature that failed verification leaves an error in OpenSSL's queue, which makes the next read fail. Reading the certificate clears
+    // the queue. This matters if the unverified connection continues: a CA with the same name as ours, but another key.
+    if (clientValidation !== undefined) socket.getPeerX509Certificate()
+    // Node rejects these itself; do not depend on that alone.
+    return clientValidation?.mode !== 'AllowValidOnly' || (socket.authorized && socket.getPeerX509Certificate() !== undefined)
+  })
+}
+
+/** Creates a terminator with options of Node. `admits` judges a connection after its handshake. Throws if the options cannot be used. */
+export function createTerminator(options: TlsOptions, admits: (socket: TLSSocket) => boolean = () => true): TlsTerminator {
+  return new Terminator(options, admits)
 }
 
 class Terminator implements TlsTerminator {
   readonly #server: Server
   readonly #pending = new Map<string, HandshakeCallbacks>()
 
-  constructor(listener: TlsListener) {
-    const { clientValidation, kind } = listener
-    const settings = { ...defaultTlsSettings, ...listener.settings }
+  constructor(options: TlsOptions, admits: (socket: TLSSocket) => boolean) {
     // This server never listens: it is Node's documented way to terminate TLS on a socket that was accepted elsewhere.
-    this.#server = createServer({
-      ...contextOptions(listener, settings),
-      // TLS for plain TCP negotiates no protocol (traffic.md §10).
-      ...(kind === 'terminate-http' && { ALPNProtocols: [...settings.alpn] }),
-      requestCert: clientValidation !== undefined,
-      rejectUnauthorized: clientValidation?.mode === 'AllowValidOnly',
-      // The caller limits the time; this is a fallback.
-      handshakeTimeout: 120_000,
-      allowHalfOpen: kind === 'terminate-tcp',
-    })
+    // The caller limits the time; the timeout is a fallback.
+    this.#server = createServer({ ...options, handshakeTimeout: 120_000 })
     this.#server.on('secureConnection', (socket) => {
-      // A signature that failed verification leaves an error in OpenSSL's queue, which makes the next read fail. Reading the certificate clears
-      // the queue. This matters if the unverified connection continues: a CA with the same name as ours, but another key.
-      if (clientValidation !== undefined) socket.getPeerX509Certificate()
-      // Node rejects these itself; do not depend on that alone.
-      if (clientValidation?.mode === 'AllowValidOnly' && !(socket.authorized && socket.getPeerX509Certificate() !== undefined)) socket.destroy()
-      else this.#claim(socket)?.onSecure(socket)
+      if (admits(socket)) this.#claim(socket)?.onSecure(socket)
+      else socket.destroy()
     })
     this.#server.on('tlsClientError', (error, socket) => {
       this.#claim(socket)?.onFailure(error)
