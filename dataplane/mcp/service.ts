@@ -7,7 +7,7 @@ import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import { setProtocol } from '../telemetry/outcome.ts'
 import type { CallPlan } from '../forward/call-plan.ts'
 import { failureResponse, relay, toResponse } from './answer/answer.ts'
-import { resumeForWorker } from './answer/resumed.ts'
+import { resumeForPeer, resumeForWorker } from './answer/resumed.ts'
 import { McpHooks } from './hooks/index.ts'
 import { judgeItems } from './target/authorize.ts'
 import { dispatch } from './method/dispatch.ts'
@@ -24,8 +24,7 @@ import { checkGet, checkPost, checkVersion, isWellKnown } from './message/reques
 import { runWhileConnected } from '../runtime/connected.ts'
 import { INVALID_REQUEST, isRequest, isResponse, parseClientMessage, type ClientMessage, type RpcMessage, type RpcRequest } from './message/rpc.ts'
 import { Bridge } from './run/bridge.ts'
-import { Inputs } from './run/inputs.ts'
-import type { PendingCall } from './run/pending-call.ts'
+import { Inputs, type ProcessCalls } from './run/inputs.ts'
 import { endLinks, toFailure, type Run } from './run/run.ts'
 import { BridgedSessions, newBridgedSession, type BridgedSession } from './session/bridged.ts'
 import type { SessionKeys } from './session/codec.ts'
@@ -33,7 +32,7 @@ import { recordRevision, recordStart } from './session/about.ts'
 import { publishSessions } from './session/list.ts'
 import { principalOf } from './session/principal.ts'
 import { Revisions } from './session/revisions.ts'
-import type { SessionSharing, WorkerMessages } from './session/sharing.ts'
+import type { PeerMessages, SessionSharing, WorkerMessages } from './session/sharing.ts'
 import { defaultLimits, newSession, Sessions, type Session, type SessionLimits } from './session/sessions.ts'
 import { WaitingCalls, type WaitingLimits } from './session/waiting.ts'
 import { prepareStateless } from './method/stateless.ts'
@@ -56,13 +55,9 @@ export interface McpOptions {
   readonly sharing?: SessionSharing | undefined
   /** Messages between workers. Undefined: there is one thread. */
   readonly messages?: WorkerMessages | undefined
+  /** Messages between replicas. Undefined: this one is alone. */
+  readonly peers?: PeerMessages | undefined
   readonly waitingLimits?: WaitingLimits
-}
-
-/** Calls of the process that wait for input of their clients. */
-interface ProcessCalls {
-  readonly waiting: WaitingCalls<PendingCall>
-  readonly messages: WorkerMessages | undefined
 }
 
 /** Path of the older transport, HTTP+SSE. */
@@ -71,8 +66,10 @@ const LEGACY_PATH = '/sse'
 /** Returns the factory for backends of kind `mcp`. Services of one backend with different policies share its sessions. */
 export function createMcpFactory(options: McpOptions): (config: ServiceConfig) => BackendService {
   const shared = new WeakMap<object, Map<string, SharedState>>()
-  const calls: ProcessCalls = { waiting: new WaitingCalls(options.keys, options.sharing, options.waitingLimits), messages: options.messages }
-  options.messages?.handle((text) => resumeForWorker(calls.waiting, text))
+  const { keys, sharing, messages, peers, waitingLimits: limits } = options
+  const calls: ProcessCalls = { waiting: new WaitingCalls({ keys, sharing, peers, limits }), messages, peers }
+  messages?.handle((text) => resumeForWorker(calls.waiting, text))
+  peers?.handle((text, onGone) => resumeForPeer(calls, text, onGone))
   return (config) => {
     let states = shared.get(config.destinations)
     if (states === undefined) shared.set(config.destinations, (states = new Map()))
@@ -268,9 +265,8 @@ class McpService implements BackendService {
     const isShared = config.isStateful && message.method !== 'subscriptions/listen'
     const session = isShared ? this.#shared.bridged.open(sharers, names) : newBridgedSession(names, principal)
     session.owners.clear()
-    const { waiting, messages } = this.#calls
     const { capabilities } = client
-    const inputs = isShared ? new Inputs({ waiting, messages, principal, address: exchange.connection.remoteAddress, capabilities }) : undefined
+    const inputs = isShared ? new Inputs({ ...this.#calls, principal, address: exchange.connection.remoteAddress, capabilities }) : undefined
     const bridge = new Bridge(session, client, gateway, inputs)
     const run = statelessRun(session, { linkOf: bridge.linkOf, idPrefix: nextIdPrefix() })
     const replied = dispatchModern(run, request as RpcRequest, text, { client, bridge, gateway })

@@ -48,7 +48,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     // Kubernetes sets it in every pod.
     isInPod: env['KUBERNETES_SERVICE_HOST'] !== undefined,
     operator: () => operator?.(),
-    ports: () => [...Object.values(management?.addresses ?? addresses), liveness?.address].flatMap((address) => address?.port ?? []),
+    ports: () => [...Object.values(management?.addresses ?? addresses), liveness?.address, settings.peer].flatMap((address) => address?.port ?? []),
   }
   const livenessAddress = resolveLivenessAddress(env, own.isInPod)
   // Before anything that takes time, so that a start that hangs is noticed.
@@ -60,6 +60,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     logging,
     own,
     keys: readSessionKeys(env),
+    peer: settings.peer,
     version,
     nodeName: settings.nodeName,
   })

@@ -3,7 +3,7 @@ import type { OwnProcess } from '../destination/reach.ts'
 import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
-import type { SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
+import type { PeerAddress, SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
@@ -12,8 +12,9 @@ import type { Logging } from '../telemetry/log.ts'
 import { createEvictionReport } from '../telemetry/metrics/eviction.ts'
 import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
 import { createPool } from '../upstream/pools.ts'
+import type { WorkerDrain } from '../workers/data.ts'
 import { aliveRoutes } from './alive-routes.ts'
-import { createServiceLoader, type ServiceLoader } from './services.ts'
+import { createServiceLoader, type ServiceLoader, type ServiceLoaderOptions } from './services.ts'
 
 /** Milliseconds between a config change and the cleanup of what it made unused. */
 const TIDY_MS = 1000
@@ -38,6 +39,8 @@ export interface PartsOptions {
   /** Keys that MCP session ids are sealed with. */
   readonly keys: SessionKeys
   readonly version: string
+  /** Where this replica takes messages of others that have the same keys; undefined: nowhere. */
+  readonly peer?: PeerAddress | undefined
   /** Default: the first of `keys`, else random. */
   readonly loopSecret?: Buffer | undefined
   /** Memory of the counters of budgets that outlive the process; undefined: of the worker, or none. */
@@ -61,12 +64,13 @@ interface WorkerOptions {
 }
 
 /** Creates the parts of a thread that handles traffic. Config goes into `store`. */
-export function createParts({ logging, own, nodeName, keys, version, loopSecret = keys[0], worker, budgetCells, shares, quotas }: PartsOptions): Parts {
+export function createParts(options: PartsOptions): Parts {
+  const { logging, own, nodeName, keys, version, loopSecret = keys[0], worker, budgetCells, shares, quotas } = options
   const telemetry = createTelemetry(logging, { version, isWorker: worker !== undefined })
   const { metrics } = telemetry
   const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
   const onEviction = createEvictionReport(logging.logger('health'), metrics.registry)
-  const services = createServiceLoader({ onEviction, keys, version, sharing: worker?.sharing, messages: worker?.messages })
+  const services = createServiceLoader({ onEviction, keys, version, sharing: worker?.sharing, messages: worker?.messages, openPeers: openerOf(options) })
   const gateway = new Gateway({
     registry: metrics.registry,
     onEviction,
@@ -93,6 +97,18 @@ export function createParts({ logging, own, nodeName, keys, version, loopSecret 
   return parts
 }
 
+/** Opens the port for other replicas. Without a key they could not be told from others. */
+function openerOf({ peer: address, keys, worker, logging }: PartsOptions): ServiceLoaderOptions['openPeers'] {
+  if (address === undefined || keys.length === 0) return undefined
+  return async () => {
+    // Loaded on demand: only MCP uses it.
+    const { Peers } = await import('../workers/peers.ts')
+    const peers = new Peers({ address, keys, ports: worker?.ports, log: logging.logger('mcp') })
+    await peers.listen()
+    return peers
+  }
+}
+
 /** Applies every version of the store to the gateway and the binds. */
 function applyConfig({ logging, telemetry, store, services, gateway, binds }: Parts, isReporter: boolean): void {
   const log = logging.logger('config')
@@ -110,6 +126,11 @@ function applyConfig({ logging, telemetry, store, services, gateway, binds }: Pa
       telemetry.metrics.retainRoutes(aliveRoutes(snapshot))
     }, TIDY_MS).unref()
   })
+}
+
+/** As `Binds.drain`, with the requests of other replicas. */
+export async function drainParts({ binds, services }: Parts, settings: WorkerDrain): Promise<void> {
+  await Promise.all([binds.drain(settings), services.drain(settings)])
 }
 
 /** Releases the parts of a thread that has finished its requests. */

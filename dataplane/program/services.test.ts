@@ -26,6 +26,22 @@ test.each(rows)('%s before the config version is applied', async (_, backend, ex
   expect(loaded).toEqual(expected)
 })
 
+test.each([
+  ['opens with the first MCP backend, once', { mcp: { targets: [] } }, 1],
+  ['does not open without an MCP backend', { ai: { groups: [] } }, 0],
+])('the port for other replicas %s', async (_, backend, expected) => {
+  let opened = 0
+  const peers = { address: undefined, send: () => undefined, handle: () => undefined, drain: () => Promise.resolve() }
+  const openPeers = async () => {
+    opened++
+    return peers
+  }
+  const { load } = createServiceLoader({ ...options, openPeers })
+  const next = { ...createConfigStore().snapshot(), backends: new Map([['ns/b', { key: 'ns/b', ...backend }]]) }
+  await Promise.all([load(next), load(next)])
+  expect(opened).toBe(expected)
+})
+
 test('config versions prepared concurrently share one service factory', async () => {
   const { factories, load } = createServiceLoader(options)
   const next = { ...createConfigStore().snapshot(), backends: new Map([['ns/b', { key: 'ns/b', ai: { groups: [] } }]]) }

@@ -1,8 +1,13 @@
 import type { OnEviction } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
-import type { SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
+import type { PeerMessages, SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
 import type { ServiceFactories } from '../forward/services.ts'
+import type { WorkerDrain } from '../workers/data.ts'
+import type { Peers } from '../workers/peers.ts'
+
+/** Messages between replicas, which end with the drain. */
+type DrainedPeers = Pick<Peers, keyof PeerMessages | 'drain'>
 
 export interface ServiceLoaderOptions {
   readonly onEviction: OnEviction
@@ -13,6 +18,8 @@ export interface ServiceLoaderOptions {
   readonly sharing?: SessionSharing | undefined
   /** Messages between the workers. */
   readonly messages?: WorkerMessages | undefined
+  /** Opens the port for other replicas; undefined: there is none. */
+  readonly openPeers?: (() => Promise<DrainedPeers>) | undefined
 }
 
 /** Loads the modules of backend services (LLM, MCP, agent runtime), which only some configurations use. */
@@ -21,15 +28,19 @@ export interface ServiceLoader {
   readonly factories: ServiceFactories
   /** Loads the modules that the backends of a config version need; await it before that version is applied. */
   load(next: ConfigSnapshot): Promise<void>
+  /** Finishes requests of other replicas, as `Binds.drain` those of clients. */
+  drain(settings: WorkerDrain): Promise<void>
   /** Ends the processes of MCP servers. */
   close(): Promise<void>
 }
 
-export function createServiceLoader({ onEviction, keys, version, sharing, messages }: ServiceLoaderOptions): ServiceLoader {
+export function createServiceLoader({ onEviction, keys, version, sharing, messages, openPeers }: ServiceLoaderOptions): ServiceLoader {
   const factories: { -readonly [K in keyof ServiceFactories]: ServiceFactories[K] } = {}
   let end = (): Promise<void> => Promise.resolve()
+  let opening: Promise<DrainedPeers> | undefined
   return {
     factories,
+    drain: async (settings) => (await opening)?.drain(settings),
     close: () => end(),
     async load({ backends }) {
       const needed = new Set<string>()
@@ -46,7 +57,8 @@ export function createServiceLoader({ onEviction, keys, version, sharing, messag
       if (needed.has('mcp')) {
         const { createMcpFactory, endProcesses } = await import('../mcp/service.ts')
         end = endProcesses
-        factories.mcp ??= createMcpFactory({ keys, version, sharing, messages })
+        const peers = await (opening ??= openPeers?.())
+        factories.mcp ??= createMcpFactory({ keys, version, sharing, messages, peers })
       }
       if (needed.has('cloudBackend')) factories.cloudBackend = (await import('../agentruntime/service.ts')).createAgentRuntime
     },

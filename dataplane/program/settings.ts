@@ -2,9 +2,11 @@ import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { parseTimeout } from '#api/duration.ts'
 import { findRelativePath } from '#api/server-url.ts'
+import { isIP } from 'node:net'
 import { totalmem } from 'node:os'
 import { countCpus, type CpuCount } from '../runtime/cpu.ts'
 import type { LedgerConfig, PostgresConfig, ProcessConfig, RedisConfig } from '#gen/config/types.ts'
+import type { PeerAddress } from '../mcp/session/sharing.ts'
 import { readLedgerSettings, type LedgerSettings } from '../ledger/settings.ts'
 import { readPostgresSettings, type PostgresSettings } from '../postgres/settings.ts'
 import { readRedisSettings, type RedisSettings } from '../redis/settings.ts'
@@ -23,6 +25,8 @@ export interface ProcessSettings {
   readonly gateway: string
   readonly podName: string
   readonly podIp: string
+  /** Where this replica takes messages of others; undefined: nowhere. */
+  readonly peer: PeerAddress | undefined
   readonly nodeName: string
   readonly logLevel: string
   readonly logFormat: 'json' | 'text'
@@ -65,6 +69,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     gateway,
     podName: text('POD_NAME', 'proxy'),
     podIp: text('INSTANCE_IP', '127.0.0.1'),
+    peer: readPeer(text('INSTANCE_IP', ''), text('PEER_PORT', '')),
     nodeName: text('NODE_NAME', ''),
     logLevel: text('PROXY_LOG', file.logging?.level ?? 'info'),
     logFormat: file.logging?.format ?? 'text',
@@ -92,6 +97,15 @@ function checkCertificates(name: string, path: string): string | undefined {
 }
 
 const pathIfExists = (path: string): string | undefined => (existsSync(path) ? path : undefined)
+
+/** Other replicas need an address that is set: the default is loopback. */
+function readPeer(host: string, rawPort: string): PeerAddress | undefined {
+  if (host === '' || rawPort === '') return undefined
+  const port = Number(rawPort)
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new SettingError(`PEER_PORT is "${rawPort}": give a port from 1 to 65535`)
+  if (isIP(host) === 0) throw new SettingError(`INSTANCE_IP is "${host}": give an IP address, which other replicas use with PEER_PORT`)
+  return { host, port }
+}
 
 /** Somewhat less than the pod's grace period, so that the process ends before it is killed (operator.md §2.4). */
 function readGrace(env: Environment, file: ProcessConfig): number {

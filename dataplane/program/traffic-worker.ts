@@ -18,7 +18,7 @@ import { RelayWriter } from '../workers/writer.ts'
 import { followOperator } from './operator.ts'
 import { openPostgres } from './postgres.ts'
 import { openRedis } from './redis.ts'
-import { closeParts, createParts } from './parts.ts'
+import { closeParts, createParts, drainParts } from './parts.ts'
 
 /** Entry of a worker thread: handles traffic by the config that the main thread sends. */
 const data = workerData as WorkerData
@@ -52,6 +52,7 @@ const parts = createParts({
   nodeName,
   version,
   keys: data.keys.map((key) => Buffer.from(key)),
+  peer: data.peer,
   loopSecret: Buffer.from(data.loopSecret),
   ...(xdsAddress !== undefined && { shares: { want: (bucket) => endpoint.wantShare(bucket) } }),
   quotas: { assign: (bucket) => endpoint.assignQuota(bucket) },
@@ -97,7 +98,7 @@ endpoint.open({
   collect: (isScrape) => telemetry.metrics.registry.dump(isScrape),
   setLevel: (spec) => logging.setLevel(spec),
   console: ({ method, body }) => runInThread(parts, method, body as never),
-  drain: (settings) => binds.drain(settings),
+  drain: (settings) => drainParts(parts, settings),
   async finish() {
     relay.close()
     recorder?.close()

@@ -62,7 +62,7 @@ export const createTraffic = (options: TrafficOptions): Promise<Traffic> => (opt
 
 async function inThisThread({ settings, openLedger, openCounters, ...options }: TrafficOptions): Promise<Traffic> {
   // Loaded on demand: a main thread with workers handles no traffic, and saves the memory of this code.
-  const { closeParts, createParts } = await import('./parts.ts')
+  const { closeParts, createParts, drainParts } = await import('./parts.ts')
   // Its metrics are those of the parts, which exist later.
   const registry: { current?: Registry } = {}
   const shares = createShares(settings, options.logging, () => registry.current)
@@ -99,7 +99,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
     threads: async (method, body) => [await runInThread(parts, method, body)],
     ledger,
     async drain() {
-      await binds.drain(settings)
+      await drainParts(parts, settings)
       await shares?.close()
       await quotas.close()
       recorder?.close()
@@ -113,7 +113,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
   }
 }
 
-async function inWorkers({ settings, openLedger, openCounters, logging, version, keys, own }: TrafficOptions): Promise<Traffic> {
+async function inWorkers({ settings, openLedger, openCounters, logging, version, keys, peer, own }: TrafficOptions): Promise<Traffic> {
   const { workers: count, nodeName, logFormat, xdsAddress } = settings
   const memory = allocateMemory(count)
   bodyBudget.share(new SharedHeldBytes(memory.held, 0))
@@ -146,6 +146,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
       log: { level: logging.level, format: logFormat satisfies LogFormat },
       nodeName,
       keys,
+      peer,
       loopSecret,
       relaySecret,
       isInPod: own.isInPod,

@@ -1,5 +1,6 @@
 import { SharedHeldBytes } from '../http/budget.ts'
 import type { LedgerSettings } from '../ledger/settings.ts'
+import type { PeerAddress } from '../mcp/session/sharing.ts'
 import type { PostgresSettings } from '../postgres/settings.ts'
 import type { RedisSettings } from '../redis/settings.ts'
 import { allocateSessions, type SessionMemory } from './sessions.ts'
@@ -61,6 +62,8 @@ export interface WorkerData {
   readonly nodeName: string
   /** Keys of MCP session ids. */
   readonly keys: readonly Uint8Array[]
+  /** Where the data plane takes messages of other replicas; undefined: nowhere. */
+  readonly peer: PeerAddress | undefined
   /** By it the workers recognize requests that return to this gateway. */
   readonly loopSecret: Uint8Array
   /** Authenticates workers to each other: hexadecimal digits. */

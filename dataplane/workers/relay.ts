@@ -6,31 +6,19 @@ import { releaseBodies } from '../exchange/held.ts'
 import type { Connection, Exchange, OnFinish, OnRequest } from '../exchange/exchange.ts'
 import { defineSlot } from '../exchange/slot.ts'
 import type { RequestRelay } from '../gateway/binds.ts'
-import type { WorkerMessages } from '../mcp/session/sharing.ts'
-import { BufferBody, readBody } from '../http/body.ts'
-import { HeaderList } from '../http/headers.ts'
+import type { OnGone, WorkerMessages } from '../mcp/session/sharing.ts'
 import { queryOf, type HttpVersion, type RequestHead, type ResponseHead } from '../http/message.ts'
 import { requestHeadLimits } from '../http/syntax.ts'
 import { serveHttp1, type Http1Server } from '../server/http1/connection.ts'
 import { createHttp1Pool } from '../upstream/http1/pool.ts'
 import type { UpstreamCall } from '../upstream/types.ts'
+import { messageRequest, receiveMessage } from './message.ts'
 import type { SharedSessions } from './sessions.ts'
 
 const CONNECT_MS = 5000
 const PREAMBLE_MS = 5000
 /** A client certificate is a part of the preamble. */
 const MAX_PREAMBLE_BYTES = 256 * 1024
-/** The responses of a client, which were a part of one request to another worker. */
-const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-const messageHead = {
-  method: 'POST',
-  target: '/',
-  scheme: 'http',
-  authority: 'worker',
-  version: 'HTTP/1.1',
-  upgrade: undefined,
-  acceptsTrailers: false,
-} as const
 const ownConnection: Connection = { id: 0, bind: '', localAddress: '', localPort: 0, remoteAddress: '', remotePort: 0, tls: undefined, listener: undefined }
 /** The other worker has checked the head against the limits of its listener. */
 const limits = { ...requestHeadLimits, maxHeaders: 100_000, maxHeadBytes: 16 * 1024 * 1024 }
@@ -88,11 +76,10 @@ export class SessionRelay implements RequestRelay, WorkerMessages {
     return holder === 0 || holder === number ? undefined : this.#send(exchange, holder)
   }
 
-  send(id: string, text: string, onGone: (callback: (reason: Error) => void) => void): Promise<ResponseHead> | undefined {
+  send(id: string, text: string, onGone: OnGone): Promise<ResponseHead> | undefined {
     const holder = this.#options.sessions.holderOf(id)
     if (holder === 0 || holder === this.#options.number) return undefined
-    const body = new BufferBody(text)
-    const request: RequestHead = { ...messageHead, headers: new HeaderList(['content-length', String(body.length)]), body }
+    const request = messageRequest(text)
     const call = this.#call(holder, { secret: this.#options.secret, connection: ownConnection, version: request.version, isMessage: true }, request)
     onGone((reason) => call.cancel(reason))
     return call.response
@@ -139,15 +126,6 @@ export class SessionRelay implements RequestRelay, WorkerMessages {
     return pool.call(request, { connectMs: CONNECT_MS })
   }
 
-  async #receive(exchange: Exchange): Promise<void> {
-    try {
-      const { bytes } = await readBody(exchange.request.body, MAX_MESSAGE_BYTES)
-      exchange.response = await this.#handler?.(bytes.toString())
-    } catch (error) {
-      respondWithError(exchange, error)
-    }
-  }
-
   #accept(socket: Socket, { onRequest, onFinish }: { readonly onRequest: OnRequest; readonly onFinish: OnFinish }): void {
     let bytes: Buffer = Buffer.alloc(0)
     const timer = setTimeout(() => socket.destroy(), PREAMBLE_MS).unref()
@@ -172,7 +150,7 @@ export class SessionRelay implements RequestRelay, WorkerMessages {
         limits,
         onRequest: (exchange) => {
           exchange.request.version = version
-          return isMessage === true ? this.#receive(exchange) : onRequest(exchange)
+          return isMessage === true ? receiveMessage(exchange, this.#handler) : onRequest(exchange)
         },
         onFinish: isMessage === true ? releaseBodies : onFinish,
         onClose: () => this.#forget(own.server),

@@ -1,9 +1,14 @@
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { openStream } from '../message/reply.ts'
+import type { OnGone } from '../session/sharing.ts'
 import type { WaitingCalls } from '../session/waiting.ts'
-import { resumeCall } from '../run/inputs.ts'
+import { callIn, resumeCall, type ProcessCalls } from '../run/inputs.ts'
 import type { PendingCall } from '../run/pending-call.ts'
+
+/** As `resumeForWorker`, to another replica: the call may wait in another worker of this one. */
+export const resumeForPeer = ({ waiting, messages }: ProcessCalls, text: string, onGone: OnGone): Promise<ResponseHead> =>
+  messages?.send(callIn(text), text, onGone) ?? resumeForWorker(waiting, text)
 
 /** The response to another worker that passes on the retry of a call (mcp.md §13.2): 200 with the events of the call, 404 if it does not wait, 400 if it is another client's. */
 export async function resumeForWorker(waiting: WaitingCalls<PendingCall>, text: string): Promise<ResponseHead> {

@@ -6,7 +6,7 @@ import { McpFailure } from '../message/failure.ts'
 import { isObject, parseJson, type JsonObject } from '../message/json.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, parseUpstreamMessage, toText } from '../message/rpc.ts'
 import type { BridgedTarget, OwnMessages } from '../session/bridged.ts'
-import type { WorkerMessages } from '../session/sharing.ts'
+import type { OnGone, PeerMessages, WorkerMessages } from '../session/sharing.ts'
 import type { WaitingCalls, WaitingKey } from '../session/waiting.ts'
 import { readEvents, type EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
@@ -22,10 +22,15 @@ const OPEN_MS = 5000
 /** Limit of messages to a target about a call. */
 const POST_MS = 30_000
 
-/** The user of a request, whose calls may wait for input. */
-export interface InputOptions {
+/** Calls of the process that wait for input of their clients, and the ways to those of other workers and replicas. */
+export interface ProcessCalls {
   readonly waiting: WaitingCalls<PendingCall>
   readonly messages: WorkerMessages | undefined
+  readonly peers: PeerMessages | undefined
+}
+
+/** The user of a request, whose calls may wait for input. */
+export interface InputOptions extends ProcessCalls {
   /** The user; undefined if the client is anonymous. */
   readonly principal: string | undefined
   /** Address of the client. */
@@ -33,7 +38,7 @@ export interface InputOptions {
   readonly capabilities: JsonObject
 }
 
-/** A message about a retry, to the worker in which the call waits. */
+/** A message about a retry, to the worker or the replica in which the call waits. */
 interface ResumeMessage extends WaitingKey {
   readonly call: string
   readonly id: string
@@ -117,7 +122,7 @@ export class Inputs {
 
   /** Passes the input in the retry of a call to the target. Rejects with the error for the client. */
   async resume(run: Run, target: Target, label: MessageLabel, { requestState, inputResponses = {} }: JsonObject): Promise<LinkAnswer> {
-    const { waiting, principal, messages } = this.#options
+    const { waiting, principal, messages, peers } = this.#options
     if (typeof requestState !== 'string') throw McpFailure.rpc(INVALID_PARAMS, 'params.requestState must be a string')
     if (!isObject(inputResponses) || !Object.values(inputResponses).every(isObject))
       throw McpFailure.rpc(INVALID_PARAMS, 'params.inputResponses must be an object of results')
@@ -127,14 +132,17 @@ export class Inputs {
     if (found.kind === 'found') return { kind: 'events', events: await found.call.resume(inputResponses, id, detach(run)) }
     if (found.kind === 'invalid') throw invalidState()
     const message: ResumeMessage = { ...key, call: found.id, id, responses: inputResponses }
-    const response = await messages?.send(found.id, toText({ ...message }), (onGone) => run.exchange.onAbort(onGone))
+    const text = toText({ ...message })
+    const onGone: OnGone = (callback) => run.exchange.onAbort(callback)
+    const sent = messages?.send(found.id, text, onGone) ?? (found.peer && peers?.send(found.peer, text, onGone))
+    const response = await sent?.catch(() => undefined)
     if (response?.status === 200 && response.body !== undefined) return { kind: 'events', events: readEvents(response.body, messageLimit(run)) }
     response?.body?.cancel()
     throw response?.status === 400 ? invalidState() : lost()
   }
 }
 
-/** Handles a message of another worker: the retry of a call that waits in this one. Undefined: it does not wait; `invalid`: it is another's. */
+/** Handles a message of another worker or replica: the retry of a call that waits in this thread. Undefined: it does not wait; `invalid`: it is another's. */
 export async function resumeCall(waiting: WaitingCalls<PendingCall>, text: string): Promise<EventSource | 'invalid' | undefined> {
   const { call, place, principal, id, responses } = parseJson(text) as ResumeMessage
   const found = waiting.takeById(call, { place, principal })
@@ -142,12 +150,15 @@ export async function resumeCall(waiting: WaitingCalls<PendingCall>, text: strin
   return found.kind === 'found' ? found.call.resume(responses, id).catch(() => undefined) : undefined
 }
 
+/** The id of the call that such a message is about. */
+export const callIn = (text: string): string => (parseJson(text) as ResumeMessage).call
+
 const invalidState = (): McpFailure => McpFailure.rpc(INVALID_PARAMS, 'params.requestState is not that of a call of this client with this name')
 
 const lost = (): McpFailure =>
   McpFailure.rpc(
     INTERNAL_ERROR,
-    'the call that waited for this input has ended, or waits in another instance of the gateway: send the request again without inputResponses and requestState',
+    'the call that waited for this input has ended, or the instance of the gateway that has it cannot be reached: send the request again without inputResponses and requestState',
   )
 
 /** The call that a retry must repeat. Arguments are those of the first request. */

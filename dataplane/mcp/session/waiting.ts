@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { seal, unseal, type SessionKeys } from './codec.ts'
-import type { SessionSharing } from './sharing.ts'
+import type { PeerAddress, PeerMessages, SessionSharing } from './sharing.ts'
 
 /** A call at a target that waits for input of its client. */
 interface WaitingCall {
@@ -25,8 +25,18 @@ export interface WaitingLimits {
 
 const defaultWaitingLimits: WaitingLimits = { count: 1000, perClient: 32, waitMs: 10 * 60_000 }
 
-/** The call of a `requestState`. `lost`: it does not wait in this thread. */
-export type FoundCall<T> = { readonly kind: 'found'; readonly call: T } | { readonly kind: 'invalid' } | { readonly kind: 'lost'; readonly id: string }
+/** The call of a `requestState`. `lost`: it does not wait in this thread. `peer`: the replica that it was made in. */
+export type FoundCall<T> =
+  | { readonly kind: 'found'; readonly call: T }
+  | { readonly kind: 'invalid' }
+  | { readonly kind: 'lost'; readonly id: string; readonly peer: PeerAddress | undefined }
+
+export interface WaitingOptions {
+  readonly keys: SessionKeys
+  readonly sharing?: SessionSharing | undefined
+  readonly peers?: Pick<PeerMessages, 'address'> | undefined
+  readonly limits?: WaitingLimits | undefined
+}
 
 interface Entry<T> {
   readonly call: T
@@ -37,22 +47,24 @@ interface Entry<T> {
 
 /** Authenticated with a `requestState`, so that a session id is not one. */
 const CONTEXT = 'requestState'
-/** Length of a UUID, sealed, with space for other forms. */
+/** Length of a UUID and an address, sealed, with space for other forms. */
 const MAX_STATE_CHARS = 256
-const ID = /^[0-9a-f-]{36}$/
+const CONTENT = /^([0-9a-f-]{36})(?: (\S+) (\d+))?$/
 
 /** The calls of this process that wait for input of clients without sessions (mcp.md §13.2). Each `requestState` is accepted once. */
 export class WaitingCalls<T extends WaitingCall> {
   readonly #keys: SessionKeys
   readonly #sharing: SessionSharing | undefined
+  readonly #peers: WaitingOptions['peers']
   readonly #limits: WaitingLimits
   readonly #entries = new Map<string, Entry<T>>()
   readonly #ids = new Map<T, string>()
   readonly #counts = new Map<string, number>()
 
-  constructor(keys: SessionKeys, sharing?: SessionSharing, limits: WaitingLimits = defaultWaitingLimits) {
+  constructor({ keys, sharing, peers, limits = defaultWaitingLimits }: WaitingOptions) {
     this.#keys = keys
     this.#sharing = sharing
+    this.#peers = peers
     this.#limits = limits
   }
 
@@ -73,20 +85,22 @@ export class WaitingCalls<T extends WaitingCall> {
     this.#entries.set(id, { call, key, client, timer })
     this.#counts.set(client, count + 1)
     this.#sharing?.claim(id)
-    return seal(this.#keys, CONTEXT, id)
+    const { host, port } = this.#peers?.address ?? {}
+    return seal(this.#keys, CONTEXT, host === undefined ? id : `${id} ${host} ${port}`)
   }
 
   /** The call that a `requestState` belongs to. It does not wait any more. */
   take(state: string, key: WaitingKey): FoundCall<T> {
-    const id = state.length > MAX_STATE_CHARS ? undefined : unseal(this.#keys, CONTEXT, state)
-    if (id === undefined || !ID.test(id)) return { kind: 'invalid' }
-    return this.takeById(id, key)
+    const content = state.length > MAX_STATE_CHARS ? undefined : unseal(this.#keys, CONTEXT, state)
+    const [, id, host, port] = CONTENT.exec(content ?? '') ?? []
+    if (id === undefined) return { kind: 'invalid' }
+    return this.takeById(id, key, host === undefined ? undefined : { host, port: Number(port) })
   }
 
   /** Like `take`, for the id in a `requestState` that another thread read. */
-  takeById(id: string, { place, principal }: WaitingKey): FoundCall<T> {
+  takeById(id: string, { place, principal }: WaitingKey, peer?: PeerAddress): FoundCall<T> {
     const entry = this.#entries.get(id)
-    if (entry === undefined) return { kind: 'lost', id }
+    if (entry === undefined) return { kind: 'lost', id, peer }
     if (entry.key.place !== place || entry.key.principal !== principal) return { kind: 'invalid' }
     this.#remove(id)
     return { kind: 'found', call: entry.call }

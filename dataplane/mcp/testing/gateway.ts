@@ -8,6 +8,7 @@ import { createRegistry, type Registry } from '../../telemetry/metrics/registry.
 import { createPool } from '../../upstream/pools.ts'
 import { createMcpFactory } from '../service.ts'
 import type { SessionKeys } from '../session/codec.ts'
+import type { PeerMessages } from '../session/sharing.ts'
 import type { SessionLimits } from '../session/sessions.ts'
 import type { WaitingLimits } from '../session/waiting.ts'
 import { testListener, testRoute } from '../../testing/messages.ts'
@@ -38,6 +39,7 @@ export interface GatewayOptions extends GatewayConfig {
   readonly keys?: SessionKeys
   readonly limits?: SessionLimits
   readonly waitingLimits?: WaitingLimits
+  readonly peers?: PeerMessages
   readonly monotonicMs?: () => number
   /** Receives the lines that policies log. */
   readonly onLog?: (message: string, fields?: object) => void
@@ -50,14 +52,14 @@ export const testKey = Buffer.alloc(32, 7)
 export async function startGateway(options: GatewayOptions): Promise<McpGateway> {
   const store = createConfigStore()
   const registry = createRegistry()
-  const { keys = [testKey], limits, waitingLimits, monotonicMs, random, onLog } = options
+  const { keys = [testKey], limits, waitingLimits, peers, monotonicMs, random, onLog } = options
   const gateway = new Gateway({
     createPool,
     registry,
     ...(monotonicMs && { clocks: { monotonicMs } }),
     ...(random && { random }),
     ...(onLog && { log: { error: onLog, warn: onLog, info: onLog, debug: onLog, trace: onLog, isEnabled: () => true } }),
-    factories: { mcp: createMcpFactory({ keys, version: '1.2.3', ...(limits && { limits }), ...(waitingLimits && { waitingLimits }) }) },
+    factories: { mcp: createMcpFactory({ keys, version: '1.2.3', peers, ...(limits && { limits }), ...(waitingLimits && { waitingLimits }) }) },
   })
   store.subscribe((snapshot) => gateway.update(snapshot))
   let config: GatewayConfig = options

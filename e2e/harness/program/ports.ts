@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below the ephemeral port range, so that no outgoing connection uses the port before the program binds it, and above the ports of the management endpoints
-// (15000 to 15022), which listeners cannot use.
+// Below the ephemeral port range, so that no outgoing connection uses the port before the program binds it, and above the ports of the data plane itself
+// (15000 to 15023), which listeners cannot use.
 const FIRST = 15_100
 const LAST = 32_000
 

@@ -4,7 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import { CallToolRequestSchema, ListResourcesRequestSchema, ListToolsRequestSchema, ReadResourceRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CallToolRequestSchema,
+  ElicitResultSchema,
+  ListResourcesRequestSchema,
+  ListToolsRequestSchema,
+  ReadResourceRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js'
 import { KEEP_ALIVE_TIMEOUT_MS } from './keep-alive.ts'
 
 interface McpUpstreamOptions {
@@ -41,11 +47,21 @@ export async function startMcpUpstream({ name, port, host = '127.0.0.1', onSessi
     /** The last hundred requests. */
     received,
     async close() {
+      // Ends requests that wait for a response of the client.
+      for (const transport of streamable.values()) await transport.close()
       server.closeAllConnections()
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
 }
+
+/** Makes the tools of a session ask the user for `id`, and return the response. */
+export const askUser = (server: Server): void =>
+  server.setRequestHandler(CallToolRequestSchema, async (_, { sendRequest }) => {
+    const requestedSchema = { type: 'object' as const, properties: { id: { type: 'string' as const } } }
+    const { content } = await sendRequest({ method: 'elicitation/create', params: { message: 'Which?', requestedSchema } }, ElicitResultSchema)
+    return { content: [{ type: 'text', text: JSON.stringify(content) }] }
+  })
 
 async function newTransport(
   name: string,

@@ -3,13 +3,11 @@ import { request as requestHttp } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import { CallToolRequestSchema, ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { send, type ClientResponse } from '../../harness/client.ts'
 import { startDataplane, type Dataplane } from '../../harness/program/dataplane.ts'
 import { findFreePort } from '../../harness/program/ports.ts'
-import { startMcpUpstream } from '../../harness/upstream/mcp.ts'
+import { askUser, startMcpUpstream } from '../../harness/upstream/mcp.ts'
 import { waitUntil } from '../../harness/wait.ts'
 
 const CALLS = 12
@@ -135,13 +133,6 @@ async function withInput(): Promise<[ClientResponse[], ClientResponse[]]> {
   })
   return [calls, await Promise.all(retries)]
 }
-
-const askUser = (server: Server): void =>
-  server.setRequestHandler(CallToolRequestSchema, async (_, { sendRequest }) => {
-    const requestedSchema = { type: 'object' as const, properties: { id: { type: 'string' as const } } }
-    const { content } = await sendRequest({ method: 'elicitation/create', params: { message: 'Which?', requestedSchema } }, ElicitResultSchema)
-    return { content: [{ type: 'text', text: JSON.stringify(content) }] }
-  })
 
 class SseClient {
   received = ''
