@@ -25,8 +25,10 @@ export const ADMIN_PORT = 15000
 export const STATS_PORT = 15020
 export const READINESS_PORT = 15021
 export const LIVENESS_PORT = 15022
+/** Port on which a replica takes messages of others (mcp.md §13.2). */
+export const PEER_PORT = 15023
 /** Ports that listeners cannot use. */
-export const RESERVED_PORTS: readonly number[] = [ADMIN_PORT, STATS_PORT, READINESS_PORT, LIVENESS_PORT]
+export const RESERVED_PORTS: readonly number[] = [ADMIN_PORT, STATS_PORT, READINESS_PORT, LIVENESS_PORT, PEER_PORT]
 
 /** Port of the operator's config stream. */
 export const XDS_PORT = 9978

@@ -34,7 +34,7 @@ export const dataplaneMessages = {
   },
   PX4007: {
     title: 'port cannot be opened',
-    cause: 'The port of a listener is in use, or the process may not open it. It is retried.',
+    cause: 'The port of a listener, or PEER_PORT, is in use, or the process may not open it. It is retried.',
     fix: 'Use another port, or stop the process that uses it. Ports below 1024 need the capability NET_BIND_SERVICE.',
   },
   PX4008: {

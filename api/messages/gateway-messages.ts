@@ -55,7 +55,7 @@ export const gatewayMessages = {
   },
   PX1011: {
     title: 'listener port is reserved',
-    cause: 'The port is used by management endpoints of the data plane (15000, 15020, 15021, 15022).',
+    cause: 'The data plane uses the port itself, for management endpoints (15000, 15020, 15021, 15022) or for messages between its replicas (15023).',
     fix: 'Use another port for the listener.',
   },
   PX1012: {

@@ -59,7 +59,7 @@ function rejectionOf(spec: ListenerSpec, port: number | undefined): Fault | unde
   }
   if (port === undefined) return fault('UnsupportedProtocol', `port is not set and protocol ${spec.protocol} has no default port; set port`, 'PX1010')
   if (RESERVED_PORTS.includes(port)) {
-    return fault('PortUnavailable', `port ${port} is reserved for management endpoints (${RESERVED_PORTS.join(', ')}); use another port`, 'PX1011')
+    return fault('PortUnavailable', `port ${port} is reserved for the data plane itself (${RESERVED_PORTS.join(', ')}); use another port`, 'PX1011')
   }
   return undefined
 }
