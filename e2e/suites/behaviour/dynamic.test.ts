@@ -13,13 +13,14 @@ describe('a dynamicForwardProxy backend', () => {
   let port = 0
   let upstreamPort = 0
   let podPort = 0
+  let peerPort = 0
   let dataplane: Dataplane
   let inPod: Dataplane
   const upstream = createServer((request, response) => response.end(JSON.stringify(request.headers)))
 
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'dynamic-'))
-    ;[port = 0, upstreamPort = 0, podPort = 0] = await findFreePorts(3)
+    ;[port = 0, upstreamPort = 0, podPort = 0, peerPort = 0] = await findFreePorts(4)
     await new Promise<void>((resolve) => upstream.listen(upstreamPort, '127.0.0.1', resolve))
     const start = async (bind: number, env: Record<string, string>): Promise<Dataplane> => {
       const file = join(directory, `${bind}.json`)
@@ -29,7 +30,7 @@ describe('a dynamicForwardProxy backend', () => {
       )
       return startDataplane({ config: { file }, env })
     }
-    dataplane = await start(port, {})
+    dataplane = await start(port, { INSTANCE_IP: '127.0.0.1', PEER_PORT: String(peerPort) })
     inPod = await start(podPort, { KUBERNETES_SERVICE_HOST: '10.0.0.1', LIVENESS_ADDR: '127.0.0.1:0' })
   })
   afterAll(async () => {
@@ -56,9 +57,11 @@ describe('a dynamicForwardProxy backend', () => {
     },
   )
 
-  test('does not reach its own listener', async () => {
-    const response = await ask(`localhost:${port}`)
-    expect([response.status, response.body]).toEqual([403, 'destination not allowed'])
+  test('does not reach its own listener, nor its port for replicas', async () => {
+    for (const own of [port, peerPort]) {
+      const response = await ask(`localhost:${own}`)
+      expect([response.status, response.body]).toEqual([403, 'destination not allowed'])
+    }
   })
 
   test('rejects a request that comes back through another program with 508', async () => {
