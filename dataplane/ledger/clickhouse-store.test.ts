@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { makeCertificate } from '../../e2e/harness/certificates.ts'
 import { createRegistry } from '../telemetry/metrics/registry.ts'
 import { ClickHouseStore } from './clickhouse-store.ts'
+import { batchOf } from './testing.ts'
 import { columns, type LedgerRow } from './columns.ts'
 import { readLedgerSettings, type LedgerSettings } from './settings.ts'
 import { StoreUnreachableError, type ClickHouseSettings } from './store.ts'
@@ -79,8 +80,8 @@ describe('the ledger in ClickHouse', () => {
   test('creates its table, and inserts rows as JSON with a token of the batch', async () => {
     const { port, received } = await serve()
     const store = new ClickHouseStore(settingsOf(port).store)
-    await store.add({ number: 7, rows: [row(), row({ time: 1_700_000_000_001, trace_id: 't' })] })
-    await store.add({ number: 8, rows: [row()] })
+    await store.add({ number: 7, ...batchOf(row(), row({ time: 1_700_000_000_001, trace_id: 't' })) })
+    await store.add({ number: 8, ...batchOf(row()) })
     expect(received.map(({ statement }) => statement.split(' ').slice(0, 3).join(' '))).toEqual([
       'SELECT name FROM',
       'CREATE TABLE IF',
@@ -102,7 +103,7 @@ describe('the ledger in ClickHouse', () => {
     const { port, received } = await serve(({ statement }) =>
       statement.includes('system.columns') ? { body: '{"name":"owner"}\n{"name":"request_body"}\n' } : undefined,
     )
-    await new ClickHouseStore(settingsOf(port).store).add({ number: 0, rows: [row()] })
+    await new ClickHouseStore(settingsOf(port).store).add({ number: 0, ...batchOf(row()) })
     expect(received.map(({ statement }) => statement)).toContain('ALTER TABLE proxy_requests ADD COLUMN IF NOT EXISTS "response_body" Nullable(String)')
     expect(received.some(({ statement }) => statement.startsWith('CREATE'))).toBe(false)
   })
@@ -114,15 +115,15 @@ describe('the ledger in ClickHouse', () => {
     ['an error after the head', { status: 200, code: '27', body: 'Code: 27.' }, false],
   ])('says whether %s may be tried again', async (_, answer, isTemporary) => {
     const { port } = await serve(({ statement }) => (statement.startsWith('INSERT') ? answer : undefined))
-    const failure: unknown = await new ClickHouseStore(settingsOf(port).store).add({ number: 0, rows: [row()] }).catch((error: unknown) => error)
+    const failure: unknown = await new ClickHouseStore(settingsOf(port).store).add({ number: 0, ...batchOf(row()) }).catch((error: unknown) => error)
     expect(failure instanceof StoreUnreachableError).toBe(isTemporary)
     expect((failure as Error).message).toContain(answer.body)
   })
 
   test('waits for a server that is away or rejects the user, without its password in the message', async () => {
     const { port } = await serve(() => ({ status: 403, code: '516', body: 'Code: 516. gw: Authentication failed' }))
-    await expect(new ClickHouseStore(settingsOf(port).store).add({ number: 0, rows: [row()] })).rejects.toThrow(StoreUnreachableError)
-    await expect(new ClickHouseStore(settingsOf(1).store).add({ number: 0, rows: [row()] })).rejects.toThrow(/ECONNREFUSED/)
+    await expect(new ClickHouseStore(settingsOf(port).store).add({ number: 0, ...batchOf(row()) })).rejects.toThrow(StoreUnreachableError)
+    await expect(new ClickHouseStore(settingsOf(1).store).add({ number: 0, ...batchOf(row()) })).rejects.toThrow(/ECONNREFUSED/)
   })
 
   test('deletes old rows once an hour, if there are any', async () => {
@@ -158,11 +159,11 @@ describe('the ledger in ClickHouse', () => {
     writeFileSync(files.passwordFile, 'first\n')
     const url = `https://gw@localhost:${port}/spend`
     const store = new ClickHouseStore(settingsOf(port, { url, ...files }).store)
-    await store.add({ number: 0, rows: [row()] })
+    await store.add({ number: 0, ...batchOf(row()) })
     writeFileSync(files.passwordFile, 'second')
-    await store.add({ number: 1, rows: [row()] })
+    await store.add({ number: 1, ...batchOf(row()) })
     expect([received.at(0)?.key, received.at(-1)?.key]).toEqual(['first', 'second'])
-    await expect(new ClickHouseStore(settingsOf(port, { url }).store).add({ number: 0, rows: [row()] })).rejects.toThrow(/certificate/)
+    await expect(new ClickHouseStore(settingsOf(port, { url }).store).add({ number: 0, ...batchOf(row()) })).rejects.toThrow(/certificate/)
   })
 
   test('is written by the thread of the ledger, which tries again with the same token', async () => {
@@ -172,7 +173,7 @@ describe('the ledger in ClickHouse', () => {
     const add = (message: string): void => void lines.push(message)
     const log = { error: add, warn: add, info: add, debug: add, trace: add, isEnabled: () => true }
     const ledger = await RequestLedger.open({ settings: settingsOf(port), log, registry: createRegistry() })
-    ledger.write({ json: JSON.stringify([row()]), rows: 1, bodies: 0 })
+    ledger.write({ json: JSON.stringify(batchOf(row())), rows: 1, bodies: 0 })
     await ledger.close()
     const inserts = received.filter(({ statement }) => statement.startsWith('INSERT'))
     expect([inserts.length, new Set(inserts.map(({ parameters }) => parameters['insert_deduplication_token'])).size]).toEqual([3, 1])

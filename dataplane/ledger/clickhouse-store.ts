@@ -4,6 +4,7 @@ import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import { messageOf, readPasswordFile } from '../runtime/server-client.ts'
+import { expandRows } from './batch.ts'
 import { addedColumns, columns, type Column } from './columns.ts'
 import { spendGroups, spendStatement, type Dialect } from './sql.ts'
 import { StoreUnreachableError, type ClickHouseSettings, type SpendGroups, type SpendQuery, type Store, type StoredBatch } from './store.ts'
@@ -63,10 +64,10 @@ export class ClickHouseStore implements Store {
     this.#settings = settings
   }
 
-  async add({ number, rows }: StoredBatch): Promise<void> {
+  async add({ number, ...batch }: StoredBatch): Promise<void> {
     await this.#prepare()
     const { owner } = this.#settings
-    const body = rows
+    const body = expandRows(batch)
       .map((row) => JSON.stringify(Object.fromEntries([['owner', owner], ...columns.map((name, index) => [name, row[index] ?? null])])))
       .join('\n')
     await this.#run(INSERT, { insert_deduplication_token: `${this.#source}-${number}`, async_insert: '0' }, body)

@@ -1,6 +1,5 @@
-/** Columns of a record in the ledger, in the order of a `LedgerRow`. Names as in the table `requests`. */
-export const columns = [
-  'time',
+/** Columns with values that many requests have in common. */
+export const labelColumns = [
   'protocol',
   'gateway',
   'route',
@@ -17,6 +16,11 @@ export const columns = [
   'reason',
   'guard',
   'budget',
+] as const
+
+/** Columns with values of one request. */
+export const valueColumns = [
+  'time',
   'input_tokens',
   'output_tokens',
   'cached_tokens',
@@ -30,14 +34,22 @@ export const columns = [
   'response_body',
 ] as const
 
+const [time, ...otherValues] = valueColumns
+
+/** Columns of a record in the ledger, in the order of a `LedgerRow`. Names as in the table `requests`. */
+export const columns = [time, ...labelColumns, ...otherValues] as const
+
 /** Columns that tables of earlier versions lack. */
 export const addedColumns: readonly Column[] = ['request_body', 'response_body']
 
 /** Name of a column. */
 export type Column = (typeof columns)[number]
 
-/** Values of one request, in the order of `columns`; null: not known, or not applicable. */
-export type LedgerRow = readonly (string | number | null)[]
+/** A value of a record; null: not known, or not applicable. */
+export type LedgerValue = string | number | null
+
+/** Values of one request, in the order of `columns`. */
+export type LedgerRow = readonly LedgerValue[]
 
 /** Dimensions that a report of the spend can be grouped by. */
 const dimensions = [

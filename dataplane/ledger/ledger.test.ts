@@ -13,7 +13,8 @@ import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
 import { recordGuard, setProtocol, type Protocol } from '../telemetry/outcome.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { testExchange } from '../testing/exchange.ts'
-import type { LedgerBatch } from './batch.ts'
+import { batchOf } from './testing.ts'
+import { decodeBatch, expandRows, type LedgerBatch } from './batch.ts'
 import { columns, type Column, type Dimension } from './columns.ts'
 import { ledgerMetrics } from './metrics.ts'
 import { MAX_PENDING_BODIES, MAX_PENDING_ROWS, PendingRows, startRecorder } from './recorder.ts'
@@ -143,7 +144,7 @@ describe('the ledger', () => {
       await ledger.close()
       expect([ledger.pending.count, ledger.pending.bodies]).toEqual([0, 0])
     }
-    expect(new DatabaseSync(path).prepare('SELECT request_body, response_body FROM requests ORDER BY rowid').all()).toEqual([
+    expect(new DatabaseSync(path).prepare('SELECT request_body, response_body FROM requests').all()).toEqual([
       expect.objectContaining({ request_body: null, response_body: null }),
       expect.objectContaining({ request_body: "'; DROP TABLE requests; --\0", response_body: '{"a":1}' }),
     ])
@@ -169,21 +170,10 @@ describe('the ledger', () => {
       finish(exchange)
     }
     recorder.close()
-    const rows = batches.flatMap(({ json }) => JSON.parse(json) as unknown[][])
+    const rows = batches.flatMap((batch) => expandRows(decodeBatch(batch)))
     expect(rows.map((row) => row.at(-1))).toEqual(['12345', null, '12345'])
     expect(ledgerMetrics(registry).bodiesDropped.value).toBe(1)
     expect(pending.bodies).toBe(MAX_PENDING_BODIES)
-  })
-
-  test('adds the columns of bodies to the file of an earlier version', async () => {
-    const old = new DatabaseSync(path)
-    const names = columns.filter((name) => !name.endsWith('_body'))
-    old.exec(
-      `CREATE TABLE requests (${names.map((name) => `"${name}" ${['time', 'status', 'duration_ms'].includes(name) ? 'INTEGER' : 'TEXT'}`).join(', ')}) STRICT; PRAGMA user_version = 1`,
-    )
-    old.close()
-    for (let start = 0; start < 2; start++) await (await openLedger()).ledger.close()
-    expect(new DatabaseSync(path).prepare('SELECT request_body, response_body FROM requests').all()).toEqual([])
   })
 
   test('records LLM and MCP requests always, and others as often as httpSampling says', async () => {
@@ -235,13 +225,13 @@ describe('the ledger', () => {
       while (ledger.pending.count > 0) await new Promise((resolve) => setImmediate(resolve))
     }
     const other = new DatabaseSync(path)
-    other.exec('ALTER TABLE requests RENAME TO hidden')
+    other.exec('ALTER TABLE records RENAME TO hidden')
     ledger.write(batch())
     ledger.write(batch())
     await settled()
-    expect(lines).toMatchObject([['error', 'requests are missing in the ledger', { code: 'PX4022', error: 'no such table: requests' }]])
+    expect(lines).toMatchObject([['error', 'requests are missing in the ledger', { code: 'PX4022', error: 'no such table: records' }]])
     expect(metricOf(registry, 'failed')).toBe(2)
-    other.exec('ALTER TABLE hidden RENAME TO requests')
+    other.exec('ALTER TABLE hidden RENAME TO records')
     other.close()
     ledger.write(batch())
     await settled()
@@ -274,19 +264,17 @@ describe('the file of a ledger', () => {
 
   test('loses records beyond the retention in steps', () => {
     const store = new LedgerStore(path)
-    store.add({ rows: Array.from({ length: 5001 }, (_, index) => row(index)) })
-    store.add({ rows: [row(10_000)] })
-    expect(store.prune(9000)).toBe(true)
-    expect(store.prune(9000)).toBe(false)
-    expect(store.prune(9000)).toBe(false)
+    store.add(batchOf(...Array.from({ length: 5001 }, (_, index) => row(index))))
+    store.add(batchOf(row(10_000)))
+    expect([store.prune(9000), store.prune(9000), store.prune(9000)]).toEqual([true, true, false])
     store.close()
     expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 20_000 }).rows).toMatchObject([{ group: [], requests: 1, cost: 0.5 }])
   })
 
   test('stores all rows of a batch or none', () => {
     const store = new LedgerStore(path)
-    expect(() => store.add({ rows: [row(1), row(2).with(columns.indexOf('weight'), null)] })).toThrow(/NOT NULL/)
-    store.add({ rows: [row(3)] })
+    expect(() => store.add(batchOf(row(1), row(2).with(columns.indexOf('weight'), null)))).toThrow(/NOT NULL/)
+    store.add(batchOf(row(3)))
     store.close()
     expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 10 }).rows).toMatchObject([{ requests: 1 }])
   })
@@ -294,11 +282,71 @@ describe('the file of a ledger', () => {
   test('is opened again with its records', () => {
     for (const time of [1, 2]) {
       const store = new LedgerStore(path)
-      store.add({ rows: [row(time)] })
+      store.add(batchOf(row(time)))
       store.close()
     }
     expect(readSpend(path, { by: ['hour'], sinceMs: 1, untilMs: 3 }).rows).toMatchObject([{ group: ['1970-01-01T00:00Z'], requests: 2 }])
     expect(readSpend(path, { by: [], sinceMs: 1, untilMs: 2 }).rows).toMatchObject([{ requests: 1 }])
+  })
+
+  test('of version 1 is used on, with its records until the retention has deleted them', () => {
+    const names = columns.filter((name) => !name.endsWith('_body'))
+    const integers = new Set<string>(['time', 'status', 'duration_ms', 'weight'])
+    const old = new DatabaseSync(path)
+    old.exec(
+      `CREATE TABLE requests (${names.map((name) => `"${name}" ${integers.has(name) ? 'INTEGER' : 'TEXT'}`).join(', ')}) STRICT;
+       CREATE INDEX requests_time ON requests (time);
+       INSERT INTO requests (time, protocol, model, status, duration_ms, weight) VALUES (1, 'llm', 'a', 200, 5, 1), (2, 'llm', 'b', 200, 5, 1);
+       PRAGMA user_version = 1`,
+    )
+    old.close()
+    const byModel = (sinceMs = 0) => readSpend(path, { by: ['model'], sinceMs, untilMs: 10 }).rows.map(({ group, requests }) => [group[0], requests])
+    const before = byModel()
+    let store = new LedgerStore(path)
+    store.add(batchOf(row(3)))
+    store.close()
+    store = new LedgerStore(path)
+    expect([before, byModel(), byModel(2)]).toEqual([
+      [
+        ['a', 1],
+        ['b', 1],
+      ],
+      [
+        [null, 1],
+        ['a', 1],
+        ['b', 1],
+      ],
+      [
+        [null, 1],
+        ['b', 1],
+      ],
+    ])
+    expect([store.prune(3), store.prune(3)]).toEqual([true, false])
+    store.close()
+    const database = new DatabaseSync(path)
+    expect(database.prepare('SELECT time, request_body FROM requests').all()).toEqual([expect.objectContaining({ time: 3, request_body: null })])
+    expect(database.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'requests%'").all()).toEqual([expect.objectContaining({ name: 'requests' })])
+  })
+
+  test('has each set of labels once a day, and loses those of days beyond the retention', () => {
+    const day = 86_400_000
+    const store = new LedgerStore(path)
+    for (const time of [1, 2, day, day + 1]) store.add(batchOf(row(time), row(time)))
+    const count = () => new DatabaseSync(path).prepare('SELECT count(*) AS labels, min(day) AS day FROM labels').get()
+    expect(count()).toMatchObject({ labels: 2, day: 0 })
+    store.prune(day)
+    expect(count()).toMatchObject({ labels: 1, day: 1 })
+    store.close()
+    expect(readSpend(path, { by: ['protocol'], sinceMs: 0, untilMs: 3 * day }).rows).toMatchObject([{ group: ['llm'], requests: 4 }])
+  })
+
+  test('has requests in reports that ended after later ones, and those of a clock that was set back', () => {
+    const store = new LedgerStore(path)
+    for (const time of [5000, 9000, 1000, 2000]) store.add(batchOf(row(time)))
+    expect(store.prune(1500)).toBe(true)
+    store.close()
+    const count = (sinceMs: number, untilMs: number) => readSpend(path, { by: [], sinceMs, untilMs }).rows[0]?.requests
+    expect([count(0, 10_000), count(5000, 9000), count(2000, 5000), count(9000, 10_000)]).toEqual([3, 1, 1, 1])
   })
 
   test('is rejected if it is no database, of a newer version, or in a missing directory', async () => {
@@ -306,10 +354,10 @@ describe('the file of a ledger', () => {
     await expect(openLedger()).rejects.toThrow('file is not a database')
     rmSync(path)
     const database = new DatabaseSync(path)
-    database.exec('PRAGMA user_version = 2')
+    database.exec('PRAGMA user_version = 3')
     database.close()
-    await expect(openLedger()).rejects.toThrow('the ledger has version 2; this program knows 1')
-    expect(() => readSpend(path, { by: [], sinceMs: 0, untilMs: 1 })).toThrow('the ledger has version 2')
+    await expect(openLedger()).rejects.toThrow('the ledger has version 3; this program knows 2')
+    expect(() => readSpend(path, { by: [], sinceMs: 0, untilMs: 1 })).toThrow('the ledger has version 3')
     await expect(openLedger(settingsOf({ store: { kind: 'sqlite', path: join(directory, 'none', 'ledger.db') } }))).rejects.toThrow('ENOENT')
   })
 })

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { connectionOptions, isUnreachable } from '../postgres/client.ts'
 import { messageOf } from '../runtime/server-client.ts'
+import { expandRows } from './batch.ts'
 import { addedColumns, columns, type Column } from './columns.ts'
 import { spendGroups, spendStatement, type Dialect } from './sql.ts'
 import { StoreUnreachableError, type PostgresStoreSettings, type SpendGroups, type SpendQuery, type Store, type StoredBatch } from './store.ts'
@@ -60,8 +61,9 @@ export class PostgresStore implements Store {
     this.#settings = settings
   }
 
-  async add({ number, rows }: StoredBatch): Promise<void> {
+  async add({ number, ...batch }: StoredBatch): Promise<void> {
     const { owner } = this.#settings
+    const rows = expandRows(batch)
     const numbers = rows.map((_, index) => number * MAX_BATCH_ROWS + index)
     const values = columns.map((_, column) => rows.map((row) => clean(row[column] ?? null)))
     await this.#query(INSERT, [owner, this.#source, numbers, ...values])

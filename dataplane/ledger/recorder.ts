@@ -3,8 +3,9 @@ import type { Exchange } from '../exchange/exchange.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { observe, unobserve } from '../telemetry/observers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { LedgerBatch } from './batch.ts'
-import { columns, type LedgerRow } from './columns.ts'
+import type { LedgerBatch, LedgerEntry, LedgerRows } from './batch.ts'
+import { valueColumns, type LedgerValue } from './columns.ts'
+import { BatchLabels } from './labels.ts'
 import { ledgerMetrics } from './metrics.ts'
 import { createDescribe } from './record.ts'
 import type { LedgerSettings } from './settings.ts'
@@ -72,7 +73,8 @@ class LedgerRecorder {
   readonly #dropped: { value: number }
   readonly #droppedBodies: { value: number }
   readonly #pending: PendingRows
-  #rows: LedgerRow[] = []
+  #rows: LedgerEntry[] = []
+  #labels = new BatchLabels()
   /** Characters of the bodies in the rows. */
   #bodies = 0
   #timer: NodeJS.Timeout | undefined
@@ -88,13 +90,13 @@ class LedgerRecorder {
     if (settings.bodyBytes !== undefined) captureLimits.set(telemetry.metrics.registry, settings.bodyBytes)
     if (settings.bodyBytes !== undefined && settings.storesToolBodies) toolCaptureLimits.set(telemetry.metrics.registry, settings.bodyBytes)
     this.#observer = (exchange) => {
-      const row = describe(exchange)
+      const row = describe(exchange, this.#labels)
       if (row !== undefined) this.#add(row)
     }
     observe(telemetry, this.#observer)
   }
 
-  #add(row: LedgerRow): void {
+  #add(row: LedgerEntry): void {
     if (this.#pending.count + this.#rows.length >= MAX_PENDING_ROWS) {
       this.#dropped.value++
       return
@@ -115,11 +117,13 @@ class LedgerRecorder {
     this.#timer = undefined
     const rows = this.#rows
     if (rows.length === 0) return
+    const batch: LedgerRows = { labels: this.#labels.list, rows }
     this.#rows = []
+    this.#labels = new BatchLabels()
     const size = { rows: rows.length, bodies: this.#bodies }
     this.#bodies = 0
     this.#pending.add(size)
-    this.#options.send({ json: JSON.stringify(rows), ...size })
+    this.#options.send({ json: JSON.stringify(batch), ...size })
   }
 
   /** Ends the recording and sends the rows that wait. */
@@ -132,9 +136,13 @@ class LedgerRecorder {
   }
 }
 
-const REQUEST_BODY = columns.indexOf('request_body')
-const RESPONSE_BODY = columns.indexOf('response_body')
+/** Positions in a row, in which the index of its labels is the first. */
+const REQUEST_BODY = 1 + valueColumns.indexOf('request_body')
+const RESPONSE_BODY = 1 + valueColumns.indexOf('response_body')
 
-const lengthOf = (value: LedgerRow[number] | undefined): number => (typeof value === 'string' ? value.length : 0)
-const bodiesOf = (row: LedgerRow): number => lengthOf(row[REQUEST_BODY]) + lengthOf(row[RESPONSE_BODY])
-const withoutBodies = (row: LedgerRow): LedgerRow => row.map((value, index) => (index === REQUEST_BODY || index === RESPONSE_BODY ? null : value))
+const lengthOf = (value: LedgerValue | undefined): number => (typeof value === 'string' ? value.length : 0)
+const bodiesOf = (row: LedgerEntry): number => lengthOf(row[REQUEST_BODY]) + lengthOf(row[RESPONSE_BODY])
+const withoutBodies = ([labels, ...values]: LedgerEntry): LedgerEntry => [
+  labels,
+  ...values.map((value, index) => (index + 1 === REQUEST_BODY || index + 1 === RESPONSE_BODY ? null : value)),
+]

@@ -1,5 +1,5 @@
 import { spendGroups, spendStatement, type Dialect } from './sql.ts'
-import { openForReading } from './sqlite-store.ts'
+import { openForReading, recordsBetween } from './sqlite-store.ts'
 import type { SpendGroups, SpendQuery } from './store.ts'
 
 const period = (format: string): string => `strftime('${format}', time / 1000, 'unixepoch')`
@@ -12,7 +12,7 @@ const dialect: Dialect = {
 export function readSpend(path: string, query: SpendQuery): SpendGroups {
   const database = openForReading(path)
   try {
-    const statement = database.prepare(spendStatement(query, 'requests WHERE time >= ? AND time < ?', dialect))
+    const statement = database.prepare(spendStatement(query, recordsBetween(database), dialect))
     return spendGroups(query, statement.all(Math.floor(query.sinceMs), Math.floor(query.untilMs)))
   } finally {
     database.close()

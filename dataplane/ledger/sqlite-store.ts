@@ -1,13 +1,19 @@
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { addedColumns, columns, type Column } from './columns.ts'
-import type { Store, StoredBatch } from './store.ts'
+import type { LedgerLabels, LedgerRows } from './batch.ts'
+import { addedColumns, columns, labelColumns, valueColumns, type Column } from './columns.ts'
+import type { Store } from './store.ts'
 
-/** Version of the table, in the file as `user_version`. */
-const VERSION = 1
-/** Rows that one step of the retention deletes. */
+/** Version of the tables, in the file as `user_version`. Version 1 had all columns in one table. */
+const VERSION = 2
+/** Rows that one step of the retention looks at. */
 const PRUNE_ROWS = 5000
 const BUSY_MS = 5000
+/** An id of a record is at least its time in milliseconds times this, so that the ids of a time and later ones are known without an index. */
+const IDS_PER_MS = 1000
+const DAY_MS = 86_400_000
+/** Labels whose ids are kept in memory. */
+const MAX_LABELS = 10_000
 
 const types: Readonly<Partial<Record<Column, string>>> = {
   time: 'INTEGER NOT NULL',
@@ -21,14 +27,29 @@ const types: Readonly<Partial<Record<Column, string>>> = {
   first_token_ms: 'INTEGER',
   weight: 'REAL NOT NULL',
 }
-const quoted = columns.map((name) => `"${name}"`)
-const definitions = columns.map((name) => `"${name}" ${types[name] ?? 'TEXT'}`)
+const quote = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ')
+const define = (names: readonly Column[]): string => names.map((name) => `"${name}" ${types[name] ?? 'TEXT'}`).join(', ')
+const placeholders = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
+
+/** Labels, most of the text of records, are stored once a day. `day`: days since 1970. */
+const TABLES = `
+  CREATE TABLE labels (id INTEGER PRIMARY KEY, day INTEGER NOT NULL, ${define(labelColumns)}) STRICT;
+  CREATE TABLE records (id INTEGER PRIMARY KEY, labels INTEGER NOT NULL, ${define(valueColumns)}) STRICT;`
+const RECORDS = `SELECT ${quote(columns)} FROM records CROSS JOIN labels ON labels.id = records.labels`
+/** Rows of a file of version 1, until the retention has deleted them. */
+const OLD_TABLE = 'requests_1'
+const OLD_ROWS = `SELECT ${quote(columns)} FROM ${OLD_TABLE}`
 
 /** The records of the ledger in a SQLite file. Synchronous: for threads without traffic. */
 export class LedgerStore implements Store {
   readonly #database: DatabaseSync
   readonly #insert: StatementSync
+  readonly #insertLabels: StatementSync
+  readonly #selectLastId: StatementSync
   readonly #prune: StatementSync
+  /** Ids of labels that this process added on `#day`. */
+  readonly #labels = new Map<string, number | bigint>()
+  #day = 0
 
   /** Opens the file, and creates it readable only by its owner. Throws if it cannot be written, is no ledger, or is of a newer version. */
   constructor(path: string) {
@@ -36,8 +57,10 @@ export class LedgerStore implements Store {
     this.#database = new DatabaseSync(path, { timeout: BUSY_MS })
     try {
       this.#migrate()
-      this.#insert = this.#database.prepare(`INSERT INTO requests (${quoted.join(', ')}) VALUES (${quoted.map(() => '?').join(', ')})`)
-      this.#prune = this.#database.prepare('DELETE FROM requests WHERE rowid IN (SELECT rowid FROM requests WHERE time < ? ORDER BY time LIMIT ?)')
+      this.#insert = this.#database.prepare(`INSERT INTO records VALUES (${placeholders(2 + valueColumns.length)})`)
+      this.#insertLabels = this.#database.prepare(`INSERT INTO labels VALUES (NULL, ${placeholders(1 + labelColumns.length)})`)
+      this.#selectLastId = this.#database.prepare('SELECT max(id) AS id FROM records')
+      this.#prune = this.#database.prepare('DELETE FROM records WHERE id IN (SELECT id FROM records ORDER BY id LIMIT ?) AND time < ?')
     } catch (error) {
       this.#database.close()
       throw error
@@ -50,36 +73,39 @@ export class LedgerStore implements Store {
     if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
     // Only a new file accepts auto_vacuum. Readers and the writer do not block each other with WAL.
     database.exec('PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
-    if (version === VERSION) return this.#addColumns()
-    database.exec(`BEGIN IMMEDIATE;
-      CREATE TABLE IF NOT EXISTS requests (${definitions.join(', ')}) STRICT;
-      CREATE INDEX IF NOT EXISTS requests_time ON requests (time);
-      PRAGMA user_version = ${VERSION};
-      COMMIT`)
-  }
-
-  /** A program of the earlier version still works with the file: it does not name the columns. */
-  #addColumns(): void {
-    const there = new Set(
-      this.#database
-        .prepare("SELECT name FROM pragma_table_info('requests')")
-        .all()
-        .map(({ name }) => name),
-    )
-    for (const name of addedColumns) if (!there.has(name)) this.#database.exec(`ALTER TABLE requests ADD COLUMN "${name}" ${types[name] ?? 'TEXT'}`)
+    if (version === VERSION) return
+    this.#inTransaction(() => {
+      // Another process may have done it since.
+      if (readVersion(database) === VERSION) return
+      if (version === 1) {
+        addColumns(database)
+        database.exec(`ALTER TABLE requests RENAME TO ${OLD_TABLE}`)
+      }
+      database.exec(`${TABLES} CREATE VIEW requests AS ${RECORDS}${version === 1 ? ` UNION ALL ${OLD_ROWS}` : ''}; PRAGMA user_version = ${VERSION}`)
+    })
   }
 
   /** Adds rows in one transaction: all of them, or none. */
-  add({ rows }: Pick<StoredBatch, 'rows'>): void {
-    this.#database.exec('BEGIN IMMEDIATE')
-    try {
-      for (const row of rows) this.#insert.run(...row)
-      this.#database.exec('COMMIT')
-    } catch (error) {
-      // SQLite ends the transaction itself after some errors.
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
-      throw error
-    }
+  add({ labels, rows }: LedgerRows): void {
+    this.#inTransaction(() => {
+      const lastId = Number(this.#selectLastId.get()?.['id'] ?? 0)
+      const latestMs = rows.reduce((latest, [, time]) => Math.max(latest, Number(time)), 0)
+      let id = Math.max(lastId, latestMs * IDS_PER_MS)
+      const ids = this.#idsOf(labels, Math.floor(id / IDS_PER_MS / DAY_MS))
+      for (const [index, ...values] of rows) this.#insert.run(++id, ids[index] ?? null, ...values)
+    })
+  }
+
+  /** The ids of labels, which are added if they are new on that day. */
+  #idsOf(labels: readonly LedgerLabels[], day: number): (number | bigint)[] {
+    if (day !== this.#day || this.#labels.size > MAX_LABELS) this.#labels.clear()
+    this.#day = day
+    return labels.map((each) => {
+      const key = JSON.stringify(each)
+      let id = this.#labels.get(key)
+      if (id === undefined) this.#labels.set(key, (id = this.#insertLabels.run(day, ...each).lastInsertRowid))
+      return id
+    })
   }
 
   /**
@@ -87,15 +113,64 @@ export class LedgerStore implements Store {
    * @returns whether there may be more
    */
   prune(beforeMs: number): boolean {
-    const { changes } = this.#prune.run(Math.floor(beforeMs), PRUNE_ROWS)
-    if (Number(changes) === 0) return false
+    const before = Math.floor(beforeMs)
+    const changes = Number(this.#prune.run(PRUNE_ROWS, before).changes) + this.#pruneOld(before)
+    if (changes === 0) return false
+    // Records have labels of their own day or of a later one.
+    this.#database.prepare('DELETE FROM labels WHERE day < ?').run(Math.floor(before / DAY_MS))
     this.#database.exec('PRAGMA incremental_vacuum(2000)')
-    return Number(changes) === PRUNE_ROWS
+    return true
+  }
+
+  #pruneOld(before: number): number {
+    const database = this.#database
+    if (!hasOldRows(database)) return 0
+    const oldest = `SELECT rowid FROM ${OLD_TABLE} WHERE time < ? ORDER BY time LIMIT ?`
+    const { changes } = database.prepare(`DELETE FROM ${OLD_TABLE} WHERE rowid IN (${oldest})`).run(before, PRUNE_ROWS)
+    if (database.prepare(`SELECT 1 FROM ${OLD_TABLE} LIMIT 1`).get() === undefined)
+      this.#inTransaction(() => database.exec(`DROP VIEW requests; DROP TABLE ${OLD_TABLE}; CREATE VIEW requests AS ${RECORDS}`))
+    return Number(changes)
+  }
+
+  #inTransaction(run: () => void): void {
+    this.#database.exec('BEGIN IMMEDIATE')
+    try {
+      run()
+      this.#database.exec('COMMIT')
+    } catch (error) {
+      // SQLite ends the transaction itself after some errors.
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+      // Labels that were added are gone.
+      this.#labels.clear()
+      throw error
+    }
   }
 
   close(): void {
     this.#database.close()
   }
+}
+
+/** Programs of an earlier version 1 did not store bodies. */
+function addColumns(database: DatabaseSync): void {
+  const there = new Set(
+    database
+      .prepare("SELECT name FROM pragma_table_info('requests')")
+      .all()
+      .map(({ name }) => name),
+  )
+  for (const name of addedColumns) if (!there.has(name)) database.exec(`ALTER TABLE requests ADD COLUMN ${define([name])}`)
+}
+
+const hasOldRows = (database: DatabaseSync): boolean =>
+  database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(OLD_TABLE) !== undefined
+
+/** The records of a time, for `FROM`. Parameters: start and end, exclusive, Unix times in milliseconds. */
+export function recordsBetween(database: DatabaseSync): string {
+  const inTime = 'WHERE time >= ?1 AND time < ?2'
+  if (readVersion(database) === 1) return `requests ${inTime}`
+  const old = hasOldRows(database) ? ` UNION ALL ${OLD_ROWS} ${inTime}` : ''
+  return `(${RECORDS} WHERE records.id >= ?1 * ${IDS_PER_MS}${old}) ${inTime}`
 }
 
 /** Opens the file of a ledger for reading. Throws if it does not exist or is no ledger. */

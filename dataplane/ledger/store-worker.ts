@@ -86,7 +86,7 @@ class StoreThread {
     const number = this.#batches++
     for (let retryMs = MIN_RETRY_MS; ; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
       try {
-        await this.#store.add({ number, rows: decodeBatch(batch) })
+        await this.#store.add({ number, ...decodeBatch(batch) })
         return send({ type: 'done', rows, bodies })
       } catch (error) {
         if (!(error instanceof StoreUnreachableError)) return send({ type: 'done', rows, bodies, error: messageOf(error) })

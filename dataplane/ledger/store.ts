@@ -1,6 +1,7 @@
 import type { SpendRow } from '#api/management/spend.ts'
 import type { PostgresSettings } from '../postgres/settings.ts'
-import type { Dimension, LedgerRow } from './columns.ts'
+import type { LedgerRows } from './batch.ts'
+import type { Dimension } from './columns.ts'
 
 /** A SQLite file. */
 interface SqliteSettings {
@@ -30,10 +31,9 @@ export type StoreSettings = SqliteSettings | PostgresStoreSettings | ClickHouseS
 export const describeStore = (store: StoreSettings): string => (store.kind === 'sqlite' ? store.path : `${store.host}:${store.port}/${store.database}`)
 
 /** Rows with an id that is the same when they are added again. */
-export interface StoredBatch {
+export interface StoredBatch extends LedgerRows {
   /** Number of the batch in this process. */
   readonly number: number
-  readonly rows: readonly LedgerRow[]
 }
 
 /** The records of the ledger. Used by the one thread that writes. */

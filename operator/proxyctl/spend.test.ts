@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { columns, type Column } from '../../dataplane/ledger/columns.ts'
 import { LedgerStore } from '../../dataplane/ledger/sqlite-store.ts'
+import { batchOf } from '../../dataplane/ledger/testing.ts'
 import { main } from './proxyctl.ts'
 
 let directory: string
@@ -20,15 +21,15 @@ beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'proxyctl-spend-'))
   file = join(directory, 'ledger.db')
   const store = new LedgerStore(file)
-  store.add({
-    rows: [
+  store.add(
+    batchOf(
       row({ team: 'red', model: 'large', input_tokens: 1000, output_tokens: 100, cost: 0.1 }),
       row({ team: 'red', model: 'large', input_tokens: 1000, output_tokens: 100, cost: 0.2 }),
       row({ team: 'blue', model: HOSTILE, input_tokens: 10, output_tokens: 1, status: 500 }),
       row({ requested_model: 'evil\u001b[2J,"', cost: 0.01 }),
       row({ team: 'old', model: 'large', cost: 5, time: Date.parse('2020-02-03T04:05:06Z') }),
-    ],
-  })
+    ),
+  )
   store.close()
 })
 afterAll(() => rmSync(directory, { recursive: true }))
