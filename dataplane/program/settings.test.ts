@@ -11,11 +11,13 @@ describe('readSettings', () => {
   test.each<[string, Record<string, string>, object | undefined]>([
     ['INSTANCE_IP and PEER_PORT', { INSTANCE_IP: 'fd00::1', PEER_PORT: '15023' }, { host: 'fd00::1', port: 15023 }],
     ['nothing without INSTANCE_IP', { PEER_PORT: '15023' }, undefined],
-    ['nothing without PEER_PORT', { INSTANCE_IP: '10.0.0.1' }, undefined],
+    ['the default port', { INSTANCE_IP: '10.0.0.1' }, { host: '10.0.0.1', port: 15_023 }],
+    ['nothing without an IP address', { INSTANCE_IP: 'web-0' }, undefined],
+    ['nothing with port 0', { INSTANCE_IP: '10.0.0.1', PEER_PORT: '0' }, undefined],
   ])('the address for other replicas is that of %s', (_, env, expected) => expect(readSettings(env).peer).toEqual(expected))
 
   test.each<[Record<string, string>, RegExp]>([
-    [{ INSTANCE_IP: '10.0.0.1', PEER_PORT: '70000' }, /^PEER_PORT is "70000": give a port from 1 to 65535$/],
+    [{ INSTANCE_IP: '10.0.0.1', PEER_PORT: '70000' }, /^PEER_PORT is "70000": give a port from 1 to 65535, or 0 for none$/],
     [{ INSTANCE_IP: 'web-0', PEER_PORT: '15023' }, /^INSTANCE_IP is "web-0": give an IP address/],
   ])('%j has no address for other replicas', (env, message) => expect(() => readSettings(env)).toThrow(message))
 

@@ -4,6 +4,7 @@ import { parseTimeout } from '#api/duration.ts'
 import { findRelativePath } from '#api/server-url.ts'
 import { isIP } from 'node:net'
 import { totalmem } from 'node:os'
+import { PEER_PORT } from '#api/names.ts'
 import { countCpus, type CpuCount } from '../runtime/cpu.ts'
 import type { LedgerConfig, PostgresConfig, ProcessConfig, RedisConfig } from '#gen/config/types.ts'
 import type { PeerAddress } from '../mcp/session/sharing.ts'
@@ -98,11 +99,11 @@ function checkCertificates(name: string, path: string): string | undefined {
 
 const pathIfExists = (path: string): string | undefined => (existsSync(path) ? path : undefined)
 
-/** Other replicas need an address that is set: the default is loopback. */
+/** Other replicas need an address that is set, as in pods: the default is loopback. */
 function readPeer(host: string, rawPort: string): PeerAddress | undefined {
-  if (host === '' || rawPort === '') return undefined
-  const port = Number(rawPort)
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new SettingError(`PEER_PORT is "${rawPort}": give a port from 1 to 65535`)
+  const port = rawPort === '' ? PEER_PORT : Number(rawPort)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new SettingError(`PEER_PORT is "${rawPort}": give a port from 1 to 65535, or 0 for none`)
+  if (host === '' || port === 0 || (rawPort === '' && isIP(host) === 0)) return undefined
   if (isIP(host) === 0) throw new SettingError(`INSTANCE_IP is "${host}": give an IP address, which other replicas use with PEER_PORT`)
   return { host, port }
 }

@@ -1,4 +1,3 @@
-import { PEER_PORT } from '#api/names.ts'
 import type { EnvVar } from 'cdk8s-plus-29/lib/imports/k8s.js'
 import { Quantity } from 'cdk8s-plus-29/lib/imports/k8s.js'
 import type { MergedParameters } from './merge.ts'
@@ -30,7 +29,6 @@ export function listDefaultEnv(parameters: MergedParameters, settings: DeploySet
     literal('GATEWAY', gatewayName),
     { name: 'CPU_LIMIT', valueFrom: { resourceFieldRef: { resource: 'limits.cpu', divisor: Quantity.fromString('1') } } },
     ofPod('INSTANCE_IP', 'status.podIP'),
-    literal('PEER_PORT', `${PEER_PORT}`),
     ofPod('SERVICE_ACCOUNT', 'spec.serviceAccountName'),
     ...(mesh
       ? [
