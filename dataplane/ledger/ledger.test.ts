@@ -213,6 +213,17 @@ describe('the ledger', () => {
     expect(batches.map(({ rows }) => rows)).toEqual([2, 1])
   })
 
+  test('keeps no values of requests that it drops', () => {
+    const pending = new PendingRows()
+    const { finish, recorder, batches } = record(settingsOf(), { pending })
+    pending.add({ rows: MAX_PENDING_ROWS, bodies: 0 })
+    for (let i = 0; i < 5; i++) finish(finished('llm', 200, `dropped-${i}`))
+    pending.remove({ rows: MAX_PENDING_ROWS, bodies: 0 })
+    finish(finished('llm'))
+    recorder.close()
+    expect(batches.map(decodeBatch)).toMatchObject([{ labels: [expect.arrayContaining(['m'])], rows: [expect.anything()] }])
+  })
+
   test('counts the requests of failed batches, logs the failure once, and stores again after it', async () => {
     const { ledger, registry, lines } = await openLedger()
     const batch = (): LedgerBatch => {

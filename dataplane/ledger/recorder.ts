@@ -99,6 +99,8 @@ class LedgerRecorder {
   #add(row: LedgerEntry): void {
     if (this.#pending.count + this.#rows.length >= MAX_PENDING_ROWS) {
       this.#dropped.value++
+      // Nothing is sent, so that labels of dropped rows would collect.
+      if (this.#rows.length === 0) this.#labels = new BatchLabels()
       return
     }
     const length = bodiesOf(row)
