@@ -41,11 +41,16 @@ export interface TokenBudget {
  * x-ratelimit headers themselves, on rejections and on all other responses.
  */
 export class TokenBudgets {
-  readonly #budgets: TokenBudget[] = []
+  readonly #budgets: TokenBudget[]
   #state: 'new' | 'admitted' | 'settled' = 'new'
   /** Number of budgets with a successful check. */
   #checked = 0
-  #readsDemand = false
+  #readsDemand: boolean
+
+  constructor(first: TokenBudget) {
+    this.#budgets = [first]
+    this.#readsDemand = first.replacement !== undefined
+  }
 
   /** Adds the limit of another policy; checked after the existing ones. */
   add(budget: TokenBudget): void {
@@ -88,4 +93,10 @@ export class TokenBudgets {
     this.#state = 'settled'
     for (const budget of this.#budgets) budget.settle(tokens, usd)
   }
+}
+
+/** Adds a limit to those of the request. */
+export function addTokenBudget(exchange: { tokenBudgets: TokenBudgets | undefined }, budget: TokenBudget): void {
+  if (exchange.tokenBudgets === undefined) exchange.tokenBudgets = new TokenBudgets(budget)
+  else exchange.tokenBudgets.add(budget)
 }

@@ -7,7 +7,7 @@ import type { Budget } from '../../policy/rate-limit/bucket.ts'
 import { createBudget } from '../../policy/rate-limit/create.ts'
 import { addHeaders } from '../../policy/rate-limit/headers.ts'
 import { LocalTokenBudget } from '../../policy/rate-limit/local.ts'
-import { TokenBudgets } from '../../exchange/token-budgets.ts'
+import { addTokenBudget } from '../../exchange/token-budgets.ts'
 import { createNameTable } from '../common/patterns.ts'
 import { variables } from '../../exchange/variables.ts'
 
@@ -74,7 +74,7 @@ export class KeyBudgets {
       this.#kept.set(digest, kept)
     }
     const budget = new LocalTokenBudget([kept.budget], this.#nowMs)
-    ;(exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
+    addTokenBudget(exchange, budget)
     return budget
   }
 }

@@ -28,12 +28,19 @@ const WAIT_MS = 1000
 
 export interface ChargeContext {
   readonly budgets: readonly CompiledBudget[]
-  /** Whether a budget applies to some models only. */
-  readonly hasModels: boolean
   readonly ledger: Ledger
   readonly state: Pick<PolicyState, 'epochMs' | 'registry' | 'log' | 'shares' | 'quotas'>
   /** What was charged to each limit, once something was. */
   readonly spent: Map<CompiledLimit, Series>
+}
+
+/** A budget that applies. */
+interface Applied {
+  readonly budget: CompiledBudget
+  /** Key of the request. */
+  readonly key: string | undefined
+  /** Whether the request itself is charged already. */
+  isCharged: boolean
 }
 
 /** A reservation that is to be made. */
@@ -42,6 +49,13 @@ interface Wanted {
   readonly key: string | undefined
   readonly limit: CompiledLimit
   readonly amount: number
+}
+
+/** What an LLM request may use. */
+interface Usage {
+  readonly input: number
+  readonly output: number
+  readonly priceOf: LlmDemand['priceOf']
 }
 
 /** A reservation that is to be settled. */
@@ -62,9 +76,8 @@ export class BudgetCharge implements TokenBudget {
   readonly #context: ChargeContext
   readonly #view: ExchangeView
   readonly #exchange: Exchange
-  readonly #held: Held[] = []
-  /** Budgets that apply, with the key of the request. */
-  readonly #applied = new Map<CompiledBudget, string | undefined>()
+  #held: Held[] = none
+  #applied: Applied[] = none
   /** The model that replaces the one of the request, once a budget was exceeded. */
   #replacement: string | undefined
   /** The tightest limit of requests or tokens. */
@@ -81,28 +94,27 @@ export class BudgetCharge implements TokenBudget {
   /** Charges the budgets that do not depend on the model; later only if a share of this replica is too small. Throws a ProxyError to reject. */
   begin(): void | Promise<void> {
     for (const budget of this.#context.budgets) if (budget.models === undefined) this.#apply(budget)
-    return this.#reserve((limit) => (limit.unit === 'requests' ? 1 : undefined))
+    return this.#reserve()
   }
 
   check(estimate: number, demand?: LlmDemand): void | Promise<void> {
-    // The budgets that are charged for the request already.
-    const before = this.#context.hasModels ? new Set(this.#applied.keys()) : this.#applied
     for (const budget of this.#context.budgets) if (this.#matchesModel(budget)) this.#apply(budget)
-    const input = Math.max(estimate, demand?.promptTokens ?? 0)
-    const output = demand?.maxTokens ?? DEFAULT_OUTPUT_TOKENS
-    return this.#reserve((limit, budget) => {
-      if (limit.unit === 'requests') return before.has(budget) ? undefined : 1
-      if (limit.unit === 'tokens') return input + output
-      if (demand?.priceOf !== undefined) return Math.ceil(demand.priceOf(input, output) * USD_UNITS)
-      if (budget.allowsUnpriced) return undefined
-      this.#release()
-      throw new ProxyError('BUDGET_PRICE', { detail: `budget "${budget.name}" needs a price of ${demand?.model ?? 'the model'} (ai.prices, ai.priceCatalog)` })
-    })
+    const priceOf = demand?.priceOf
+    if (priceOf === undefined) this.#requirePrice(demand?.model)
+    return this.#reserve({ input: Math.max(estimate, demand?.promptTokens ?? 0), output: demand?.maxTokens ?? DEFAULT_OUTPUT_TOKENS, priceOf })
+  }
+
+  /** Rejects a request without a price if a budget needs one. */
+  #requirePrice(model: string | undefined): void {
+    const needing = this.#applied.find(({ budget }) => !budget.allowsUnpriced && budget.limits.some(({ unit }) => unit === 'usd'))
+    if (needing === undefined) return
+    this.#release()
+    throw new ProxyError('BUDGET_PRICE', { detail: `budget "${needing.budget.name}" needs a price of ${model ?? 'the model'} (ai.prices, ai.priceCatalog)` })
   }
 
   settle(tokens: number, usd?: number): void {
-    const remote: (Remote & { readonly used: number })[] = []
-    for (const held of this.#held.splice(0)) {
+    let remote: (Remote & { readonly used: number })[] | undefined
+    for (const held of this.#takeHeld()) {
       const { budget, limit, counter, reservation } = held
       const { unit } = limit
       if (unit === 'requests') continue
@@ -110,7 +122,7 @@ export class BudgetCharge implements TokenBudget {
       const spent = unit === 'tokens' ? tokens : usd === undefined ? reservation.taken : Math.round(usd * USD_UNITS)
       if (isRemote(held)) {
         this.#count(budget, limit, spent)
-        remote.push({ ...held, used: spent })
+        ;(remote ??= []).push({ ...held, used: spent })
         continue
       }
       counter.spend(reservation.index, spent)
@@ -118,7 +130,14 @@ export class BudgetCharge implements TokenBudget {
       this.#count(budget, limit, spent)
       if (used !== undefined) this.#alert(budget, limit, counter, reservation.index, used)
     }
-    for (const [kind, settled] of byStore(remote)) void this.#settleRemote(kind, settled)
+    if (remote !== undefined) for (const [kind, settled] of byStore(remote)) void this.#settleRemote(kind, settled)
+  }
+
+  /** What is reserved, which others settle from here on. */
+  #takeHeld(): readonly Held[] {
+    const held = this.#held
+    this.#held = none
+    return held
   }
 
   async #settleRemote(kind: StoreKind, settled: readonly (Remote & { readonly used: number })[]): Promise<void> {
@@ -151,13 +170,13 @@ export class BudgetCharge implements TokenBudget {
   }
 
   #apply(budget: CompiledBudget): void {
-    if (this.#applied.has(budget)) return
+    if (this.#applied.some((other) => other.budget === budget)) return
     const key = this.#keyOf(budget)
     if (key === undefined && budget.key !== undefined) {
       if (budget.ignoresMissingKey) return
       throw new ProxyError('BUDGET_KEY', { detail: `the request has no key for budget "${budget.name}"` })
     }
-    this.#applied.set(budget, key)
+    this.#applied = append(this.#applied, { budget, key, isCharged: false })
     for (const ancestor of budget.ancestors) this.#apply(ancestor)
   }
 
@@ -182,27 +201,30 @@ export class BudgetCharge implements TokenBudget {
     return by
   }
 
-  /** Reserves from all limits that apply. If one rejects, everything that this request holds is returned. */
-  #reserve(amountOf: (limit: CompiledLimit, budget: CompiledBudget) => number | undefined): void | Promise<void> {
-    const wanted: Wanted[] = []
+  /** Reserves from all limits that apply: those of requests, and for an LLM request those of its usage. If one rejects, everything that this request holds is returned. */
+  #reserve(usage?: Usage): void | Promise<void> {
+    const first = this.#held.length
+    let later: Wanted[] | undefined
     let remote: Map<StoreKind, Wanted[]> | undefined
-    for (const [budget, key] of this.#applied) {
+    for (const applied of this.#applied) {
+      const { budget, key } = applied
       const by = budget.sharing?.by ?? 'operator'
       for (const limit of budget.limits) {
-        const amount = amountOf(limit, budget)
+        const amount = amountOf(limit, applied, usage)
         if (amount === undefined) continue
-        const each = { budget, key, limit, amount }
-        if (by === 'operator' || by === 'service') wanted.push(each)
-        else addTo((remote ??= new Map()), by, each)
+        if (by !== 'operator' && by !== 'service') addTo((remote ??= new Map()), by, { budget, key, limit, amount })
+        else if (later !== undefined || !this.#take(budget, key, limit, amount)) (later ??= []).push({ budget, key, limit, amount })
       }
+      applied.isCharged = true
     }
-    const first = this.#held.length
-    const finish = (): void | Promise<void> => {
-      if (remote === undefined) return this.#countRequests(first)
-      return this.#takeRemote(remote).then(() => this.#countRequests(first))
-    }
-    for (let at = 0; at < wanted.length; at++) if (!this.#take(wanted[at] as Wanted)) return this.#takeLater(wanted.slice(at)).then(finish)
-    return finish()
+    if (later === undefined && remote === undefined) return this.#countRequests(first)
+    return this.#reserveLater(later, remote).then(() => this.#countRequests(first))
+  }
+
+  /** Reserves from limits whose shares are too small, then from those in stores. */
+  async #reserveLater(later: readonly Wanted[] = [], remote: ReadonlyMap<StoreKind, readonly Wanted[]> = new Map()): Promise<void> {
+    if (later.length > 0) await this.#takeLater(later)
+    await this.#takeRemote(remote)
   }
 
   /** Reserves from limits in stores. */
@@ -228,7 +250,7 @@ export class BudgetCharge implements TokenBudget {
     for (const [nth, { budget, limit, counter }] of entries.entries()) {
       const reservation = outcome.reservations[nth]
       if (reservation === undefined || (!outcome.isReserved && reservation.isAdmitted)) continue
-      if (outcome.isReserved) this.#held.push({ budget, limit, counter, reservation, isSpent: false })
+      if (outcome.isReserved) this.#hold({ budget, limit, counter, reservation, isSpent: false })
       this.#note(limit, reservation, budget)
       if (!reservation.isAdmitted && (outcome.isReserved || budget.onExceeded === 'Reject')) this.#exceed(budget, limit, reservation, nowMs)
     }
@@ -241,7 +263,7 @@ export class BudgetCharge implements TokenBudget {
     for (const { budget, limit } of rejecting === undefined ? wanted : [rejecting])
       budgetMetrics(registry).alone(rejecting === undefined ? 'admitted' : 'rejected', budget.policy, budget.name, limit.unit).value++
     if (rejecting === undefined) {
-      for (const each of wanted) this.#take(each)
+      for (const each of wanted) this.#takeWanted(each)
       return
     }
     this.#release()
@@ -249,7 +271,7 @@ export class BudgetCharge implements TokenBudget {
   }
 
   /** Reserves from one limit. Returns false if the share of this replica is too small. */
-  #take({ budget, key, limit, amount }: Wanted, how: 'share' | 'last' | 'alone' = 'share'): boolean {
+  #take(budget: CompiledBudget, key: string | undefined, limit: CompiledLimit, amount: number, how: 'share' | 'last' | 'alone' = 'share'): boolean {
     const nowMs = this.#context.state.epochMs()
     const counter = this.#counter(budget, limit, key)
     const isForced = budget.onExceeded !== 'Reject'
@@ -262,17 +284,25 @@ export class BudgetCharge implements TokenBudget {
     if (reservation.isShort === true) return false
     this.#note(limit, reservation, budget)
     if (!reservation.isAdmitted) this.#exceed(budget, limit, reservation, nowMs)
-    this.#held.push({ budget, limit, counter, reservation, isSpent: false })
+    this.#hold({ budget, limit, counter, reservation, isSpent: false })
     return true
+  }
+
+  #hold(held: Held): void {
+    this.#held = append(this.#held, held)
   }
 
   async #takeLater(wanted: readonly Wanted[]): Promise<void> {
     try {
-      for (const each of wanted) if (!this.#take(each)) await this.#await(each)
+      for (const each of wanted) if (!this.#takeWanted(each)) await this.#await(each)
     } catch (error) {
       this.#release()
       throw error
     }
+  }
+
+  #takeWanted({ budget, key, limit, amount }: Wanted, how?: 'last' | 'alone'): boolean {
+    return this.#take(budget, key, limit, amount, how)
   }
 
   /** Asks for an assignment, or for a larger share until it covers the amount, for a second at most. */
@@ -286,15 +316,15 @@ export class BudgetCharge implements TokenBudget {
     const startMs = state.epochMs()
     while (counter instanceof ShareCounter && state.epochMs() - startMs < WAIT_MS) {
       hasResponse = await state.shares?.want(counter.bucketAt(state.epochMs(), ledger.namesOf(limit.name, key)), () => counter.memory)
-      if (this.#take(wanted)) return
+      if (this.#takeWanted(wanted)) return
       if (hasResponse !== true) break
     }
-    if (counter instanceof QuotaCounter && (await this.#assign(counter, wanted)) && this.#take(wanted)) return
+    if (counter instanceof QuotaCounter && (await this.#assign(counter, wanted)) && this.#takeWanted(wanted)) return
     // Others hold what is left, and have not returned it in time.
-    if (hasResponse === true) return void this.#take(wanted, 'last')
+    if (hasResponse === true) return void this.#takeWanted(wanted, 'last')
     const outcome = budget.sharing?.allowsDisconnected === true ? 'admitted' : 'rejected'
     metrics.alone(outcome, budget.policy, budget.name, limit.unit).value++
-    if (outcome === 'admitted') return void this.#take(wanted, 'alone')
+    if (outcome === 'admitted') return void this.#takeWanted(wanted, 'alone')
     if (counter instanceof QuotaCounter) counter.deny()
     throw new ProxyError('BUDGET_SHARE', { detail: `this replica has no share of budget "${budget.name}" now`, headers: { 'retry-after': '1' } })
   }
@@ -352,7 +382,7 @@ export class BudgetCharge implements TokenBudget {
   /** Returns everything that is reserved. */
   #release(): void {
     const remote = []
-    for (const held of this.#held.splice(0)) {
+    for (const held of this.#takeHeld()) {
       const { counter, reservation, isSpent } = held
       if (isRemote(held)) {
         remote.push({ ...held, used: held.reservation.id === '' ? -reservation.taken : 0 })
@@ -396,6 +426,25 @@ export class BudgetCharge implements TokenBudget {
         if (isFirst) report()
       })
   }
+}
+
+/** An empty list that is never changed. */
+const none: never[] = []
+
+/** Adds an element to a list that may be the empty one. An array that grows by `push` from nothing has space for 17 elements. */
+function append<T>(list: T[], element: T): T[] {
+  if (list.length === 0) return [element]
+  list.push(element)
+  return list
+}
+
+/** What a request needs of a limit; undefined: nothing. */
+function amountOf({ unit }: CompiledLimit, { isCharged }: Applied, usage: Usage | undefined): number | undefined {
+  if (unit === 'requests') return isCharged ? undefined : 1
+  if (usage === undefined) return undefined
+  const { input, output, priceOf } = usage
+  if (unit === 'tokens') return input + output
+  return priceOf === undefined ? undefined : Math.ceil(priceOf(input, output) * USD_UNITS)
 }
 
 /** A reservation in a store. */

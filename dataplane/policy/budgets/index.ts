@@ -1,7 +1,7 @@
 import type { Program } from '#api/cel/index.ts'
 import { withSides, type Policy } from '../../exchange/context.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { TokenBudgets } from '../../exchange/token-budgets.ts'
+import { addTokenBudget } from '../../exchange/token-budgets.ts'
 import { MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
 import { needsRequestBody } from '../../expression/program.ts'
 import { addHeaders } from '../rate-limit/headers.ts'
@@ -27,10 +27,9 @@ import { Ledger } from './ledger.ts'
  */
 export function compileBudgets(sections: readonly BudgetSection[], state: PolicyState, maxBufferBytes = MAX_BUFFER_BYTES): Policy {
   const budgets = compileSections(sections)
-  const hasModels = budgets.some(({ models }) => models !== undefined)
-  const context = { budgets, hasModels, ledger: Ledger.of(state), state, spent: new Map() }
+  const context = { budgets, ledger: Ledger.of(state), state, spent: new Map() }
   const add = (exchange: Exchange, charge: BudgetCharge): BudgetCharge => {
-    ;(exchange.tokenBudgets ??= new TokenBudgets()).add(charge)
+    addTokenBudget(exchange, charge)
     return charge
   }
   const request = (exchange: Exchange): BudgetCharge | Promise<BudgetCharge> => {

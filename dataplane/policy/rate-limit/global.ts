@@ -12,7 +12,7 @@ import { addHeaders, headersOf } from './headers.ts'
 import { tighter } from './local.ts'
 import { LimitService, withHits, type Verdict } from './service.ts'
 import { addMcpLimit, type McpLimit, type McpStage } from '../../exchange/mcp-limits.ts'
-import { TokenBudgets, type TokenBudget } from '../../exchange/token-budgets.ts'
+import { addTokenBudget, type TokenBudget } from '../../exchange/token-budgets.ts'
 
 /**
  * Rate limits that a service counts for all replicas (traffic.md §8.9), by Envoy's protocol. Each descriptor is a counter, with entries
@@ -64,7 +64,7 @@ export function compileGlobalRateLimit(
 function budgetOf(exchange: Exchange, service: LimitService, descriptors: readonly Descriptor[]): GlobalTokenBudget | undefined {
   if (descriptors.length === 0) return undefined
   const budget = new GlobalTokenBudget(exchange, service, descriptors)
-  ;(exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
+  addTokenBudget(exchange, budget)
   return budget
 }
 

@@ -15,7 +15,7 @@ import { KeyedBudgets } from './keyed.ts'
 import { LocalTokenBudget, chargeAll, tighter } from './local.ts'
 import { LocalMcpLimit, stagesOf, type McpEntry } from './mcp.ts'
 import { addMcpLimit } from '../../exchange/mcp-limits.ts'
-import { TokenBudgets } from '../../exchange/token-budgets.ts'
+import { addTokenBudget } from '../../exchange/token-budgets.ts'
 
 const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
 
@@ -46,7 +46,7 @@ export function compileLocalRateLimit(entries: readonly LocalRateLimit[], state:
   }
   const addTokens = (exchange: Exchange, budgets: readonly Budget[]): LocalTokenBudget => {
     const budget = new LocalTokenBudget(budgets, monotonicMs)
-    ;(exchange.tokenBudgets ??= new TokenBudgets()).add(budget)
+    addTokenBudget(exchange, budget)
     return budget
   }
   const addLimitHeaders = ({ response }: Exchange, tightest: Allowance | undefined): void => {

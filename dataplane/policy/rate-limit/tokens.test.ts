@@ -111,8 +111,7 @@ describe('the budgets of several policies', () => {
 
   test('are checked in order and settled once', async () => {
     const log: string[] = []
-    const budgets = new TokenBudgets()
-    budgets.add(budget(log, 'local'))
+    const budgets = new TokenBudgets(budget(log, 'local'))
     budgets.add(budget(log, 'global'))
     budgets.settle(1)
     await budgets.check(3)
@@ -124,8 +123,7 @@ describe('the budgets of several policies', () => {
 
   test('are not settled if one rejects', async () => {
     const log: string[] = []
-    const budgets = new TokenBudgets()
-    budgets.add(budget(log, 'local', true))
+    const budgets = new TokenBudgets(budget(log, 'local', true))
     budgets.add(budget(log, 'global'))
     await expect(budgets.check(0)).rejects.toMatchObject({ code: 'RATE_LIMIT' })
     budgets.settle(5)
