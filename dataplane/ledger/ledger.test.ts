@@ -360,6 +360,29 @@ describe('the file of a ledger', () => {
     expect([count(0, 10_000), count(5000, 9000), count(2000, 5000), count(9000, 10_000)]).toEqual([3, 1, 1, 1])
   })
 
+  test('has the labels of a record that is older than those that the retention has deleted', () => {
+    const store = new LedgerStore(path)
+    store.add(batchOf(row(1)))
+    expect(store.prune(86_400_000)).toBe(true)
+    store.add(batchOf(row(2)))
+    store.close()
+    expect(readSpend(path, { by: ['protocol'], sinceMs: 0, untilMs: 10 }).rows).toMatchObject([{ group: ['llm'], requests: 1 }])
+  })
+
+  test('loses old records also after a clock was ahead by years', () => {
+    const day = 86_400_000
+    const store = new LedgerStore(path)
+    const ahead = Array.from({ length: 5000 }, (_, index) => row(5000 * day + index))
+    store.add(batchOf(...ahead))
+    for (const time of [1, day, 2 * day]) store.add(batchOf(row(time)))
+    expect([store.prune(2 * day), store.prune(2 * day)]).toEqual([true, false])
+    // The clock reaches the time of the other records.
+    for (const time of [4999 * day + 5000, 5000 * day]) store.add(batchOf(row(time), row(time)))
+    store.close()
+    const count = (sinceMs: number) => readSpend(path, { by: [], sinceMs, untilMs: 6000 * day }).rows[0]?.requests
+    expect([count(0), count(4000 * day), count(5000 * day)]).toEqual([5005, 5004, 5002])
+  })
+
   test('is rejected if it is no database, of a newer version, or in a missing directory', async () => {
     writeFileSync(path, 'text of another program, which must not be overwritten')
     await expect(openLedger()).rejects.toThrow('file is not a database')

@@ -46,6 +46,7 @@ export class LedgerStore implements Store {
   readonly #insert: StatementSync
   readonly #insertLabels: StatementSync
   readonly #selectLastId: StatementSync
+  readonly #selectNextId: StatementSync
   readonly #prune: StatementSync
   /** Ids of labels that this process added on `#day`. */
   readonly #labels = new Map<string, number | bigint>()
@@ -59,7 +60,8 @@ export class LedgerStore implements Store {
       this.#migrate()
       this.#insert = this.#database.prepare(`INSERT INTO records VALUES (${placeholders(2 + valueColumns.length)})`)
       this.#insertLabels = this.#database.prepare(`INSERT INTO labels VALUES (NULL, ${placeholders(1 + labelColumns.length)})`)
-      this.#selectLastId = this.#database.prepare('SELECT max(id) AS id FROM records')
+      this.#selectLastId = this.#database.prepare('SELECT max(id) AS id FROM records WHERE id < ?')
+      this.#selectNextId = this.#database.prepare('SELECT min(id) AS id FROM records WHERE id > ?')
       this.#prune = this.#database.prepare('DELETE FROM records WHERE id IN (SELECT id FROM records ORDER BY id LIMIT ?) AND time < ?')
     } catch (error) {
       this.#database.close()
@@ -88,12 +90,19 @@ export class LedgerStore implements Store {
   /** Adds rows in one transaction: all of them, or none. */
   add({ labels, rows }: LedgerRows): void {
     this.#inTransaction(() => {
-      const lastId = Number(this.#selectLastId.get()?.['id'] ?? 0)
-      const latestMs = rows.reduce((latest, [, time]) => Math.max(latest, Number(time)), 0)
-      let id = Math.max(lastId, latestMs * IDS_PER_MS)
+      let id = this.#idBefore(rows)
       const ids = this.#idsOf(labels, Math.floor(id / IDS_PER_MS / DAY_MS))
       for (const [index, ...values] of rows) this.#insert.run(++id, ids[index] ?? null, ...values)
     })
+  }
+
+  /** The id after which there are ids for the rows. Ids of a clock that was ahead by more than a day do not count: the retention looks at the lowest ids. */
+  #idBefore(rows: LedgerRows['rows']): number {
+    const latestMs = rows.reduce((latest, [, time]) => Math.max(latest, Number(time)), 0)
+    const lastId = (below: number): number => Math.max(latestMs * IDS_PER_MS, Number(this.#selectLastId.get(below)?.['id'] ?? 0))
+    const id = lastId((latestMs + DAY_MS) * IDS_PER_MS)
+    const next = this.#selectNextId.get(id)?.['id'] ?? Infinity
+    return Number(next) <= id + rows.length ? lastId(Number.MAX_SAFE_INTEGER) : id
   }
 
   /** The ids of labels, which are added if they are new on that day. */
@@ -117,7 +126,8 @@ export class LedgerStore implements Store {
     const changes = Number(this.#prune.run(PRUNE_ROWS, before).changes) + this.#pruneOld(before)
     if (changes === 0) return false
     // Records have labels of their own day or of a later one.
-    this.#database.prepare('DELETE FROM labels WHERE day < ?').run(Math.floor(before / DAY_MS))
+    const labels = this.#database.prepare('DELETE FROM labels WHERE day < ?').run(Math.floor(before / DAY_MS))
+    if (Number(labels.changes) > 0) this.#labels.clear()
     this.#database.exec('PRAGMA incremental_vacuum(2000)')
     return true
   }
