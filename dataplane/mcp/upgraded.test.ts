@@ -128,10 +128,15 @@ describe('a client with a session and a server without (mcp.md §13.4)', () => {
     expect(server.received.at(-1)?.body?.params?.['_meta']).toMatchObject({ [`${PREFIX}clientInfo`]: { name: 'raw', version: '1' } })
   })
 
-  test('a call that the client cancels ends', async () => {
-    const { url, server } = await withNew({ handle: ({ method }) => (method === 'tools/call' ? { isOpen: true } : undefined) })
+  test.each([
+    ['', []],
+    [' of several targets', ['b']],
+  ])('a call%s that the client cancels ends without a response', async (_, others) => {
+    const server = await bed.modern('new', { handle: ({ method }) => (method === 'tools/call' ? { isOpen: true } : undefined) })
+    const more = await Promise.all(others.map(async (name) => staticTarget(name, (await bed.upstream(name)).port)))
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port), ...more] } })
     const { post } = await begin(url)
-    const called = post(call('tools/call', { name: 'echo' }, 5))
+    const called = post(call('tools/call', { name: more.length === 0 ? 'echo' : 'a_echo' }, 5))
     await until('the call', () => server.open.length === 1)
     await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })
     expect((await called).text).toBe('')

@@ -4,9 +4,9 @@ import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { ObservedBody } from '../../http/observe.ts'
-import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
+import { CancelledError, McpFailure, UpstreamRpcError } from '../message/failure.ts'
 import { recordError } from '../record/log.ts'
-import { openStream, type Reply } from '../message/reply.ts'
+import { openStream, streamOf, type Reply } from '../message/reply.ts'
 import { errorText, toText, type RpcMessage } from '../message/rpc.ts'
 import { RefusedError } from '../run/run.ts'
 
@@ -45,6 +45,7 @@ export function relay(response: ResponseHead, onDone: () => void): ResponseHead 
 
 /** The response to a failed request; undefined if the error did not originate in MCP. */
 export function failureResponse(exchange: Exchange, error: unknown, message: RpcMessage | undefined): ResponseHead | undefined {
+  if (error instanceof CancelledError) return toResponse(exchange, streamOf([]), () => undefined)
   if (error instanceof RefusedError) return relay(error.response, () => undefined)
   if (error instanceof UpstreamRpcError) return json(200, toText({ ...error.rpc, id: message?.id }))
   if (!(error instanceof McpFailure)) return undefined

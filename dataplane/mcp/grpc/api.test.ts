@@ -7,7 +7,7 @@ import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/pr
 import type { BackendFull } from '#gen/config/types.ts'
 import { encodeFrame } from '../../callout/frames.ts'
 import { staticTarget, type GatewayConfig } from '../testing/gateway.ts'
-import { begin, call, TestBed } from '../testing/test-bed.ts'
+import { begin, call, TestBed, until } from '../testing/test-bed.ts'
 
 let bed: TestBed
 beforeEach(() => void (bed = new TestBed()))
@@ -96,6 +96,20 @@ test('a server without grpc.reflection.v1 that responds with 404 is asked by v1a
   expect(seen.map((headers) => headers[':path'])).toEqual(
     ['v1', 'v1alpha'].map((revision) => `/grpc.reflection.${revision}.ServerReflection/ServerReflectionInfo`),
   )
+})
+
+test('a call that the client cancels ends without a response', async () => {
+  let open = 0
+  const { address } = await startShop((stream) => {
+    open++
+    stream.on('error', () => undefined).on('close', () => open--)
+  })
+  const { post } = await begin((await bed.gateway({ mcp: { targets: [{ ...staticTarget('shop', address.port), grpc: { descriptors } }] } })).url)
+  const called = post(call('tools/call', { name: 'Shop_Open', arguments: {} }, 5))
+  await until('the call', () => open === 1)
+  await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })
+  expect(await called).toMatchObject({ status: 200, text: '' })
+  await until('the end of the call', () => open === 0)
 })
 
 test('a target that leads to another server has the tools of that server at once', async () => {

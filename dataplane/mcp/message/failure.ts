@@ -46,6 +46,9 @@ export class McpFailure extends Error {
   }
 }
 
+/** The client cancelled the request: it receives no response. */
+export class CancelledError extends Error {}
+
 /** With FailOpen, requests are accepted although no target is available (mcp.md §2). */
 export const noTargets = (): McpFailure => McpFailure.rpc(-32603, 'no upstreams available')
 

@@ -3,8 +3,9 @@ import { request } from 'node:http'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { ListRootsRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import type { OpenApiTool } from '#gen/config/types.ts'
 import { staticTarget } from '../testing/gateway.ts'
-import { send, until, TestBed } from '../testing/test-bed.ts'
+import { call, initialize, MCP_HEADERS, send, until, TestBed } from '../testing/test-bed.ts'
 import { letArrive } from '../../testing/turns.ts'
 
 let bed: TestBed
@@ -63,6 +64,34 @@ describe('legacy SSE downstream (mcp.md §6)', () => {
       })
     expect(await first('/sse')).toMatch(/^event: endpoint\ndata: \/sse\?sessionId=[0-9a-f-]{36}\n\n$/)
     expect(await first('/sse?key=1')).toMatch(/^event: endpoint\ndata: \/sse\?key=1&sessionId=[0-9a-f-]{36}\n\n$/)
+  })
+
+  test('a call of an API that the client cancels has no response on the stream', async () => {
+    let open = 0
+    const { port } = await bed.scripted((_, response) => {
+      open++
+      response.on('close', () => open--)
+    })
+    const definition = JSON.stringify({ name: 'get', inputSchema: { type: 'object' } })
+    const tool: OpenApiTool = { name: 'get', definition, method: 'GET', path: '/', parameters: [] }
+    const openapi = { title: '', version: '1', path: '', tools: [tool] }
+    const { url } = await bed.gateway({ mcp: { targets: [{ ...staticTarget('a', port), openapi }] } })
+    let stream = ''
+    const sent = request({ host: url.hostname, port: url.port, path: '/sse' }, (response) =>
+      response.setEncoding('utf8').on('data', (chunk: string) => (stream += chunk)),
+    )
+    sent.on('error', () => undefined).end()
+    await until('the endpoint', () => stream.includes('\n\n'))
+    const post = (body: unknown) => send(url, 'POST', MCP_HEADERS, body, /data: (.*)/.exec(stream)?.[1])
+    await post(initialize())
+    await post(call('tools/call', { name: 'get' }, 5))
+    await until('the call', () => open === 1)
+    await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })
+    await until('the end of the call', () => open === 0)
+    await post(call('ping', {}, 6))
+    await until('the response to ping', () => stream.includes('"id":6'))
+    expect(stream).not.toContain('"id":5')
+    sent.destroy()
   })
 
   test.each<[string, string, string, unknown, number]>([

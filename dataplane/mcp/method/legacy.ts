@@ -3,7 +3,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { readHeldBody } from '../../exchange/held.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { queryOf, type ResponseHead } from '../../http/message.ts'
-import { McpFailure } from '../message/failure.ts'
+import { CancelledError, McpFailure } from '../message/failure.ts'
 import { failureText } from '../run/gather.ts'
 import type { EventOutput, Reply } from '../message/reply.ts'
 import { errorText, INTERNAL_ERROR, isRequest, type RpcMessage } from '../message/rpc.ts'
@@ -85,7 +85,7 @@ export async function deliver({ stream, feeders }: LegacyClient, message: RpcMes
     if (reply.kind === 'stream') return feed(stream, feeders, reply.feed, onDone)
     await write(stream, message, reply)
   } catch (error) {
-    if (isRequest(message)) stream.send(failureText(message, error))
+    if (isRequest(message) && !(error instanceof CancelledError)) stream.send(failureText(message, error))
   }
   onDone()
 }

@@ -268,6 +268,31 @@ describe('calls of an HTTP API', () => {
     })
   })
 
+  test.each<[at: string, others: number, answer: (response: ServerResponse) => void]>([
+    ['before the response', 0, () => undefined],
+    ['within the response', 0, (response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('{')],
+    ['with several targets', 1, () => undefined],
+  ])('end without a response when the client cancels them %s', async (_, others, answer) => {
+    let open = 0
+    const { port } = await startApi((_request, response) => {
+      open++
+      response.on('close', () => open--)
+      answer(response)
+    })
+    const more = await Promise.all(Array.from({ length: others }, async () => staticTarget('b', (await bed.upstream('b')).port)))
+    const gateway = await gatewayFor([target(port, api([tool('get')])), ...more], {
+      attached: [{ target: { kind: 'Gateway', namespace: 'ns', name: 'gw' }, traffic: { retry: { codes: [503], attempts: 3, backoff: '1ms' } } }],
+    })
+    const { post } = await begin(gateway.url)
+    const called = post(call('tools/call', { name: others === 0 ? 'get' : 'pets_get', arguments: { id: '1' } }, 5))
+    await until('the call', () => open === 1)
+    await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: '5' } })
+    expect(open).toBe(1)
+    await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })
+    expect(await called).toMatchObject({ status: 200, text: '' })
+    await until('the end of the call', () => open === 0)
+  })
+
   test('have the credentials of the target', async () => {
     const { port, seen } = await petApi()
     await callTool(await gatewayFor([target(port, api([tool('get')]), { auth: { key: 'secret' } })]), 'get', { id: '1' })

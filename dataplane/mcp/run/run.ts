@@ -87,8 +87,8 @@ export function linkTo(run: Run, target: Target): Link {
 
 /** The link to a target whose session was started already. */
 export function plainLink({ session, memory }: Pick<Run, 'session' | 'memory'>, target: Target): Link {
-  if (target.openapi !== undefined) return servedLink(openApiOf(target, target.openapi))
-  if (target.grpc !== undefined) return servedLink(grpcOf(target, target.grpc))
+  if (target.openapi !== undefined) return servedLink(openApiOf(target, target.openapi), stateOf(session, target))
+  if (target.grpc !== undefined) return servedLink(grpcOf(target, target.grpc), stateOf(session, target))
   if (target.protocol === 'SSE') return sseLink(target, session.connections)
   if (target.program !== undefined) return stdioLink(target, target.program, session.connections)
   const state = stateOf(session, target)

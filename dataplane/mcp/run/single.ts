@@ -9,7 +9,7 @@ import { mapServerMessage, mayBeMapped } from './reverse.ts'
 import { brokenAnswer, endedAnswer, isAnswerTo, labelOf, post, readAnswer, type Run } from './run.ts'
 import { isSuccess, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { ProxyError } from '../../exchange/error.ts'
-import type { McpFailure } from '../message/failure.ts'
+import { CancelledError, type McpFailure } from '../message/failure.ts'
 import { reportFailure } from './gather.ts'
 import { MessageOutline } from '../sse/outline.ts'
 import type { LargePart, SseEvent } from '../sse/parser.ts'
@@ -219,6 +219,7 @@ class PassedEvents {
   }
 
   #onError(error: Error): void {
+    if (error instanceof CancelledError) return this.#out.end()
     if (this.#checking !== undefined) return void this.#checking.then(() => this.#out.end())
     if (this.#isAnswered || this.#canResume()) return this.#out.fail(error)
     this.#fail(brokenAnswer(this.#target, error))

@@ -79,6 +79,28 @@ describe('sessions', () => {
     sessions.close()
   })
 
+  test.each<[what: string, link: Partial<LinkState>]>([
+    ['subscribe at a target without sessions', { version: '2026-07-28' }],
+    ['can cancel calls of an API', { calls: new Map() }],
+  ])('that %s stay in their worker', (_, link) => {
+    const claimed: string[] = []
+    const ignore = (): void => undefined
+    const { sessions, admit } = start({
+      claim: (id) => void claimed.push(id),
+      release: (id) => void claimed.splice(claimed.indexOf(id), 1),
+      end: ignore,
+      bumpChanges: ignore,
+      changesOf: () => 0,
+      hasEnded: () => false,
+    })
+    const own = new Map([['a', { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: false, ...link }]])
+    const id = sessions.admit(newSession({ links: own, principal, client: undefined }, 0))
+    admit()
+    expect(claimed).toEqual([id])
+    sessions.close()
+    expect(claimed).toEqual([])
+  })
+
   test('that were ended are bounded in number', () => {
     const { sessions, admit } = start()
     const ids = Array.from({ length: 5 }, admit)

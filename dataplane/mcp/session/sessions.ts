@@ -188,8 +188,9 @@ export class Sessions {
   }
 }
 
-/** Whether requests of the session must come to this worker: it holds connections, or the subscriptions to targets without sessions. */
-const isLocal = ({ connections, links }: Session): boolean => connections.size > 0 || [...links.values()].some(({ version }) => version === MODERN_VERSION)
+/** Whether requests of the session must come to this worker: it holds connections, subscriptions to targets without sessions, or calls that the gateway itself cancels. */
+const isLocal = ({ connections, links }: Session): boolean =>
+  connections.size > 0 || [...links.values()].some(({ version, calls }) => version === MODERN_VERSION || calls !== undefined)
 
 /** Prefix of a target's session id that stands for a connection of this process. */
 const LOCAL = 'connection:'

@@ -47,6 +47,8 @@ export interface CallContext {
   readonly answerHeaders: HeaderList
   /** The client's message and its text, whose members were checked (`message/members.ts`). */
   readonly received?: { readonly message: RpcMessage; readonly text: string } | undefined
+  /** Aborted with a CancelledError when the client cancels the request. Its calls end, and no others start. */
+  readonly cancellation?: AbortSignal | undefined
 }
 
 /** Limit of a message that the gateway reads, in characters: `maxBufferSize` if it is above the default. */
@@ -79,13 +81,13 @@ export interface TargetAnswer {
 
 /**
  * Sends an HTTP request to a target, with the transformations of the backend and the retries of the rule. Rejects with an
- * EndpointGoneError, an UpstreamError or a ProxyError.
+ * EndpointGoneError, an UpstreamError, a ProxyError or the reason of the cancellation.
  */
 export async function callTarget(context: CallContext, target: Target, call: TargetCall): Promise<TargetAnswer> {
-  const { exchange, retry } = context
+  const { exchange, retry, cancellation } = context
   exchange.upstreamStartedAtMs ||= performance.now()
   const sent = await requestTo(context, target, call)
-  const canRetry = (outcome: ResponseHead | Error): boolean => call.isRepeatable !== false || isUnsent(outcome)
+  const canRetry = (outcome: ResponseHead | Error): boolean => cancellation?.aborted !== true && (call.isRepeatable !== false || isUnsent(outcome))
   let endpoint = ''
   const attempt = async (number: number): Promise<ResponseHead> => {
     const answer = await tryEndpoints(context, target, call, sent.request, number)
@@ -129,13 +131,14 @@ function nextEndpoint({ destination }: Target, failed: ReadonlySet<EndpointState
 }
 
 async function tryOnce(
-  { exchange, registry, timeoutMs }: CallContext,
+  { exchange, registry, timeoutMs, cancellation }: CallContext,
   target: Target,
   call: TargetCall,
   request: RequestHead,
   number: number,
   pinned: EndpointState | undefined,
 ): Promise<TargetAnswer> {
+  cancellation?.throwIfAborted()
   const { destination } = target
   // Each attempt needs a body that was not read.
   const body = request.body instanceof BufferBody ? request.body.copy() : undefined
@@ -146,6 +149,9 @@ async function tryOnce(
   if (span.traceparent !== undefined) headers.set('traceparent', span.traceparent)
   const { method, target: path, authority } = request
   const started = startCall(destination, { method, target: path, authority, headers, body }, { timeoutMs, exchange, pinned })
+  cancellation?.addEventListener('abort', () => started.cancel(new UpstreamError('cancelled', 'the client cancelled the request', cancellation.reason)), {
+    once: true,
+  })
   try {
     const response = await started.response
     span.end({ status: response.status })

@@ -48,7 +48,7 @@ export interface LinkState {
   logLevel?: string | undefined
   subscriptions?: Set<string> | undefined
   onSubscribe?: (() => void) | undefined
-  /** Targets without sessions: cancels the call of a request, by the key of its id. */
+  /** Targets without sessions, and APIs: cancels the call of a request, by the key of its id. */
   calls?: Map<string, () => void> | undefined
   /** Targets without sessions: receive the client's responses to requests for input, by id. */
   inputs?: Map<string, (response: RpcMessage) => void> | undefined

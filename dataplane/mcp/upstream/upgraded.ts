@@ -2,6 +2,7 @@ import { BufferBody } from '../../http/body.ts'
 import { readHeldBody } from '../../exchange/held.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
+import { CancelledError } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { clientMeta, isLevel, modernErrorIn, toLegacyMessage, withMeta, withoutTaskExtension, type SessionClient } from '../message/modern.ts'
 import { mayHaveParamHeaders, paramHeaders } from '../message/param-headers.ts'
@@ -206,7 +207,7 @@ class TrackedCall {
         this.#cancel = () => {
           this.end()
           source.cancel()
-          sink.onEnd()
+          sink.onError(new CancelledError('the client cancelled the request'))
         }
         if (this.#isCancelled) return this.#cancel()
         source.start({
