@@ -117,6 +117,26 @@ describe('a call that waits for input in one replica', () => {
     expect(textOf(await callTool(two.url, retry, as('ann')))).toBe(DONE)
   })
 
+  test('waits on if a replica sends a message that is no retry', async () => {
+    const { one, two } = await startReplicas()
+    const retry = retryOf(await callTool(one.url))
+    const send = two.peers.send.bind(two.peers)
+    let text = ''
+    Object.defineProperty(two.peers, 'send', { value: (_: unknown, sent: string) => void (text = sent) })
+    expect(errorOf(await callTool(two.url, retry))).toEqual(LOST)
+    const message = JSON.parse(text) as object
+    const texts = [
+      'null',
+      '[]',
+      '{}',
+      '['.repeat(100_000),
+      text.slice(1),
+      ...[{ responses: null }, { id: 1 }, { call: {} }].map((part) => JSON.stringify({ ...message, ...part })),
+    ]
+    for (const each of texts) expect((await send({ host: HOSTS[0], port }, each, () => undefined))?.status).not.toBe(200)
+    expect(textOf(await callTool(one.url, retry))).toBe(DONE)
+  })
+
   test('is cancelled when the client of the retry disconnects', async () => {
     const { upstream, one, two } = await startReplicas({
       async onInput({ signal, sendNotification }) {

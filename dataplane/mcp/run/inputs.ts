@@ -144,14 +144,24 @@ export class Inputs {
 
 /** Handles a message of another worker or replica: the retry of a call that waits in this thread. Undefined: it does not wait; `invalid`: it is another's. */
 export async function resumeCall(waiting: WaitingCalls<PendingCall>, text: string): Promise<EventSource | 'invalid' | undefined> {
-  const { call, place, principal, id, responses } = parseJson(text) as ResumeMessage
+  const { call, place, principal, id, responses } = readMessage(text)
   const found = waiting.takeById(call, { place, principal })
   if (found.kind === 'invalid') return 'invalid'
   return found.kind === 'found' ? found.call.resume(responses, id).catch(() => undefined) : undefined
 }
 
 /** The id of the call that such a message is about. */
-export const callIn = (text: string): string => (parseJson(text) as ResumeMessage).call
+export const callIn = (text: string): string => readMessage(text).call
+
+/** Throws if the text is no such message, before the call is taken. A replica may be of another version. */
+function readMessage(text: string): ResumeMessage {
+  const message = parseJson(text)
+  if (!isObject(message)) throw new TypeError('the message is no object')
+  const { call, place, principal, id, responses } = message
+  const hasTexts = typeof call === 'string' && typeof place === 'string' && typeof id === 'string'
+  if (!hasTexts || !isObject(responses) || (principal !== undefined && typeof principal !== 'string')) throw new TypeError('the message is incomplete')
+  return { call, place, principal, id, responses }
+}
 
 const invalidState = (): McpFailure => McpFailure.rpc(INVALID_PARAMS, 'params.requestState is not that of a call of this client with this name')
 
