@@ -236,6 +236,15 @@ describe('two targets', () => {
     for (const { log } of [one, other]) expect(log()).toEqual(expect.arrayContaining(['ping', 'logging/setLevel']))
   })
 
+  test.each([1, 2])('a level that does not exist is an error although the server accepts it (%d targets)', async (count) => {
+    const { port } = await bed.answering(({ method }) => (method === 'logging/setLevel' ? {} : undefined))
+    const { url } = await bed.gateway({ mcp: { targets: ['a', 'b'].slice(0, count).map((name) => staticTarget(name, port)) } })
+    const { post } = await begin(url)
+    const message = 'params.level must be one of debug, info, notice, warning, error, critical, alert, emergency'
+    expect((await post(call('logging/setLevel', { level: 'warn' }))).json.error).toEqual({ code: -32602, message })
+    expect((await post(call('logging/setLevel', { level: 'warning' }))).json.result).toEqual({})
+  })
+
   test('notifications of changes arrive on the stream with prefixed URIs (row 14)', async () => {
     const { other, gateway } = await two()
     const seen: string[] = []

@@ -91,7 +91,10 @@ describe('failure modes (mcp.md §4.4, row 21)', () => {
       mcp: { targets: [{ name: 'none', selector: { targets: [] } }], failureMode: 'FailOpen', sessionRouting: 'Stateless' },
     })
     for (const method of ['tools/list', 'resources/templates/list', 'ping', 'logging/setLevel'])
-      expect((await send(url, 'POST', MCP_HEADERS, call(method))).json.error).toEqual({ code: -32603, message: 'no upstreams available' })
+      expect((await send(url, 'POST', MCP_HEADERS, call(method, { level: 'error' }))).json.error).toEqual({
+        code: -32603,
+        message: 'no upstreams available',
+      })
   })
 
   test('FailOpen: a session without any available target is an error', async () => {

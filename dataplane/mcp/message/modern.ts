@@ -29,7 +29,7 @@ const META_SERVER = `${PREFIX}serverInfo`
 const META_SUBSCRIPTION = `${PREFIX}subscriptionId`
 
 /** The levels of log messages, the most verbose first (RFC 5424 §6.2.1). */
-const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
+export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
 
 /** What a request says about its client. */
 export interface ModernClient {

@@ -5,11 +5,12 @@ import { callAll, gather } from '../run/gather.ts'
 import { initialize, type InitializeOptions } from './initialize.ts'
 import { isObject } from '../message/json.ts'
 import { list, listShape, mayOffer } from './lists.ts'
+import { isLevel, LEVELS } from '../message/modern.ts'
 import { callWithSearch, listSearchTools } from './search.ts'
 import { streamOf, type Reply } from '../message/reply.ts'
 import { answerServer } from '../run/reverse.ts'
 import { badAnswer, discard, post, stateOf, type Run } from '../run/run.ts'
-import { isNotification, isResponse, METHOD_NOT_FOUND, resultText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import { INVALID_PARAMS, isNotification, isResponse, METHOD_NOT_FOUND, resultText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import { callOne } from '../run/single.ts'
 
 /** Handles one message of a client (mcp.md §4.2). `text` is the message as received. Rejects with the error for the client. */
@@ -35,8 +36,11 @@ export async function dispatch(run: Run, message: RpcMessage, text: string, opti
       return callResource(run, request, text)
     case 'completion/complete':
       return complete(run, request, text)
-    case 'ping':
     case 'logging/setLevel':
+      // Some servers accept any text.
+      if (!isLevel(request.params?.['level'])) throw McpFailure.rpc(INVALID_PARAMS, `params.level must be one of ${LEVELS.join(', ')}`)
+      return callEach(run, request, text)
+    case 'ping':
       return callEach(run, request, text)
     default:
       return passUnknown(run, request, text)
@@ -49,12 +53,12 @@ function callEach(run: Run, request: RpcRequest, text: string): Promise<Reply> {
   const [sole] = config.targets
   if (!config.isMultiplexing && sole !== undefined) return callOne(run, sole, request, text)
   if (sole === undefined) throw noTargets()
-  const isLevel = request.method === 'logging/setLevel'
-  const targets = config.targets.filter((target) => !isLevel || mayOffer(run, target, 'l'))
+  const setsLevel = request.method === 'logging/setLevel'
+  const targets = config.targets.filter((target) => !setsLevel || mayOffer(run, target, 'l'))
   if (targets.length === 0) return Promise.resolve(streamOf([resultText(request.id, {})]))
   return gather(run, targets, request, text, {
     async read(target, { error, result }) {
-      const isMissing = isLevel && isObject(error) && error['code'] === METHOD_NOT_FOUND
+      const isMissing = setsLevel && isObject(error) && error['code'] === METHOD_NOT_FOUND
       if (error !== undefined && !isMissing) throw new UpstreamRpcError({ jsonrpc: '2.0', error })
       if (!isMissing && !isObject(result)) throw badAnswer(target, request.method)
     },

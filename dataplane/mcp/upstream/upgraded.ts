@@ -107,10 +107,7 @@ function answerItself(state: LinkState, method: string, text: string): string | 
   if (method.startsWith('tasks/')) return errorText(parseUpstreamMessage(text)?.id, METHOD_NOT_FOUND, `Method not found: ${method}`)
   if (request?.id === undefined) return undefined
   const { level, uri } = request.params ?? {}
-  if (method === 'logging/setLevel') {
-    if (!isLevel(level)) return errorText(request.id, INVALID_PARAMS, 'params.level is not a level of log messages')
-    state.logLevel = level
-  }
+  if (method === 'logging/setLevel' && isLevel(level)) state.logLevel = level
   if (method.startsWith('resources/') && typeof uri === 'string') {
     const uris = (state.subscriptions ??= new Set())
     if (method === 'resources/unsubscribe') uris.delete(uri)
