@@ -212,6 +212,7 @@ describe('responses of an HTTP API', () => {
     [404, '{"message":"no such pet"}', 'HTTP 404\n{"message":"no such pet"}'],
     [500, '', 'HTTP 500'],
     [302, '{"to":"elsewhere"}', 'HTTP 302: a redirect, which is not followed'],
+    [304, '', 'HTTP 304: not modified. The resource meets the condition of the request, such as If-None-Match, and the response has no content'],
   ])('with status %d are an error of the tool', async (status, body, text) => {
     const result = await resultOf((response) => void response.writeHead(status, { 'content-type': 'application/json', location: 'http://internal/' }).end(body))
     expect(result).toEqual({ content: [{ type: 'text', text }], isError: true })

@@ -123,9 +123,10 @@ function mediaResult(type: string, bytes: Buffer): string {
 
 /** Redirects are not followed: the document does not decide where requests go, and neither does the API. */
 function describeFailure(status: number, type: string, body: string): string {
-  const what = status >= 300 && status <= 399 ? `HTTP ${status}: a redirect, which is not followed` : `HTTP ${status}`
-  const text = isText(type) && (status < 300 || status > 399) ? body : ''
-  return text === '' ? what : `${what}\n${cut(text, MAX_ERROR_CHARS)}`
+  if (status === 304) return 'HTTP 304: not modified. The resource meets the condition of the request, such as If-None-Match, and the response has no content'
+  if (status >= 300 && status <= 399) return `HTTP ${status}: a redirect, which is not followed`
+  const text = isText(type) ? body : ''
+  return text === '' ? `HTTP ${status}` : `HTTP ${status}\n${cut(text, MAX_ERROR_CHARS)}`
 }
 
 const isText = (type: string): boolean =>
