@@ -176,6 +176,12 @@ export const dataplaneMessages = {
       'The service that `quotaService` of a budget names cannot be reached, ended the stream, or has not responded for 3 s. Assignments stay in force until they expire; then `onDisconnect` of the budget decides. Logged once until it responds.',
     fix: 'Field `cause` names the error, `service` and `domain` the stream. See that the service runs, knows the domain, and responds to reports; the connection is tried again every 5 s at most. The metrics `proxy_budget_quota_connected` and `proxy_budget_disconnected_total` show it.',
   },
+  PX4041: {
+    title: 'services of a gRPC server have no tools',
+    cause:
+      'The reflection service of a gRPC server names services whose descriptors, or imports of them, it does not have. The target has the tools of the other services. Logged again when other services are missing.',
+    fix: 'Fields `backend`, `target` and `services` (10 of `missing`) name them, `error` has an answer of the server. Register their files with the reflection service of the server, or use a descriptor set (`grpc.configMapRef`).',
+  },
 } as const satisfies MessageTable
 
 export type DataplaneCode = keyof typeof dataplaneMessages

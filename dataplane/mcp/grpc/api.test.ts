@@ -1,11 +1,11 @@
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { create, fromJson, toBinary } from '@bufbuild/protobuf'
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import { create, fromJson, toBinary, type JsonObject } from '@bufbuild/protobuf'
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import type { BackendFull } from '#gen/config/types.ts'
-import { encodeFrame } from '../../callout/frames.ts'
+import { encodeFrame, FrameReader } from '../../callout/frames.ts'
 import { staticTarget, type GatewayConfig } from '../testing/gateway.ts'
 import { begin, call, TestBed, until } from '../testing/test-bed.ts'
 
@@ -37,15 +37,18 @@ async function startShop(answer?: (stream: ServerHttp2Stream, path: string) => v
   return { address: server.address() as AddressInfo, seen }
 }
 
-function respond(stream: ServerHttp2Stream, message: Uint8Array): void {
+const respond = (stream: ServerHttp2Stream, message: Uint8Array): void => respondWith(stream, encodeFrame(message))
+
+function respondWith(stream: ServerHttp2Stream, frames: Uint8Array): void {
   stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
   stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
-  stream.end(encodeFrame(message))
+  stream.end(frames)
 }
+
+const field = (writer: BinaryWriter, number: number, bytes: Uint8Array) => writer.tag(number, WireType.LengthDelimited).bytes(bytes)
 
 /** A response of the reflection service to both of its questions: the services, and the file of one. */
 function reflectionOf(service: string): Uint8Array {
-  const field = (writer: BinaryWriter, number: number, bytes: Uint8Array) => writer.tag(number, WireType.LengthDelimited).bytes(bytes)
   const one = (number: number, bytes: Uint8Array) => field(new BinaryWriter(), number, bytes).finish()
   const services = one(1, one(1, Buffer.from(`shop.${service}`)))
   return field(field(new BinaryWriter(), 6, services), 4, one(1, toBinary(FileDescriptorProtoSchema, fileOf(service)))).finish()
@@ -110,6 +113,72 @@ test('a call that the client cancels ends without a response', async () => {
   await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })
   expect(await called).toMatchObject({ status: 200, text: '' })
   await until('the end of the call', () => open === 0)
+})
+
+describe('a reflection service that lacks descriptors', () => {
+  const errorAnswer = field(new BinaryWriter(), 7, new BinaryWriter().tag(2, WireType.LengthDelimited).string('not found').finish()).finish()
+  const one = (number: number, bytes: Uint8Array) => field(new BinaryWriter(), number, bytes).finish()
+
+  /** Starts a gateway for a server with these services. `files`: their files, or those that they import, by name. */
+  async function withFiles(services: readonly string[], files: Readonly<Record<string, object>>) {
+    const list = one(
+      6,
+      services.map((name) => one(1, one(1, Buffer.from(`shop.${name}`)))).reduce((all, each) => Buffer.concat([all, each]), Buffer.alloc(0)),
+    )
+    const answerTo = (question: Buffer): Uint8Array => {
+      const reader = new BinaryReader(question)
+      const [number] = reader.tag()
+      const file = files[reader.string().replace('shop.', '')]
+      if (number === 7) return list
+      return file === undefined ? errorAnswer : one(4, one(1, toBinary(FileDescriptorProtoSchema, fromJson(FileDescriptorProtoSchema, file as JsonObject))))
+    }
+    const { address } = await startShop((stream) => {
+      const frames = new FrameReader(65_536)
+      stream.on('data', (chunk: Buffer) => frames.push(chunk))
+      stream.on('end', () => {
+        const answers: Buffer[] = []
+        for (let question = frames.next(); question !== undefined; question = frames.next()) answers.push(encodeFrame(answerTo(question)))
+        respondWith(stream, Buffer.concat(answers))
+      })
+    })
+    const lines: object[] = []
+    const mcp = { targets: [{ ...staticTarget('shop', address.port), grpc: {} }] }
+    const { url } = await bed.gateway({ mcp, onLog: (message, fields) => void lines.push({ message, ...fields }) })
+    return { ...(await begin(url)), lines }
+  }
+
+  const open = { inputType: '.google.protobuf.Empty', outputType: '.google.protobuf.Empty', name: 'Open' }
+  const file = (service: string, ...imports: string[]) => ({
+    name: `${service}.proto`,
+    package: 'shop',
+    syntax: 'proto3',
+    dependency: ['google/protobuf/empty.proto', ...imports],
+    service: [{ name: service, method: [open] }],
+  })
+
+  test.each<[of: string, files: Record<string, object>]>([
+    ['a service', { Books: file('Books') }],
+    ['an import', { Books: file('Books'), Toys: file('Toys', 'parts.proto'), 'parts.proto': file('Parts', 'bolts.proto') }],
+  ])('of %s has the tools of the other services, and the log names the service once', async (_, files) => {
+    const { post, lines } = await withFiles(['Books', 'Toys'], files)
+    for (let count = 0; count < 2; count++) expect((await post(call('tools/list'))).json.result).toMatchObject({ tools: [{ name: 'Books_Open' }] })
+    expect(lines).toEqual([
+      {
+        message: 'services of a gRPC server have no tools',
+        code: 'PX4041',
+        backend: 'ns/mcp',
+        target: 'shop',
+        services: 'shop.Toys',
+        missing: 1,
+        error: 'the reflection service answered "not found"',
+      },
+    ])
+  })
+
+  test('of all services makes the target unavailable', async () => {
+    const { post } = await withFiles(['Books', 'Toys'], {})
+    expect((await post(call('tools/list'))).json.error).toMatchObject({ code: -32603 })
+  })
 })
 
 test('a target that leads to another server has the tools of that server at once', async () => {

@@ -1,8 +1,8 @@
-import type { FileRegistry } from '@bufbuild/protobuf'
 import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt'
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { DescriptorError, isOffered, isWellKnown, linkFiles, MAX_FILES, readDescriptor } from '#api/grpc-tools/index.ts'
 import { encodeFrame } from '../../callout/frames.ts'
+import type { Reflected } from '../target/grpc-source.ts'
 import { GrpcStatusError, type GrpcCaller } from './unary.ts'
 
 /** Revisions of the reflection service, whose messages are equal; servers have one or both. */
@@ -30,26 +30,51 @@ interface Answers {
   readonly errors: string[]
 }
 
-/** Asks a server for the descriptors of its services. Rejects with a DescriptorError, a GrpcStatusError, or as `call` does. */
-export async function readReflection(call: GrpcCaller): Promise<FileRegistry> {
+/**
+ * Asks a server for the descriptors of its services. Services whose descriptors are not complete are left out. Rejects with a DescriptorError if all are, with
+ * a GrpcStatusError, or as `call` does.
+ */
+export async function readReflection(call: GrpcCaller): Promise<Reflected> {
   const [service, { services }] = await findService(call)
   const ask = (questions: readonly Question[]) => askServer(call, service, questions)
   const offered = services.filter(isOffered)
   if (offered.length > MAX_SERVICES) throw new DescriptorError(`the server has ${offered.length} services, at most ${MAX_SERVICES} are supported`)
   const files = new Map<string, FileDescriptorProto>()
+  const errors: string[] = []
+  const asked = new Set<string>()
   let questions = offered.map((name): Question => [FILE_CONTAINING_SYMBOL, name])
   for (let round = 0; questions.length > 0; round++) {
     if (round === MAX_ROUNDS || files.size > MAX_FILES) throw new DescriptorError('the files of the server import too many others')
     const answers = await ask(questions)
-    if (answers.errors[0] !== undefined) throw new DescriptorError(`the reflection service answered ${JSON.stringify(answers.errors[0].slice(0, 200))}`)
+    for (const [, name] of questions) asked.add(name)
+    errors.push(...answers.errors)
     for (const bytes of answers.files) {
       const file = readDescriptor(bytes)
       files.set(file.name, file)
     }
-    const missing = new Set([...files.values()].flatMap(({ dependency }) => dependency).filter((name) => !files.has(name) && !isWellKnown(name)))
-    questions = [...missing].map((name): Question => [FILE_BY_FILENAME, name])
+    const imported = new Set([...files.values()].flatMap(({ dependency }) => dependency).filter((name) => !files.has(name) && !isWellKnown(name)))
+    questions = [...imported].filter((name) => !asked.has(name)).map((name): Question => [FILE_BY_FILENAME, name])
   }
-  return linkFiles([...files.values()])
+  removeIncomplete(files)
+  const described = new Set([...files.values()].flatMap((file) => file.service.map(({ name }) => (file.package === '' ? name : `${file.package}.${name}`))))
+  const missing = offered.filter((name) => !described.has(name))
+  const [cause] = errors
+  const error = cause === undefined ? 'the reflection service sent no descriptor' : `the reflection service answered ${JSON.stringify(cause.slice(0, 200))}`
+  if (missing.length > 0 && missing.length === offered.length) throw new DescriptorError(error)
+  return { registry: linkFiles([...files.values()]), missing, error }
+}
+
+/** Removes files whose imports, direct or not, are not all there. */
+function removeIncomplete(files: Map<string, FileDescriptorProto>): void {
+  const importers = new Map<string, string[]>()
+  for (const { name, dependency } of files.values())
+    for (const imported of dependency) {
+      const known = importers.get(imported)
+      if (known === undefined) importers.set(imported, [name])
+      else known.push(name)
+    }
+  const lost = [...importers.keys()].filter((name) => !files.has(name) && !isWellKnown(name))
+  for (const name of lost) lost.push(...(importers.get(name) ?? []).filter((importer) => files.delete(importer)))
 }
 
 async function findService(call: GrpcCaller): Promise<[service: string, Answers]> {

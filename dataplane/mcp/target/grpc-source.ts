@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FileRegistry } from '@bufbuild/protobuf'
 import type { ResolvedMcpGrpc } from '#gen/config/types.ts'
 import { compileGrpcTools, linkFiles, readDescriptorSet, type GrpcTool } from '#api/grpc-tools/index.ts'
+import type { PolicyState } from '../../policy/state.ts'
 import type { ListChanges } from './list-changes.ts'
 
 /** How long the answers of a reflection service are used, milliseconds. */
@@ -18,6 +19,26 @@ export interface GrpcTools {
   readonly registry: FileRegistry | undefined
 }
 
+/** The descriptors of a server's services. */
+export interface Reflected {
+  readonly registry: FileRegistry
+  /** Services without complete descriptors. */
+  readonly missing: readonly string[]
+  /** Why they are missing. */
+  readonly error: string
+}
+
+/** What the log says about a source. */
+interface SourceState extends Pick<PolicyState, 'log' | 'monotonicMs'> {
+  /** Key of the backend. */
+  readonly backend: string
+  readonly target: string
+}
+
+/** Services that a log line names, and characters of a name. */
+const MAX_NAMED = 10
+const MAX_LENGTH = 128
+
 const NONE: GrpcTools = { tools: new Map(), list: '{"tools":[]}', registry: undefined }
 
 /** The tools of a target, from its descriptor set or from the server. Kept over versions of the config that do not change them. */
@@ -25,16 +46,18 @@ export class GrpcSource {
   readonly #api: ResolvedMcpGrpc
   readonly #server: string
   readonly #changes: ListChanges
-  readonly #monotonicMs: () => number
+  readonly #state: SourceState
   #known: GrpcTools | undefined
   #freshUntilMs = -Infinity
+  /** Services that the log named as missing. */
+  #reported = ''
 
   /** @param server where the server is */
-  constructor(api: ResolvedMcpGrpc, server: string, changes: ListChanges, monotonicMs: () => number) {
+  constructor(api: ResolvedMcpGrpc, server: string, changes: ListChanges, state: SourceState) {
     this.#api = api
     this.#server = server
     this.#changes = changes
-    this.#monotonicMs = monotonicMs
+    this.#state = state
   }
 
   /** Whether another config means the same tools: those of a descriptor set, whatever the server is, or of the same server. */
@@ -47,20 +70,33 @@ export class GrpcSource {
    * The tools. Those of a reflection service are read again after five minutes; while that fails, the known ones are used. Rejects with a DescriptorError, or
    * as `ask` does.
    */
-  async read(ask: () => Promise<FileRegistry>): Promise<GrpcTools> {
+  async read(ask: () => Promise<Reflected>): Promise<GrpcTools> {
     const known = this.#known
-    if (known !== undefined && this.#monotonicMs() < this.#freshUntilMs) return known
+    if (known !== undefined && this.#state.monotonicMs() < this.#freshUntilMs) return known
     const { descriptors, invalid } = this.#api
     if (invalid !== undefined) return NONE
     if (descriptors !== undefined) return this.#keep(linkFiles(readDescriptorSet(Buffer.from(descriptors, 'base64'))), Infinity)
-    if (known === undefined) return this.#keep(await ask(), FRESH_MS)
+    if (known === undefined) return this.#keepReflected(await ask())
     // Other requests use the known tools meanwhile.
-    this.#freshUntilMs = this.#monotonicMs() + RETRY_MS
+    this.#freshUntilMs = this.#state.monotonicMs() + RETRY_MS
     try {
-      return this.#keep(await ask(), FRESH_MS)
+      return this.#keepReflected(await ask())
     } catch {
       return known
     }
+  }
+
+  #keepReflected({ registry, missing, error }: Reflected): GrpcTools {
+    const kept = this.#keep(registry, FRESH_MS)
+    const services = missing
+      .slice(0, MAX_NAMED)
+      .map((name) => name.slice(0, MAX_LENGTH))
+      .join(',')
+    const { log, backend, target } = this.#state
+    if (services !== '' && services !== this.#reported)
+      log?.warn('services of a gRPC server have no tools', { code: 'PX4041', backend, target, services, missing: missing.length, error })
+    this.#reported = services
+    return kept
   }
 
   #keep(registry: FileRegistry, freshMs: number): GrpcTools {
@@ -68,7 +104,7 @@ export class GrpcSource {
     const list = `{"tools":[${tools.map(({ definition }) => definition).join(',')}]}`
     const previous = this.#known
     this.#known = { tools: new Map(tools.map((tool) => [tool.name, tool])), list, registry }
-    this.#freshUntilMs = this.#monotonicMs() + freshMs
+    this.#freshUntilMs = this.#state.monotonicMs() + freshMs
     if (previous !== undefined && previous.list !== list) this.#changes.announce()
     return this.#known
   }

@@ -254,7 +254,9 @@ function grpcTarget(config: ServiceConfig, entry: McpTargetSelector, api: Resolv
   const place = placeOf(config, entry, api.backend, true)
   const changes = previous?.changes ?? new ListChanges()
   const server = JSON.stringify([api.backend, entry.static?.host, entry.static?.port])
-  const source = previous?.source.isOf(api, server) === true ? previous.source : new GrpcSource(api, server, changes, config.state.monotonicMs)
+  const { log, monotonicMs } = config.state
+  const state = { log, monotonicMs, backend: config.backend.key, target: entry.name }
+  const source = previous?.source.isOf(api, server) === true ? previous.source : new GrpcSource(api, server, changes, state)
   return { ...place, path: '', grpc: { api, source, changes } }
 }
 
