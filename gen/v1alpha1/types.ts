@@ -2695,7 +2695,7 @@ export interface McpOpenApi {
    */
   backendRef?: BackendObjectReference
   /**
-   * Base path of the API. Default: the path of the first of `servers` in the document.
+   * Base path of the API, for all operations. Default: the path of the first of `servers` of the document, or of the operation.
    */
   path?: string
   /**

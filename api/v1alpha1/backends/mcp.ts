@@ -137,7 +137,7 @@ export const mcpBackendDefinitions: Definitions = {
       ),
       refreshInterval: duration('Time between fetches of url. Default: 5m.', 10_000),
       backendRef: ref('BackendObjectReference', 'The Service that serves the API, instead of static. Policies that target the Service apply.'),
-      path: string('Base path of the API. Default: the path of the first of `servers` in the document.', {
+      path: string('Base path of the API, for all operations. Default: the path of the first of `servers` of the document, or of the operation.', {
         minLength: 1,
         maxLength: 1024,
         pattern: '^/[^?#\\s]*$',

@@ -427,5 +427,42 @@ describe('base path', () => {
     [undefined, ''],
   ])('of servers %j is the path of the first one', (servers, path) => expect(compile({}, {}, { servers }).message.path).toBe(path))
 
+  const [api, files, uploads] = ['https://api.example.com/v1', 'https://api.example.com/files/', 'https://uploads.example.com/v1'].map((url) => ({ url }))
+  const pathsOf = (paths: object, settings: Settings, servers: unknown) => {
+    const { message, problems } = compile(paths, settings, { servers })
+    return { paths: message.tools.map(({ path }) => `${message.path}${path}`), problems }
+  }
+
+  test.each<[where: string, item: object]>([
+    ['a path', { get: {}, servers: [files] }],
+    ['an operation', { get: { servers: [files] } }],
+    ['an operation, which are stronger than those of its path', { get: { servers: [files] }, servers: [{ url: '/other' }] }],
+    ['an operation with one on a host of the API', { get: { servers: [uploads, files] } }],
+    ['a path, if those of the operation are an empty list', { get: { servers: [] }, servers: [{ url: '/{name}', variables: { name: { default: 'files' } } }] }],
+  ])('is that of the servers of %s', (_, item) => {
+    expect(pathsOf({ '/a': item, '/b': { get: {} } }, {}, [api])).toEqual({ paths: ['/files/a', '/v1/b'], problems: [] })
+  })
+
+  test.each([
+    ['another host than those of the document', { '/a': { get: { servers: [uploads] } }, '/b': { get: {} } }, [api], ['/v1/b']],
+    ['several hosts of a document without any', { '/a': { get: { servers: [uploads] } }, '/b': { get: {}, servers: [api] } }, [{ url: '/v1' }], []],
+    ['no host', { '/a': { get: { servers: [{ url: 'mailto:x' }] } }, '/b': { get: {} } }, [api], ['/v1/b']],
+  ])('of an operation with servers on %s does not exist: it is no tool', (_, paths, servers, expected) => {
+    const { paths: found, problems } = pathsOf(paths, {}, servers)
+    expect(found).toEqual(expected)
+    expect(problems).toEqual([expect.stringContaining('GET /a (its servers are on another host than the API; openapi.path replaces all servers)')])
+  })
+
+  test('is that of the only host that operations name, if the document names none', () => {
+    expect(pathsOf({ '/a': { get: {}, servers: [files] }, '/b': { get: {} } }, {}, undefined)).toEqual({ paths: ['/files/a', '/b'], problems: [] })
+  })
+
+  test('that is set holds for all operations', () => {
+    expect(pathsOf({ '/a': { get: { servers: [uploads] } }, '/b': { get: {} } }, { path: '/own' }, [api])).toEqual({
+      paths: ['/own/a', '/own/b'],
+      problems: [],
+    })
+  })
+
   test('can be set', () => expect(compile({}, { path: '/own/' }, { servers: [{ url: '/v1' }] }).message.path).toBe('/own'))
 })

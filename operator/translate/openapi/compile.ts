@@ -4,6 +4,7 @@ import type { McpOpenApi } from '#gen/v1alpha1/types.ts'
 import { DocumentError, short, type OpenApiDocument } from './document.ts'
 import { ArgumentNames, METHODS, methodOf, readBody, readParameters, readResultSchema, type Body, type Parameter } from './parameters.ts'
 import { cut, SchemaConverter, type Converted } from './schema.ts'
+import { Servers, trimmed } from './servers.ts'
 import { compileMatch, compileSelection, distinctName, toolName, type OperationName } from './select.ts'
 
 /** Most operations that become tools. Lists of clients are read at once, and models cannot use more. */
@@ -47,9 +48,10 @@ export function compileOpenApi(
   if (selected.length > MAX_TOOLS)
     throw new DocumentError(`${selected.length} operations are selected, at most ${MAX_TOOLS} can be tools; select fewer with include`)
   const converter = new SchemaConverter(document)
+  const servers = settings.path === undefined ? new Servers(document, selected) : undefined
   const tools = selected.flatMap((operation) => {
     try {
-      return [{ operation, compiled: compileTool(document, converter, operation) }]
+      return [{ operation, compiled: compileTool(document, converter, operation), base: servers?.basePathOf(operation) ?? '' }]
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error
       failed.push(`${short(operation.key)} (${error.message})`)
@@ -62,15 +64,17 @@ export function compileOpenApi(
   )
   const title = typeof info['title'] === 'string' ? cut(info['title'], 200) : ''
   const { description } = info
+  // Operations with servers of their own may have other base paths than the document.
+  const isOne = tools.every(({ base }) => base === (servers?.basePath ?? ''))
   return {
     message: {
       title,
       version: typeof info['version'] === 'string' ? cut(info['version'], 100) : '',
       ...(typeof description === 'string' && description !== '' ? { instructions: cut(description, MAX_INSTRUCTIONS) } : {}),
-      path: settings.path === undefined ? serverPath(document) : trimmed(settings.path),
-      tools: tools.map(({ compiled: { definition, ...tool } }, index) => {
+      path: settings.path === undefined ? (isOne ? (servers?.basePath ?? '') : '') : trimmed(settings.path),
+      tools: tools.map(({ compiled: { definition, ...tool }, base }, index) => {
         const name = names.get(index) ?? ''
-        return { name, definition: JSON.stringify({ name, ...definition }), ...tool }
+        return { name, definition: JSON.stringify({ name, ...definition }), ...tool, path: isOne ? tool.path : `${base}${tool.path}` }
       }),
     },
     problems: [...describeFailed(failed), ...findUnused(all, selected, settings)],
@@ -248,22 +252,3 @@ function outputSchema(converter: SchemaConverter, schema: unknown): JsonObject |
   }
   return JSON.stringify(output).length <= MAX_OUTPUT_CHARS ? output : undefined
 }
-
-/** The path of the first server. Its host is never used. */
-function serverPath({ root }: OpenApiDocument): string {
-  const [server] = Array.isArray(root['servers']) ? root['servers'] : []
-  if (!isJsonObject(server) || typeof server['url'] !== 'string') return ''
-  const variables = isJsonObject(server['variables']) ? server['variables'] : {}
-  const url = server['url'].replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
-    const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
-    return isJsonObject(variable) ? String(variable['default']) : ''
-  })
-  try {
-    const { pathname } = new URL(url, 'http://document.invalid/')
-    return pathname.startsWith('/') ? trimmed(pathname) : ''
-  } catch {
-    return ''
-  }
-}
-
-const trimmed = (path: string): string => path.replace(/\/+$/, '')
