@@ -20,7 +20,7 @@ import { ledgerMetrics } from './metrics.ts'
 import { MAX_PENDING_BODIES, MAX_PENDING_ROWS, PendingRows, startRecorder } from './recorder.ts'
 import { readLedgerSettings, type LedgerSettings } from './settings.ts'
 import { readSpend } from './spend.ts'
-import { LedgerStore } from './sqlite-store.ts'
+import { LedgerStore, openForReading, recordsBetween } from './sqlite-store.ts'
 import { RequestLedger } from './writer.ts'
 
 let directory: string
@@ -300,7 +300,7 @@ describe('the file of a ledger', () => {
     expect(readSpend(path, { by: [], sinceMs: 1, untilMs: 2 }).rows).toMatchObject([{ requests: 1 }])
   })
 
-  test('of version 1 is used on, with its records until the retention has deleted them', () => {
+  const writeVersion1 = (): void => {
     const names = columns.filter((name) => !name.endsWith('_body'))
     const integers = new Set<string>(['time', 'status', 'duration_ms', 'weight'])
     const old = new DatabaseSync(path)
@@ -311,6 +311,10 @@ describe('the file of a ledger', () => {
        PRAGMA user_version = 1`,
     )
     old.close()
+  }
+
+  test('of version 1 is used on, with its records until the retention has deleted them', () => {
+    writeVersion1()
     const byModel = (sinceMs = 0) => readSpend(path, { by: ['model'], sinceMs, untilMs: 10 }).rows.map(({ group, requests }) => [group[0], requests])
     const before = byModel()
     let store = new LedgerStore(path)
@@ -337,6 +341,18 @@ describe('the file of a ledger', () => {
     const database = new DatabaseSync(path)
     expect(database.prepare('SELECT time, request_body FROM requests').all()).toEqual([expect.objectContaining({ time: 3, request_body: null })])
     expect(database.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'requests%'").all()).toEqual([expect.objectContaining({ name: 'requests' })])
+  })
+
+  test('is read as it was when it was opened, also if the records of version 1 are deleted meanwhile', () => {
+    writeVersion1()
+    const store = new LedgerStore(path)
+    const database = openForReading(path)
+    const records = recordsBetween(database)
+    store.prune(3)
+    store.close()
+    expect(database.prepare(`SELECT count(*) AS count FROM ${records}`).get(0, 10)).toMatchObject({ count: 2 })
+    database.close()
+    expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 10 }).rows).toEqual([])
   })
 
   test('has each set of labels once a day, and loses those of days beyond the retention', () => {

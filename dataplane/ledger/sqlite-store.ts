@@ -183,10 +183,12 @@ export function recordsBetween(database: DatabaseSync): string {
   return `(${RECORDS} WHERE records.id >= ?1 * ${IDS_PER_MS}${old}) ${inTime}`
 }
 
-/** Opens the file of a ledger for reading. Throws if it does not exist or is no ledger. */
+/** Opens the file of a ledger for reading, as it is now until it is closed. Throws if it does not exist or is no ledger. */
 export function openForReading(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS })
   try {
+    // The writer may change tables between statements.
+    database.exec('BEGIN')
     const version = readVersion(database)
     if (version === 0) throw new Error('the file is no ledger')
     if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
