@@ -130,7 +130,8 @@ function feedAll(run: Run, answers: readonly Listened[], out: EventOutput, isEnd
             attach(target, events, place)
           },
           (error: Error) => {
-            if (isSessionOver(error)) out.end()
+            // Clients without sessions have none that could be over: the next attempt starts one with the target.
+            if (isSessionOver(error) && run.linkOf === undefined) out.end()
             else if (!hasNoStream(error) && !flow.isClosed) reopen(target, { ...place, delayMs: Math.min(place.delayMs * 2, MAX_REOPEN_MS) })
           },
         )

@@ -6,6 +6,7 @@ import { modernCall, modernHeaders } from '../testing/modern.ts'
 import { notify } from '../testing/modern-server.ts'
 import { defineBasics } from '../testing/tools.ts'
 import { sendModern, TestBed, until } from '../testing/test-bed.ts'
+import { letArrive } from '../../testing/turns.ts'
 
 let bed: TestBed
 beforeEach(() => void (bed = new TestBed()))
@@ -126,6 +127,27 @@ describe('subscriptions/listen of a federation (mcp.md §13.5)', () => {
       tagged('notifications/resources/updated', { uri: 'b+memo:x' }),
       tagged('notifications/tools/list_changed'),
     ])
+  })
+
+  test('goes on when a server with sessions restarts, and has a new session with it', async () => {
+    const [old, next, other] = [await announcing('old'), await announcing('next'), await announcing('other')]
+    const forwarder = await bed.forwarder(old.port)
+    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', forwarder.port), staticTarget('b', other.port)] } })
+    const { messages, close } = await open(url, { toolsListChanged: true, resourceSubscriptions: ['a+memo:x'] })
+    forwarder.to = next.port
+    await old.close()
+    await until('the next stream', () => next.log().filter((method) => method === 'GET').length === 2)
+    const retried = ['server/discover', 'initialize', 'notifications/initialized', 'resources/subscribe', 'GET']
+    expect(next.log()).toEqual(['resources/subscribe', 'GET', ...retried])
+    await letArrive()
+    await [...other.servers.values()][0]?.notification({ method: 'notifications/tools/list_changed' })
+    await [...next.servers.values()][0]?.notification({ method: 'notifications/resources/updated', params: { uri: 'memo:x' } })
+    await until('both messages', () => messages.length === 3)
+    expect(messages).toEqual(
+      expect.arrayContaining([tagged('notifications/tools/list_changed'), tagged('notifications/resources/updated', { uri: 'a+memo:x' })]),
+    )
+    await close()
+    await until('the end of the sessions', () => next.servers.size + other.servers.size === 0)
   })
 
   test('leaves out resources that rules deny', async () => {

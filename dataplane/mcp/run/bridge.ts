@@ -85,8 +85,8 @@ export class Bridge {
   readonly linkOf = (run: Run, target: Target): Link => {
     const link = plainLink(run, target)
     return {
-      post: (context, text, label) => this.#post(run, target, context, text, label),
-      listen: (context) => this.#listen(run, target, context),
+      post: (context, text, label) => this.#withSession(run, target, () => this.#send(run, target, context, text, label)),
+      listen: (context) => this.#withSession(run, target, () => this.#listen(run, target, context)),
       end: (context) => link.end(context),
     }
   }
@@ -147,7 +147,8 @@ export class Bridge {
     }
   }
 
-  async #listen(run: Run, target: Target, context: CallContext): Promise<LinkAnswer> {
+  /** As `#send`, for the stream of the target's own messages. */
+  async #listen(run: Run, target: Target, context: CallContext): Promise<LinkAnswer | undefined> {
     const subscriptions = this.#subscriptions.get(target)
     if (await this.isModern(run, target)) {
       const label = { method: 'subscriptions/listen', id: LISTEN_ID }
@@ -158,24 +159,30 @@ export class Bridge {
       )
       return answer.kind === 'events' ? { kind: 'events', events: notificationsOf(answer.events) } : answer
     }
-    await this.#start(run, target)
-    const method = 'resources/subscribe'
-    let count = 0
-    for (const uri of subscriptions ?? []) {
-      const id = `${run.idPrefix}_subscribe_${count++}`
-      const answer = await plainLink(run, target).post(context, toText({ jsonrpc: '2.0', id, method, params: { uri } }), { method, id, name: uri })
-      // An update of a resource that the target rejects never comes.
-      await readAnswer(run, target, answer, id, new Flow(), ignore).catch(() => undefined)
-    }
-    return plainLink(run, target).listen(context, undefined)
+    const { started } = await this.#start(run, target)
+    const answer = await unlessGone(run, target, async (link) => {
+      const method = 'resources/subscribe'
+      let count = 0
+      for (const uri of subscriptions ?? []) {
+        const id = `${run.idPrefix}_subscribe_${count++}`
+        const subscribed = await link.post(context, toText({ jsonrpc: '2.0', id, method, params: { uri } }), { method, id, name: uri })
+        // An update of a resource that the target rejects never comes.
+        if (subscribed.kind === 'refused') discard(subscribed)
+        else await readAnswer(run, target, subscribed, id, new Flow(), ignore).catch(() => undefined)
+      }
+      return link.listen(context, undefined)
+    })
+    this.#forget(target, answer, started)
+    return answer
   }
 
-  async #post(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> {
-    const answer = await this.#send(run, target, context, text, label)
+  /** Sends once more, in a new session, if the target did not process what `send` sent. */
+  async #withSession(run: Run, target: Target, send: () => Promise<LinkAnswer | undefined>): Promise<LinkAnswer> {
+    const answer = await send()
     if (answer !== undefined) return answer
-    // The message was not processed. The server may speak another revision now.
+    // The server may speak another revision now.
     run.revisions.forget(target)
-    const again = await this.#send(run, target, context, text, label)
+    const again = await send()
     if (again === undefined) throw new EndpointGoneError(`${target.name} rejects a session that was just started`)
     return again
   }
@@ -189,8 +196,14 @@ export class Bridge {
     const { started } = this.#startOf(target) ?? (await this.#start(run, target))
     const send = (detached: CallContext): Promise<LinkAnswer | undefined> => this.#sendLegacy(run, target, detached, this.#toLegacy(text), label)
     const answer = await (this.#inputs?.accepts(label) === true ? this.#inputs.call(run, target, bridged, label, send, text.length) : send(context))
-    if (answer === undefined && bridged.started === started) bridged.started = undefined
+    this.#forget(target, answer, started)
     return answer
+  }
+
+  /** Ends a session that the target does not know. Others may have started the next one. */
+  #forget(target: Target, answer: LinkAnswer | undefined, started: Promise<JsonObject>): void {
+    const bridged = this.#of(target)
+    if (answer === undefined && bridged.started === started) bridged.started = undefined
   }
 
   #toLegacy(text: string): string {
@@ -262,21 +275,10 @@ export class Bridge {
     return modernErrorIn(textOf(kept))
   }
 
-  /** Undefined if the target does not know the session, or the instance with the session is gone. */
   async #sendLegacy(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
-    const link = plainLink(run, target)
-    const state = stateOf(run.session, target)
-    if (label.id !== undefined && this.#client.logLevel !== undefined) await this.#setLevel(run, target, link)
+    if (label.id !== undefined && this.#client.logLevel !== undefined) await this.#setLevel(run, target, plainLink(run, target))
     if (label.id !== undefined) this.#sent.push({ target, id: label.id })
-    try {
-      const answer = await link.post(context, text, label)
-      const hasSession = state.sessionId !== undefined || target.protocol !== 'StreamableHTTP'
-      return answer.kind === 'refused' && hasSession ? await unlessLost(answer.response) : answer
-    } catch (error) {
-      const isGone = error instanceof EndpointGoneError || (error instanceof UpstreamError && error.failure === 'connect' && state.endpoint !== undefined)
-      if (isGone) return undefined
-      throw error
-    }
+    return unlessGone(run, target, (link) => link.post(context, text, label))
   }
 
   /** Servers of older revisions keep one level for the session: it is set to the most verbose one that was requested. */
@@ -381,6 +383,20 @@ const copyOf = ({ headers, body, ...head }: ResponseHead): ResponseHead => ({
   headers: headers.clone(),
   body: body instanceof BufferBody ? body.copy() : body,
 })
+
+/** The answer to what `send` sends in a session; undefined if the target does not know the session, or the instance with the session is gone. */
+async function unlessGone(run: Run, target: Target, send: (link: Link) => Promise<LinkAnswer>): Promise<LinkAnswer | undefined> {
+  const state = stateOf(run.session, target)
+  try {
+    const answer = await send(plainLink(run, target))
+    const hasSession = state.sessionId !== undefined || target.protocol !== 'StreamableHTTP'
+    return answer.kind === 'refused' && hasSession ? await unlessLost(answer.response) : answer
+  } catch (error) {
+    const isGone = error instanceof EndpointGoneError || (error instanceof UpstreamError && error.failure === 'connect' && state.endpoint !== undefined)
+    if (isGone) return undefined
+    throw error
+  }
+}
 
 /** The rejection of a message; undefined if the target does not know the session: 404, a 400 that says so, as servers of some SDKs respond, or one of the newer revision. */
 async function unlessLost(refused: ResponseHead): Promise<LinkAnswer | undefined> {
