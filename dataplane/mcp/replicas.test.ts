@@ -6,8 +6,10 @@ import { CallToolRequestSchema, ElicitResultSchema } from '@modelcontextprotocol
 import { findFreePort } from '../../e2e/harness/program/ports.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { Peers } from '../workers/peers.ts'
+import { resumeForWorker } from './answer/resumed.ts'
 import type { SessionKeys } from './session/codec.ts'
 import type { PeerMessages } from './session/sharing.ts'
+import { WaitingCalls } from './session/waiting.ts'
 import { staticTarget, testKey, type GatewayOptions } from './testing/gateway.ts'
 import { modernCall, modernHeaders } from './testing/modern.ts'
 import { sendModern, TestBed, until, type RawAnswer } from './testing/test-bed.ts'
@@ -181,6 +183,15 @@ describe('a call that waits for input in one replica', () => {
     expect(errorOf(await callTool(two.url, retryOf(await callTool(one.url))))).toEqual(LOST)
     expect(sockets.size).toBe(1)
   })
+})
+
+test('a long retry is read in steps, between which other requests are handled', async () => {
+  const content = Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [`member-${index}`, 'text']))
+  const text = JSON.stringify({ call: 'a', place: 'b', id: 'c', responses: { input_1: { action: 'accept', content } } })
+  let turns = 0
+  setImmediate(() => turns++)
+  expect((await resumeForWorker(new WaitingCalls({ keys: [testKey] }), text)).status).toBe(404)
+  expect(turns).toBe(1)
 })
 
 test('the official client of the revision responds to an elicitation through two replicas', async () => {

@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson as parse, parseJsonInSteps, verbatimNumbers, type JsonLimits } from '#api/json/index.ts'
+import { defaultJsonLimits, isJsonObject, parseJson as parse, parseJsonInSteps, verbatimNumbers, type JsonLimits } from '#api/json/index.ts'
 
 /**
  * Parses JSON so that `JSON.stringify` writes every number as it was: schemas hold bounds such as 18446744073709551615, and a gateway must
@@ -7,7 +7,7 @@ import { isJsonObject, parseJson as parse, parseJsonInSteps, verbatimNumbers, ty
 export const parseJson = (text: string): unknown => parse(text, { numbers: verbatimNumbers })
 
 /** As `parseJson`, in steps. */
-export const parseInSteps = (text: string, limits: JsonLimits): Generator<undefined, unknown, undefined> =>
+export const parseInSteps = (text: string, limits: JsonLimits = defaultJsonLimits): Generator<undefined, unknown, undefined> =>
   parseJsonInSteps(text, { limits, numbers: verbatimNumbers })
 
 /** A JSON object with members of any type. */

@@ -3,11 +3,12 @@ import { variables } from '../../exchange/variables.ts'
 import { forgetRequestBody } from '../../expression/buffer.ts'
 import { admitsInput, takesInput } from '../message/capabilities.ts'
 import { McpFailure } from '../message/failure.ts'
-import { isObject, parseJson, type JsonObject } from '../message/json.ts'
+import { isObject, parseInSteps, type JsonObject } from '../message/json.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, parseUpstreamMessage, toText } from '../message/rpc.ts'
 import type { BridgedTarget, OwnMessages } from '../session/bridged.ts'
 import type { OnGone, PeerMessages, WorkerMessages } from '../session/sharing.ts'
 import type { WaitingCalls, WaitingKey } from '../session/waiting.ts'
+import { runCooperatively } from '../../runtime/cooperative.ts'
 import { readEvents, type EventSource } from '../sse/source.ts'
 import type { Target } from '../target/target.ts'
 import { messageLimit, type CallContext, type MessageLabel } from '../upstream/call.ts'
@@ -39,7 +40,8 @@ export interface InputOptions extends ProcessCalls {
 }
 
 /** A message about a retry, to the worker or the replica in which the call waits. */
-interface ResumeMessage extends WaitingKey {
+export interface ResumeMessage extends WaitingKey {
+  /** Its id. */
   readonly call: string
   readonly id: string
   readonly responses: JsonObject
@@ -143,19 +145,18 @@ export class Inputs {
 }
 
 /** Handles a message of another worker or replica: the retry of a call that waits in this thread. Undefined: it does not wait; `invalid`: it is another's. */
-export async function resumeCall(waiting: WaitingCalls<PendingCall>, text: string): Promise<EventSource | 'invalid' | undefined> {
-  const { call, place, principal, id, responses } = readMessage(text)
+export async function resumeCall(
+  waiting: WaitingCalls<PendingCall>,
+  { call, place, principal, id, responses }: ResumeMessage,
+): Promise<EventSource | 'invalid' | undefined> {
   const found = waiting.takeById(call, { place, principal })
   if (found.kind === 'invalid') return 'invalid'
   return found.kind === 'found' ? found.call.resume(responses, id).catch(() => undefined) : undefined
 }
 
-/** The id of the call that such a message is about. */
-export const callIn = (text: string): string => readMessage(text).call
-
-/** Throws if the text is no such message, before the call is taken. A replica may be of another version. */
-function readMessage(text: string): ResumeMessage {
-  const message = parseJson(text)
+/** Reads such a message. Rejects if the text is none: a replica may be of another version. */
+export async function readMessage(text: string): Promise<ResumeMessage> {
+  const message = await runCooperatively(parseInSteps(text))
   if (!isObject(message)) throw new TypeError('the message is no object')
   const { call, place, principal, id, responses } = message
   const hasTexts = typeof call === 'string' && typeof place === 'string' && typeof id === 'string'
