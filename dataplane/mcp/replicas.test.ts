@@ -250,11 +250,11 @@ describe('the port for other replicas', () => {
     const holder = createServer()
     await new Promise<void>((resolve) => holder.listen(port, HOSTS[0], resolve))
     const errors: unknown[] = []
-    const log = { error: (_: string, fields: object) => errors.push(fields), debug: () => undefined }
+    const log = { error: (message: string, fields: object) => errors.push({ message, ...fields }), debug: () => undefined }
     const peers: PeerMessages & Pick<Peers, 'listen' | 'drain'> = new Peers({ keys: [testKey], address: { host: HOSTS[0], port }, ports: undefined, log })
     await peers.listen()
     bed.onClose(() => peers.drain({ minDrainMs: 0, maxDrainMs: 0 }))
-    expect([peers.address, errors]).toEqual([undefined, [expect.objectContaining({ code: 'PX4007', port })]])
+    expect([peers.address, errors]).toEqual([undefined, [expect.objectContaining({ message: expect.stringContaining('PEER_PORT'), code: 'PX4007', port })]])
     holder.close()
     await until('the port', () => peers.address !== undefined)
     expect(errors).toHaveLength(1)

@@ -99,7 +99,12 @@ export class Peers implements PeerMessages {
       if (this.#isClosed) this.#bind.stopAccepting()
     } catch (error) {
       if (!this.#hasFailed && ports?.isReporter !== false)
-        log.error('port cannot be opened; retrying', { code: 'PX4007', port: address.port, cause: (error as Error).message, retryMs: RETRY_MS })
+        log.error('port for other replicas (PEER_PORT of INSTANCE_IP) cannot be opened; retrying', {
+          code: 'PX4007',
+          port: address.port,
+          cause: (error as Error).message,
+          retryMs: RETRY_MS,
+        })
       this.#hasFailed = true
       setTimeout(() => {
         if (!this.#isClosed) void this.listen()
