@@ -1,4 +1,5 @@
 import { DescriptorError } from '#api/grpc-tools/index.ts'
+import { runWhileConnected } from '../../runtime/connected.ts'
 import { UpstreamError } from '../../upstream/types.ts'
 import type { ServedApi } from '../served/link.ts'
 import type { Target } from '../target/target.ts'
@@ -27,7 +28,7 @@ export function grpcOf(target: Target, { source, changes }: NonNullable<Target['
     async call(context, name, args) {
       const tools = await read(context)
       const tool = tools.tools.get(name)
-      return tool && callMethod(callerOf(context, target), tool, tools, args)
+      return tool && callMethod(callerOf(context, target), tool, tools, args, (work) => runWhileConnected(work, context.exchange))
     },
   }
 }

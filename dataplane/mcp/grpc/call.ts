@@ -1,12 +1,14 @@
-import { fromBinary, fromJson, toBinary, toJson, type DescMessage, type FileRegistry, type JsonValue } from '@bufbuild/protobuf'
+import { toBinary, type DescMessage } from '@bufbuild/protobuf'
 import { isBareValue, type GrpcTool } from '#api/grpc-tools/index.ts'
 import { isRawNumber, verbatimNumbers } from '#api/json/index.ts'
 import { encodeFrame } from '../../callout/frames.ts'
 import { isObject } from '../message/json.ts'
+import { runCooperatively, type Cooperative } from '../../runtime/cooperative.ts'
 import type { GrpcTools } from '../target/grpc-source.ts'
+import { decodeInSteps, fromJsonInSteps, printInSteps, toJsonInSteps, type ConvertOptions } from './steps.ts'
 import { GrpcStatusError, type GrpcCaller } from './unary.ts'
 
-/** Largest request and response, bytes: converted in some milliseconds. */
+/** Largest request and response, bytes. */
 const MAX_MESSAGE_BYTES = 256 * 1024
 const MAX_ERROR_CHARS = 2000
 /** Names of grpc-status. */
@@ -15,19 +17,21 @@ const STATUS_NAMES = (
   'FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED'
 ).split(' ')
 
-/** Calls a method. Returns its result in JSON; wrong arguments and errors of the server are results with `isError`. Rejects as `call` does. */
-export async function callMethod(call: GrpcCaller, tool: GrpcTool, { registry }: GrpcTools, args: unknown): Promise<string> {
+/**
+ * Calls a method. Returns its result in JSON; wrong arguments and errors of the server are results with `isError`. Rejects as `call` and `run` do, which runs
+ * conversions in slices.
+ */
+export async function callMethod(
+  call: GrpcCaller,
+  tool: GrpcTool,
+  { registry }: GrpcTools,
+  args: unknown,
+  run: typeof runCooperatively = runCooperatively,
+): Promise<string> {
   const { name, method } = tool
   const options = registry === undefined ? {} : { registry }
-  let request: Uint8Array
-  try {
-    const text = JSON.stringify(args ?? {})
-    if (text.length > MAX_MESSAGE_BYTES) return errorResult(`Invalid arguments: they are larger than ${MAX_MESSAGE_BYTES} bytes`)
-    const given = verbatimNumbers.mayNeedCare(text) ? withPlainNumbers(args ?? {}) : (args ?? {})
-    request = toBinary(method.input, fromJson(method.input, messageOf(method.input, given), options))
-  } catch (error) {
-    return errorResult(`Invalid arguments: ${cut((error as Error).message)}`)
-  }
+  const request = await run(requestOf(method.input, args ?? {}, options))
+  if (typeof request === 'string') return errorResult(`Invalid arguments: ${request}`)
   try {
     const messages = await call(`/${method.parent.typeName}/${method.name}`, encodeFrame(request), {
       limitBytes: MAX_MESSAGE_BYTES,
@@ -36,7 +40,7 @@ export async function callMethod(call: GrpcCaller, tool: GrpcTool, { registry }:
     })
     const [message] = messages
     if (message === undefined || messages.length > 1) return errorResult(`The server sent ${messages.length} messages, one is expected`)
-    return readResult(tool, options, message)
+    return await run(readResult(tool, options, message))
   } catch (error) {
     if (error instanceof GrpcStatusError) return errorResult(`${STATUS_NAMES[error.status] ?? `grpc-status ${error.status}`}: ${cut(error.message)}`)
     // Anything else means that there was no response, which is handled as that of an MCP server.
@@ -44,14 +48,27 @@ export async function callMethod(call: GrpcCaller, tool: GrpcTool, { registry }:
   }
 }
 
+/** The message of the arguments, or what is wrong with them. */
+function* requestOf(input: DescMessage, args: unknown, options: ConvertOptions): Cooperative<Uint8Array | string> {
+  const text = JSON.stringify(args)
+  if (text.length > MAX_MESSAGE_BYTES) return `they are larger than ${MAX_MESSAGE_BYTES} bytes`
+  const prepare = verbatimNumbers.mayNeedCare(text) ? withPlainNumbers : (part: unknown) => part
+  yield
+  try {
+    return toBinary(input, yield* fromJsonInSteps(input, messageOf(input, args), prepare, options))
+  } catch (error) {
+    return cut((error as Error).message)
+  }
+}
+
 /** The arguments as ProtoJSON of a message. Throws an Error. */
-function messageOf(input: DescMessage, args: unknown): JsonValue {
-  if (!isBareValue(input)) return args as JsonValue
+function messageOf(input: DescMessage, args: unknown): unknown {
+  if (!isBareValue(input)) return args
   const { value, ...others } = isObject(args) ? args : {}
   const [other] = Object.keys(others)
   if (other !== undefined) throw new Error(`arguments.${other} is unknown: the only argument is value`)
   if (value === undefined) throw new Error('arguments.value is required')
-  return value as JsonValue
+  return value
 }
 
 /** Numbers that JSON keeps as text become numbers again; integers that a double does not hold become strings, as ProtoJSON has those of 64 bits. */
@@ -64,16 +81,25 @@ function withPlainNumbers(value: unknown): unknown {
   return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, child]) => [name, withPlainNumbers(child)])) : value
 }
 
-function readResult({ method }: GrpcTool, options: { readonly registry?: FileRegistry }, message: Buffer): string {
-  let value: JsonValue
+function* readResult({ method }: GrpcTool, options: ConvertOptions, bytes: Buffer): Cooperative<string> {
+  let value: unknown
   try {
-    value = toJson(method.output, fromBinary(method.output, message), { ...options, alwaysEmitImplicit: true })
+    const large = new Set<unknown>()
+    const message = yield* decodeInSteps(method.output, bytes, large)
+    value = yield* toJsonInSteps(method.output, message, large, options)
   } catch (error) {
     return errorResult(`The response does not match its descriptor: ${cut((error as Error).message)}`)
   }
-  const text = JSON.stringify(value)
+  const text: string[] = []
+  const quoted: string[] = []
+  yield* printInSteps(value, (part) => {
+    text.push(part)
+    quoted.push(JSON.stringify(part).slice(1, -1))
+  })
+  const content = `{"content":[{"type":"text","text":"${quoted.join('')}"}]`
+  yield
   // Structured content is an object.
-  return `{"content":${JSON.stringify([{ type: 'text', text }])}${isObject(value) ? `,"structuredContent":${text}` : ''}}`
+  return `${content}${isObject(value) ? `,"structuredContent":${text.join('')}` : ''}}`
 }
 
 /** MethodOptions.IdempotencyLevel: NO_SIDE_EFFECTS or IDEMPOTENT. */
