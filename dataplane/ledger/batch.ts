@@ -12,12 +12,12 @@ export interface LedgerBatch {
 /** Values in the order of `labelColumns`. */
 export type LedgerLabels = readonly LedgerValue[]
 /** Index of the labels in their list, then values in the order of `valueColumns`. */
-export type LedgerEntry = readonly [labels: number, ...values: LedgerValue[]]
+export type LedgerEntry = [labels: number, ...values: LedgerValue[]]
 
 /** Rows with the labels that they share. */
 export interface LedgerRows {
   readonly labels: readonly LedgerLabels[]
-  readonly rows: readonly LedgerEntry[]
+  readonly rows: readonly Readonly<LedgerEntry>[]
 }
 
 /** Decodes a batch. Throws an Error if a row or its labels are not complete. */

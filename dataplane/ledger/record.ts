@@ -12,36 +12,35 @@ import type { LedgerEntry } from './batch.ts'
 import { textOf, type BatchLabels } from './labels.ts'
 import type { LedgerSettings } from './settings.ts'
 
-/** Returns the row of a finished request, and adds its labels to those of the batch; undefined: the request is not recorded. */
-type Describe = (exchange: Exchange, labels: BatchLabels) => LedgerEntry | undefined
+/** Writes the row of a finished request to `row`, and adds its labels to those of the batch. Returns false if the request is not recorded. */
+type Describe = (exchange: Exchange, labels: BatchLabels, row: LedgerEntry) => boolean
 
 export function createDescribe(settings: LedgerSettings, random: () => number = Math.random): Describe {
   const { httpSampling } = settings
   const [user, team] = [compileExpression(settings.user, 'log'), compileExpression(settings.team, 'log')]
-  return (exchange, labels) => {
+  return (exchange, labels, row) => {
     const protocol = protocolOf(exchange)
     const isSampled = protocol !== 'llm' && protocol !== 'mcp'
-    if (isSampled && (httpSampling === 0 || (httpSampling < 1 && random() >= httpSampling))) return undefined
-    return describeRequest(exchange, protocol, { user, team, weight: isSampled ? 1 / httpSampling : 1, labels })
+    if (isSampled && (httpSampling === 0 || (httpSampling < 1 && random() >= httpSampling))) return false
+    row[0] = labels.indexOf(labelsOf(exchange, protocol, { user, team }))
+    writeValues(exchange, isSampled ? 1 / httpSampling : 1, row)
+    return true
   }
 }
 
-interface Described {
+/** Who a request is charged to. */
+interface Owners {
   readonly user: Program
   readonly team: Program
-  /** Number of requests that the row stands for. */
-  readonly weight: number
-  readonly labels: BatchLabels
 }
 
-function describeRequest(exchange: Exchange, protocol: string, { user, team, weight, labels }: Described): LedgerEntry {
+/** Values of the labels, in the order of `labelColumns`. */
+function labelsOf(exchange: Exchange, protocol: string, { user, team }: Owners): unknown[] {
   const fields = logFields.get(exchange) ?? {}
   const view = new ExchangeView(exchange)
   const reason = reasonOf(exchange)
-  const firstToken = fields['proxy.ai.time_to_first_token']
-  const bodies = capturedBodies.get(exchange)
   const { metadata } = variables.apiKey.get(exchange) ?? {}
-  const index = labels.indexOf([
+  return [
     protocol,
     exchange.labels?.gateway,
     exchange.labels?.route,
@@ -58,22 +57,28 @@ function describeRequest(exchange: Exchange, protocol: string, { user, team, wei
     reason === 'Upstream' && exchange.cutBy !== undefined ? 'Aborted' : reason,
     guardOutcome.get(exchange),
     fields['proxy.budget.exceeded'],
-  ])
-  return [
-    index,
-    Math.round(toEpochMs(exchange.startedAtMs)),
-    numberOf(fields['gen_ai.usage.input_tokens']),
-    numberOf(fields['gen_ai.usage.output_tokens']),
-    numberOf(fields['gen_ai.usage.cache_read.input_tokens']),
-    numberOf(fields['gen_ai.usage.reasoning_tokens']),
-    numberOf(fields['proxy.ai.usage.cost.total']),
-    Math.max(0, Math.round(exchange.finishedAtMs - exchange.startedAtMs)),
-    firstToken === undefined ? null : Math.round(Number(firstToken) * 1000),
-    textOf(fields['trace.id']),
-    weight,
-    bodies?.request ?? null,
-    bodies?.response ?? null,
   ]
+}
+
+/** Writes the values of one request, in the order of `valueColumns`. `weight`: number of requests that the row stands for. */
+function writeValues(exchange: Exchange, weight: number, row: LedgerEntry): void {
+  const fields = logFields.get(exchange) ?? {}
+  const firstToken = fields['proxy.ai.time_to_first_token']
+  const bodies = capturedBodies.get(exchange)
+  // The index of the labels is the first.
+  let at = 1
+  row[at++] = Math.round(toEpochMs(exchange.startedAtMs))
+  row[at++] = numberOf(fields['gen_ai.usage.input_tokens'])
+  row[at++] = numberOf(fields['gen_ai.usage.output_tokens'])
+  row[at++] = numberOf(fields['gen_ai.usage.cache_read.input_tokens'])
+  row[at++] = numberOf(fields['gen_ai.usage.reasoning_tokens'])
+  row[at++] = numberOf(fields['proxy.ai.usage.cost.total'])
+  row[at++] = Math.max(0, Math.round(exchange.finishedAtMs - exchange.startedAtMs))
+  row[at++] = firstToken === undefined ? null : Math.round(Number(firstToken) * 1000)
+  row[at++] = textOf(fields['trace.id'])
+  row[at++] = weight
+  row[at++] = bodies?.request ?? null
+  row[at++] = bodies?.response ?? null
 }
 
 function numberOf(value: string | number | undefined): number | null {

@@ -73,7 +73,9 @@ class LedgerRecorder {
   readonly #dropped: { value: number }
   readonly #droppedBodies: { value: number }
   readonly #pending: PendingRows
-  #rows: LedgerEntry[] = []
+  /** Those of the batch come first. The others are used again, because new rows for each batch cost collections of old objects. */
+  readonly #rows: LedgerEntry[] = []
+  #count = 0
   #labels = new BatchLabels()
   /** Characters of the bodies in the rows. */
   #bodies = 0
@@ -90,26 +92,28 @@ class LedgerRecorder {
     if (settings.bodyBytes !== undefined) captureLimits.set(telemetry.metrics.registry, settings.bodyBytes)
     if (settings.bodyBytes !== undefined && settings.storesToolBodies) toolCaptureLimits.set(telemetry.metrics.registry, settings.bodyBytes)
     this.#observer = (exchange) => {
-      const row = describe(exchange, this.#labels)
-      if (row !== undefined) this.#add(row)
+      const row = (this.#rows[this.#count] ??= [0, ...valueColumns.map(() => null)])
+      if (describe(exchange, this.#labels, row)) this.#add(row)
     }
     observe(telemetry, this.#observer)
   }
 
   #add(row: LedgerEntry): void {
-    if (this.#pending.count + this.#rows.length >= MAX_PENDING_ROWS) {
+    if (this.#pending.count + this.#count >= MAX_PENDING_ROWS) {
       this.#dropped.value++
+      clearBodies(row)
       // Nothing is sent, so that labels of dropped rows would collect.
-      if (this.#rows.length === 0) this.#labels = new BatchLabels()
+      if (this.#count === 0) this.#labels = new BatchLabels()
       return
     }
     const length = bodiesOf(row)
-    const isFull = length > 0 && this.#pending.bodies + this.#bodies + length > MAX_PENDING_BODIES
-    if (isFull) this.#droppedBodies.value++
-    else this.#bodies += length
-    this.#rows.push(isFull ? withoutBodies(row) : row)
+    if (length > 0 && this.#pending.bodies + this.#bodies + length > MAX_PENDING_BODIES) {
+      this.#droppedBodies.value++
+      clearBodies(row)
+    } else this.#bodies += length
+    this.#count++
     // Never in the turn of the request.
-    if (this.#rows.length === BATCH_ROWS || (length > 0 && this.#bodies >= BATCH_BODIES)) setImmediate(() => this.flush()).unref()
+    if (this.#count === BATCH_ROWS || (length > 0 && this.#bodies >= BATCH_BODIES)) setImmediate(() => this.flush()).unref()
     else this.#timer ??= setTimeout(() => this.flush(), BATCH_MS).unref()
   }
 
@@ -117,15 +121,16 @@ class LedgerRecorder {
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const rows = this.#rows
-    if (rows.length === 0) return
-    const batch: LedgerRows = { labels: this.#labels.list, rows }
-    this.#rows = []
-    this.#labels = new BatchLabels()
+    if (this.#count === 0) return
+    const rows = this.#rows.slice(0, this.#count)
+    const json = JSON.stringify({ labels: this.#labels.list, rows } satisfies LedgerRows)
     const size = { rows: rows.length, bodies: this.#bodies }
+    if (this.#bodies > 0) rows.forEach(clearBodies)
+    this.#count = 0
+    this.#labels = new BatchLabels()
     this.#bodies = 0
     this.#pending.add(size)
-    this.#options.send({ json: JSON.stringify(batch), ...size })
+    this.#options.send({ json, ...size })
   }
 
   /** Ends the recording and sends the rows that wait. */
@@ -144,7 +149,7 @@ const RESPONSE_BODY = 1 + valueColumns.indexOf('response_body')
 
 const lengthOf = (value: LedgerValue | undefined): number => (typeof value === 'string' ? value.length : 0)
 const bodiesOf = (row: LedgerEntry): number => lengthOf(row[REQUEST_BODY]) + lengthOf(row[RESPONSE_BODY])
-const withoutBodies = ([labels, ...values]: LedgerEntry): LedgerEntry => [
-  labels,
-  ...values.map((value, index) => (index + 1 === REQUEST_BODY || index + 1 === RESPONSE_BODY ? null : value)),
-]
+function clearBodies(row: LedgerEntry): void {
+  row[REQUEST_BODY] = null
+  row[RESPONSE_BODY] = null
+}
