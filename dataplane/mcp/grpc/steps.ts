@@ -73,7 +73,7 @@ function* decodeInto(desc: DescMessage, message: Message, bytes: Uint8Array, lar
 /** A message as ProtoJSON with defaults, in steps. `large`: messages that are converted in steps. Throws an Error. */
 export function* toJsonInSteps(desc: DescMessage, message: Message, large: ReadonlySet<unknown>, options: ConvertOptions): Cooperative<JsonValue> {
   const write = { ...options, alwaysEmitImplicit: true }
-  if (!large.has(message) || isWellKnown(desc)) return toJson(desc, message, write)
+  if (!large.has(message) || hasOwnJson(desc)) return toJson(desc, message, write)
   const values = message as unknown as Fields
   const shell = Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Message, message)
   const emptied = desc.fields.filter(isPlainMessage).filter(({ fieldKind, localName }) => fieldKind === 'list' || large.has(values[localName]))
@@ -113,7 +113,7 @@ function* readInto(desc: DescMessage, message: Message, json: unknown, merge: Me
   const fields = new Map(isSmall(json) ? [] : desc.fields.flatMap((field) => [field.jsonName, field.name].map((name) => [name, field] as const)))
   const given = isObject(json) ? Object.keys(json).map((name) => fields.get(name) ?? name) : []
   // The library rejects a field with two names.
-  if (fields.size === 0 || !isObject(json) || isWellKnown(desc) || depth > MAX_DEPTH || new Set(given).size !== given.length) {
+  if (fields.size === 0 || !isObject(json) || hasOwnJson(desc) || depth > MAX_DEPTH || new Set(given).size !== given.length) {
     merge(desc, message, json)
     yield
     return
@@ -203,10 +203,10 @@ const isPlainMessage = (field: DescField): field is PlainField =>
   field.oneof === undefined &&
   !field.delimitedEncoding &&
   field.jsonName !== '__proto__' &&
-  !isWellKnown(field.message)
+  !hasOwnJson(field.message)
 
-/** Has a form of its own in JSON. */
-const isWellKnown = ({ typeName }: DescMessage): boolean => typeName.startsWith('google.protobuf.')
+/** Whether a message has a form of its own in JSON. */
+const hasOwnJson = ({ typeName }: DescMessage): boolean => typeName.startsWith('google.protobuf.')
 
 /** The message in a field, which is created if there is none; in a list, the next one. */
 function childOf(message: Message, { fieldKind, localName, message: desc }: PlainField): Message {
