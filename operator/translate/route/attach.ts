@@ -40,6 +40,8 @@ export interface Attachment {
   readonly gateway: GatewayState
   readonly listeners: readonly ListenerState[]
   readonly fault?: Fault
+  /** Some of the listeners that it selects are lost to routes of another kind. */
+  readonly partial?: Fault
 }
 
 /** Lower-case hostnames of a route. */
