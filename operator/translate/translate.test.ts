@@ -253,6 +253,19 @@ describe('values of a newer API than ours', () => {
   })
 })
 
+test('a route has entries for as many default Gateways as its status has room for', () => {
+  const gateways = Array.from({ length: 33 }, (_, index) =>
+    [
+      `apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: default-${index}}`,
+      'spec: {gatewayClassName: proxy, defaultScope: All, listeners: [{name: http, port: 80, protocol: HTTP}]}',
+    ].join('\n'),
+  )
+  const route = 'apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r}\nspec: {useDefaultGateways: All, rules: [{}]}'
+  const { statuses } = translate(createSnapshot(objectsOf([base, ...gateways, route].join('\n---\n'))))
+  const status = statuses.find(({ kind }) => kind === 'HTTPRoute')?.status as { parents: object[] }
+  expect(status.parents).toHaveLength(32)
+})
+
 describe('the order of objects does not matter', () => {
   const root = join(import.meta.dirname, 'testdata')
   test.each(readdirSync(root))('%s', async (name) => {

@@ -1,7 +1,7 @@
 import { withoutCodes } from '#api/messages/code.ts'
 import { GATEWAY_GROUP } from '#api/names.ts'
 import type { ParentRef } from '../../source/gateway-api.ts'
-import type { GRPCRoute, HTTPRoute, TCPRoute, TLSRoute } from '../../source/objects.ts'
+import { keyOf, type GRPCRoute, type HTTPRoute, type TCPRoute, type TLSRoute } from '../../source/objects.ts'
 import { fault, faultBy, type Fault } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import type { Lookup } from '../common/dependencies.ts'
@@ -50,10 +50,13 @@ export function hostnamesOf(route: AnyRoute): string[] {
   return hostnames.flatMap((hostname) => lowerHostname(hostname) ?? [])
 }
 
-/** One entry for each parentRef that names a parent of this controller. */
+/** `status.parents` of a route has room for as many. */
+const MAX_PARENTS = 32
+
+/** One entry for each parentRef that names a parent of this controller, and for each Gateway of it that `useDefaultGateways` refers to. */
 export function attach(context: Context, route: AnyRoute, parents: Parents): Attachment[] {
   const seen = new Set<string>()
-  return (route.spec.parentRefs ?? []).flatMap((ref) => {
+  const attachments = (route.spec.parentRefs ?? []).flatMap((ref) => {
     if (ref.group !== GATEWAY_GROUP || (ref.kind !== 'Gateway' && ref.kind !== 'ListenerSet')) return []
     const parentRef = { ...ref, namespace: ref.namespace ?? route.metadata.namespace }
     const id = `${ref.kind}/${parentRef.namespace}/${ref.name}`
@@ -62,6 +65,22 @@ export function attach(context: Context, route: AnyRoute, parents: Parents): Att
     if (!parent || seen.has(entry)) return []
     seen.add(entry)
     return [attachTo(context, route, parentRef, parent)]
+  })
+  return [...attachments, ...refuseDefaults(context, route, parents, attachments)].slice(0, MAX_PARENTS)
+}
+
+/** Default Gateways are not supported (operator.md §4.5): each says so, except those that the route names. */
+function refuseDefaults({ snapshot }: Context, { spec }: AnyRoute, parents: Parents, named: readonly Attachment[]): Attachment[] {
+  if (spec.useDefaultGateways !== 'All') return []
+  return snapshot.list('Gateway').flatMap((object): Attachment[] => {
+    if (object.spec.defaultScope !== 'All') return []
+    const gateway = parents.get(`Gateway/${keyOf(object)}`)?.gateway
+    if (!gateway || named.some((attachment) => attachment.gateway === gateway)) return []
+    const { namespace, name } = object.metadata
+    const message = `useDefaultGateways is not supported and has no effect: to be served by Gateway ${namespace}/${name}, name it in parentRefs`
+    return [
+      { parentRef: { group: GATEWAY_GROUP, kind: 'Gateway', namespace, name }, gateway, listeners: [], fault: fault('UnsupportedValue', message, 'PX1116') },
+    ]
   })
 }
 
