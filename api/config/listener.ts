@@ -39,7 +39,7 @@ export const listenerDefinitions: Definitions = {
         'Certificates to offer. Terminate with none, or with keys that do not resolve: handshakes fail, never plaintext.',
       ),
       clientValidation: ref('ClientValidation'),
-      options: { type: 'object', additionalProperties: { type: 'string' }, description: 'TLS options of the listener, as written.' },
+      options: { type: 'object', additionalProperties: { type: 'string' }, description: 'TLS options of the listener, as written; none has an effect.' },
     },
     ['mode'],
   ),

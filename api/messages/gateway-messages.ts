@@ -146,6 +146,12 @@ export const gatewayMessages = {
     cause: 'A Gateway sets defaultScope, an experimental field of Gateway API. It has no effect; everything else of the Gateway is in force.',
     fix: 'Remove the field, and name the Gateway in parentRefs of its routes.',
   },
+  PX1029: {
+    title: 'TLS options are not supported',
+    cause:
+      'A listener has tls.options, or a BackendTLSPolicy has options. Gateway API defines no key; those of other controllers have no effect here. Everything else of the listener or policy is in force.',
+    fix: 'Remove the options. For TLS versions, cipher suites and ALPN of a listener, use frontend.tls of a ProxyPolicy; for certificates of clients, tls.frontend of the Gateway.',
+  },
 } as const satisfies MessageTable
 
 export type GatewayCode = keyof typeof gatewayMessages

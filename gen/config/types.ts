@@ -1927,7 +1927,7 @@ export interface ListenerTls {
   certificates?: string[]
   clientValidation?: ClientValidation
   /**
-   * TLS options of the listener, as written.
+   * TLS options of the listener, as written; none has an effect.
    */
   options?: {
     [k: string]: string

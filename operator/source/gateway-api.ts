@@ -214,4 +214,5 @@ export interface BackendTLSPolicySpec {
     readonly hostname: string
     readonly subjectAltNames?: readonly { readonly type: string; readonly hostname?: string; readonly uri?: string }[]
   }
+  readonly options?: Readonly<Record<string, string>>
 }

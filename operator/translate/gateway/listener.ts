@@ -6,6 +6,7 @@ import { keyOf } from '../../source/objects.ts'
 import { condition, conditionOf, fault, faultBy, type Fault } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import { lowerHostname } from '../common/hostname.ts'
+import { describeTlsOptions } from '../common/tls-options.ts'
 import { resolveServerTls, type FrontendSource } from './tls.ts'
 import type { Condition } from '../../model/translation.ts'
 
@@ -131,6 +132,9 @@ export function listenerStatus(listener: ListenerState): object {
       : condition('Conflicted', false, 'NoConflicts', fine, generation),
     conditionOf('Programmed', notProgrammedOf(listener), 'Programmed', fine, generation),
     conditionOf('ResolvedRefs', listener.unresolved, 'ResolvedRefs', fine, generation),
+    ...(notAcceptedOf(listener)
+      ? []
+      : describeTlsOptions('tls.options', listener.spec.tls?.options, 'versions and cipher suites are set by frontend.tls of a ProxyPolicy', generation)),
   ]
   return {
     name: listener.spec.name,

@@ -13,6 +13,7 @@ import type { GatewayState } from '../gateway/gateway.ts'
 import { sectionsOf } from '../backend/proxy-backend.ts'
 import { capAncestors } from './proxy-policy.ts'
 import { readConfigMapAuthority } from '../common/secret.ts'
+import { describeTlsOptions } from '../common/tls-options.ts'
 import type { ObjectStatus } from '../../model/translation.ts'
 
 interface TlsTarget {
@@ -206,6 +207,7 @@ export function backendTlsStatus({ policy, rejected, unresolved, gateways }: Bac
         conditions: [
           conditionOf('Accepted', rejected ?? bad, 'Accepted', 'Policy is accepted', generation),
           conditionOf('ResolvedRefs', unresolved, 'ResolvedRefs', 'Configuration is valid', generation),
+          ...((rejected ?? bad) ? [] : describeTlsOptions('options', policy.spec.options, 'remove them', generation)),
         ],
       }
     })
