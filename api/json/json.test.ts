@@ -211,11 +211,14 @@ describe('numbers in JSON', () => {
 })
 
 describe('printJsonInSteps', () => {
+  const print = (value: unknown): string => run(printJsonInSteps(value)).value.join('')
+  const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => make(index))
+  const members = (count: number, make: (index: number) => unknown): object => Object.fromEntries(many(count, (index) => [`k${index}`, make(index)]))
+
   test('prints what JSON.stringify prints', () => {
     fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        // A long string makes it print in pieces.
-        const large = ['x'.repeat(300_000), value]
+      fc.property(fc.jsonValue(), fc.string(), (value, key) => {
+        const large = ['x'.repeat(300_000), value, many(2100, () => value), members(2100, () => value), { ...members(2100, () => 1), [key]: value }]
         const { value: pieces, pauses } = run(printJsonInSteps(large))
         expect(pieces.join('') === JSON.stringify(large)).toBe(true)
         expect(pauses).toBeGreaterThan(3)
@@ -225,16 +228,70 @@ describe('printJsonInSteps', () => {
     )
   })
 
-  test('prints members without a value, raw numbers and surrogates at the ends of pieces as JSON.stringify does', () => {
-    const text = '\ud83d\ude00'.repeat(150_000)
-    const value = { a: undefined, b: [undefined, parseJson('9007199254740993')], c: text, d: `x${text}`, e: '\ud83d', ['__proto__x']: {}, f: [] }
-    expect(run(printJsonInSteps(value)).value.join('') === JSON.stringify(value)).toBe(true)
+  test.each<[what: string, value: unknown]>([
+    [
+      'members and items without a value',
+      { a: undefined, b: many(3000, () => undefined), c: members(3000, () => undefined), d: members(3000, (i) => (i % 2 === 0 ? i : undefined)) },
+    ],
+    ['raw numbers', [parseJson('9007199254740993'), many(3000, (i) => parseJson(`9007199254740993${i}`)), parseJson(`1${'0'.repeat(65_000)}1`)]],
+    ['a large raw number', many(10, () => parseJson(`1${'0'.repeat(65_000)}1`))],
+    ['members __proto__', JSON.parse(`{"a":${object(3000)},"__proto__":{"__proto__":${list(3000)}},${object(3000).slice(1)}`)],
+    ['integer keys', Object.fromEntries(many(5000, (i) => [String(9000 - i), { [5000 - i]: 1, a: i }]))],
+    [
+      'a long key',
+      { a: 1, [`"${'\n\ud83d\ude00'.repeat(100_000)}`]: 2, ['x'.repeat(300_000)]: members(3000, () => []), ['y'.repeat(300_000)]: undefined, b: 3 },
+    ],
+    ['empty and large values', many(10, (i) => [{}, [], '', null, members(3000, () => ({})), '\ud83d\ude00'.repeat(70_000 * (i % 3)), many(3000, () => [])])],
+    ['surrogates at the ends of pieces', { c: '\ud83d\ude00'.repeat(150_000), d: `x${'\ud83d\ude00'.repeat(150_000)}`, e: '\ud83d' }],
+    ['large values within large values', { a: many(4, () => ({ b: many(4, () => ({ c: many(3000, (i) => ({ i })) })), d: 1 })), e: true }],
+  ])('prints %s as JSON.stringify does', (_, value) => expect(print(value) === JSON.stringify(value)).toBe(true))
+
+  test.each<[what: string, value: unknown, values: number]>([
+    ['numbers', many(20_000, (i) => i), 20_000],
+    ['short strings', many(10_000, (i) => `s${i}`), 10_000],
+    ['objects', many(4000, (i) => ({ a: i, b: 'x', c: true, name: 'ab' })), 16_000],
+    ['members', members(60_000, (i) => i), 60_000],
+    ['lists within an object', members(10_000, (i) => [i, [i]]), 20_000],
+  ])('prints many small values in small pieces: %s', (_, value, values) => {
+    const { value: pieces, pauses } = run(printJsonInSteps(value))
+    expect(Math.max(...pieces.map((piece) => piece.split(',').length))).toBeLessThan(1000)
+    expect(pauses).toBeGreaterThan(values / 1000)
+    expect(pauses).toBeLessThan(values / 100)
   })
 
-  test('a value with many members is printed in many steps', () => {
-    const value = JSON.parse(object(100_000)) as object
-    const { value: pieces, pauses } = run(printJsonInSteps(value))
-    expect(pieces.join('') === JSON.stringify(value)).toBe(true)
-    expect(pauses).toBeGreaterThan(20)
+  test('prints strings, keys and escapes in pieces of at most 65,536 characters', () => {
+    const text = '\u0001'.repeat(1_000_000)
+    for (const value of [text, { [text]: 1 }, [[text]]]) {
+      const { value: pieces } = run(printJsonInSteps(value))
+      expect(pieces.join('') === JSON.stringify(value)).toBe(true)
+      expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(65_600 * 6)
+    }
+  })
+
+  test('prints values of any depth, in few pieces', () => {
+    const deep = JSON.parse(nest(5000)) as unknown
+    const named = JSON.parse(`${'{"a":[1,'.repeat(2500)}2${']}'.repeat(2500)}`) as unknown
+    expect(print(deep)).toBe(nest(5000))
+    expect(print(named)).toBe(`${'{"a":[1,'.repeat(2500)}2${']}'.repeat(2500)}`)
+    expect(run(printJsonInSteps(deep)).pauses).toBeLessThan(200)
+  })
+
+  test('reads the keys of a large object once, and those of small ones a few times at any depth', () => {
+    const reads = new Map<object, number>()
+    const watch = (one: object): object =>
+      new Proxy(one, {
+        ownKeys: (target) => {
+          reads.set(one, (reads.get(one) ?? 0) + 1)
+          return Reflect.ownKeys(target)
+        },
+      })
+    const wide = members(3000, (i) => i)
+    const small = many(400, (i) => ({ i }))
+    const value = small.reduce<unknown>((inner, one) => ({ a: watch(one), inner, b: [] }), watch(wide))
+    const printed = print(value)
+    expect(reads.get(wide)).toBe(1)
+    // Two counts, and JSON.stringify.
+    expect(Math.max(...small.map((one) => reads.get(one) ?? 0))).toBeLessThanOrEqual(3)
+    expect(printed === JSON.stringify(value)).toBe(true)
   })
 })
