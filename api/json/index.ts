@@ -6,6 +6,7 @@ import { JsonReader } from './reader.ts'
 export { defaultJsonLimits, JsonLimitError, type JsonLimits } from './limits.ts'
 export { doubles, exactNumbers, hasLongDigits, isRawNumber, rawNumber, verbatimNumbers, type NumberMode } from './numbers.ts'
 export { printJsonInSteps } from './print.ts'
+export { isSmallJson, sizeOfJson, SMALL_SIZE } from './size.ts'
 
 /** A JSON object with members of any type. */
 export type JsonObject = { readonly [key: string]: unknown }

@@ -3,6 +3,7 @@ import { fromBinary, fromJson, toBinary, toJson, type JsonObject, type JsonValue
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
 import { compileGrpcTools, linkFiles } from '#api/grpc-tools/index.ts'
 import { parseJson } from '../message/json.ts'
+import { runSync, type Cooperative } from '../../runtime/cooperative.ts'
 import { callMethod } from './call.ts'
 import { GrpcStatusError } from './unary.ts'
 
@@ -26,7 +27,11 @@ function methodOf(type: string) {
 }
 
 /** Calls the method with arguments in JSON. The server returns what it received. */
-async function echo(type: string, args: string): Promise<{ received: JsonValue | undefined; result: Record<string, unknown> }> {
+async function echo(
+  type: string,
+  args: string,
+  run?: Parameters<typeof callMethod>[4],
+): Promise<{ received: JsonValue | undefined; result: Record<string, unknown> }> {
   const { tool, tools } = methodOf(type)
   const { input } = tool.method
   let received: JsonValue | undefined
@@ -39,6 +44,7 @@ async function echo(type: string, args: string): Promise<{ received: JsonValue |
     tool,
     tools,
     parseJson(args),
+    run,
   )
   return { received, result: JSON.parse(text) as Record<string, unknown> }
 }
@@ -83,6 +89,26 @@ describe('arguments of a gRPC method', () => {
     expect(received).toBeUndefined()
     expect(result).toEqual({ content: [{ type: 'text', text }], isError: true })
   })
+})
+
+test('large arguments and results are printed in steps', async () => {
+  const steps: number[] = []
+  const count = <Result>(work: Cooperative<Result>): Promise<Result> => {
+    const at = steps.push(0) - 1
+    const counted = function* (): Cooperative<Result> {
+      for (let step = work.next(); ; step = work.next()) {
+        if (step.done === true) return step.value
+        steps[at] = (steps[at] ?? 0) + 1
+        yield
+      }
+    }
+    return Promise.resolve(runSync(counted()))
+  }
+  const value = { list: Array.from({ length: 20_000 }, (_, index) => index) }
+  const { result } = await echo('.google.protobuf.Struct', JSON.stringify(value), count)
+  expect(result).toEqual({ content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value })
+  expect(steps).toHaveLength(2)
+  expect(Math.min(...steps)).toBeGreaterThan(30)
 })
 
 test('the text of a gRPC error is not cut within a character', async () => {

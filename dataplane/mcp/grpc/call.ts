@@ -1,11 +1,11 @@
 import { toBinary, type DescMessage } from '@bufbuild/protobuf'
 import { isBareValue, type GrpcTool } from '#api/grpc-tools/index.ts'
-import { isRawNumber, verbatimNumbers } from '#api/json/index.ts'
+import { isRawNumber, printJsonInSteps, verbatimNumbers } from '#api/json/index.ts'
 import { encodeFrame } from '../../callout/frames.ts'
 import { isObject } from '../message/json.ts'
 import { runCooperatively, type Cooperative } from '../../runtime/cooperative.ts'
 import type { GrpcTools } from '../target/grpc-source.ts'
-import { decodeInSteps, fromJsonInSteps, printInSteps, toJsonInSteps, type ConvertOptions } from './steps.ts'
+import { decodeInSteps, fromJsonInSteps, toJsonInSteps, type ConvertOptions } from './steps.ts'
 import { GrpcStatusError, type GrpcCaller } from './unary.ts'
 
 /** Largest request and response, bytes. */
@@ -50,7 +50,7 @@ export async function callMethod(
 
 /** The message of the arguments, or what is wrong with them. */
 function* requestOf(input: DescMessage, args: unknown, options: ConvertOptions): Cooperative<Uint8Array | string> {
-  const text = JSON.stringify(args)
+  const text = (yield* printJsonInSteps(args)).join('')
   if (text.length > MAX_MESSAGE_BYTES) return `they are larger than ${MAX_MESSAGE_BYTES} bytes`
   const prepare = verbatimNumbers.mayNeedCare(text) ? withPlainNumbers : (part: unknown) => part
   yield
@@ -90,12 +90,12 @@ function* readResult({ method }: GrpcTool, options: ConvertOptions, bytes: Buffe
   } catch (error) {
     return errorResult(`The response does not match its descriptor: ${cut((error as Error).message)}`)
   }
-  const text: string[] = []
+  const text = yield* printJsonInSteps(value)
   const quoted: string[] = []
-  yield* printInSteps(value, (part) => {
-    text.push(part)
+  for (const part of text) {
     quoted.push(JSON.stringify(part).slice(1, -1))
-  })
+    yield
+  }
   const content = `{"content":[{"type":"text","text":"${quoted.join('')}"}]`
   yield
   // Structured content is an object.

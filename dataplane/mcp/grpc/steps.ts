@@ -10,12 +10,12 @@ import {
   type Message,
 } from '@bufbuild/protobuf'
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
+import { isSmallJson, sizeOfJson, SMALL_SIZE } from '#api/json/index.ts'
 import { isObject } from '../message/json.ts'
 import type { Cooperative } from '../../runtime/cooperative.ts'
 
-/** Bytes of a message that are read at once, and values of JSON. */
+/** Bytes of a message that are read at once. */
 const PIECE_BYTES = 8 * 1024
-const PIECE_VALUES = 2048
 /** Messages of a list that are written at once. */
 const PIECE_ITEMS = 512
 /** Messages within messages that are converted in steps. Deeper ones are converted at once. */
@@ -110,7 +110,7 @@ export function* fromJsonInSteps(desc: DescMessage, json: unknown, prepare: (par
 type MergeJson = (desc: DescMessage, message: Message, part: unknown) => void
 
 function* readInto(desc: DescMessage, message: Message, json: unknown, merge: MergeJson, depth: number): Cooperative<void> {
-  const fields = new Map(isSmall(json) ? [] : desc.fields.flatMap((field) => [field.jsonName, field.name].map((name) => [name, field] as const)))
+  const fields = new Map(isSmallJson(json) ? [] : desc.fields.flatMap((field) => [field.jsonName, field.name].map((name) => [name, field] as const)))
   const given = isObject(json) ? Object.keys(json).map((name) => fields.get(name) ?? name) : []
   // The library rejects a field with two names.
   if (fields.size === 0 || !isObject(json) || hasOwnJson(desc) || depth > MAX_DEPTH || new Set(given).size !== given.length) {
@@ -121,17 +121,17 @@ function* readInto(desc: DescMessage, message: Message, json: unknown, merge: Me
   const rest: [name: string, value: unknown][] = []
   for (const [name, value] of Object.entries(json)) {
     const field = fields.get(name)
-    if (field === undefined || isSmall(value)) rest.push([name, value])
+    if (field === undefined || isSmallJson(value)) rest.push([name, value])
     else if (field.fieldKind === 'list' && Array.isArray(value)) {
-      for (const piece of piecesOf(value, PIECE_VALUES, sizeOf)) {
+      for (const piece of piecesOf(value, SMALL_SIZE, sizeOfJson)) {
         const [only] = piece
-        if (piece.length === 1 && isPlainMessage(field) && isObject(only) && !isSmall(only))
+        if (piece.length === 1 && isPlainMessage(field) && isObject(only) && !isSmallJson(only))
           yield* readInto(field.message, childOf(message, field), only, merge, depth + 1)
         else merge(desc, message, { [name]: piece })
         yield
       }
     } else if (field.fieldKind === 'map' && isObject(value)) {
-      for (const piece of piecesOf(Object.entries(value), PIECE_VALUES, sizeOf)) {
+      for (const piece of piecesOf(Object.entries(value), SMALL_SIZE, sizeOfJson)) {
         merge(desc, message, { [name]: Object.fromEntries(piece) })
         yield
       }
@@ -143,30 +143,7 @@ function* readInto(desc: DescMessage, message: Message, json: unknown, merge: Me
   yield
 }
 
-/** Prints ProtoJSON in steps: calls `write` with each part of the text. */
-export function* printInSteps(value: unknown, write: (text: string) => void): Cooperative<void> {
-  if (isSmall(value) || typeof value !== 'object' || value === null) {
-    write(JSON.stringify(value))
-    yield
-    return
-  }
-  const isArray = Array.isArray(value)
-  let start = isArray ? '[' : '{'
-  for (const piece of piecesOf<unknown>(isArray ? value : Object.entries(value), PIECE_VALUES, sizeOf)) {
-    write(start)
-    start = ','
-    const [only] = piece
-    if (piece.length === 1 && !isSmall(only)) {
-      const [name, child] = isArray ? [undefined, only] : (only as [string, unknown])
-      if (name !== undefined) write(`${JSON.stringify(name)}:`)
-      yield* printInSteps(child, write)
-    } else write(JSON.stringify(isArray ? piece : Object.fromEntries(piece as [string, unknown][])).slice(1, -1))
-    yield
-  }
-  write(isArray ? ']' : '}')
-}
-
-/** Parts of a list: items that have `limit` values together, or one item. `sizeOf` may stop at the limit. */
+/** Parts of a list: items that have the size `limit` together, or one item. `sizeOf` may stop at the limit. */
 function* piecesOf<Item>(items: readonly Item[], limit: number, sizeOf: (item: Item) => number): Generator<Item[], void, undefined> {
   let start = 0
   let size = 0
@@ -180,19 +157,6 @@ function* piecesOf<Item>(items: readonly Item[], limit: number, sizeOf: (item: I
     size += own
   }
   if (start < items.length) yield items.slice(start)
-}
-
-const sizeOf = (value: unknown): number => PIECE_VALUES - countDown(PIECE_VALUES, value)
-const isSmall = (value: unknown): boolean => sizeOf(value) <= PIECE_VALUES
-
-/** What is left of a number of values after those of a value; negative if it has more. */
-function countDown(left: number, value: unknown): number {
-  let rest = left - 1
-  if (typeof value !== 'object' || value === null) return rest
-  if (Array.isArray(value)) {
-    for (const child of value) if ((rest = countDown(rest, child)) < 0) break
-  } else for (const name in value) if ((rest = countDown(rest, (value as Fields)[name])) < 0) break
-  return rest
 }
 
 type PlainField = DescField & { readonly fieldKind: 'message' | 'list'; readonly message: DescMessage }
