@@ -173,7 +173,7 @@ describe('the ledger in ClickHouse', () => {
     const add = (message: string): void => void lines.push(message)
     const log = { error: add, warn: add, info: add, debug: add, trace: add, isEnabled: () => true }
     const ledger = await RequestLedger.open({ settings: settingsOf(port), log, registry: createRegistry() })
-    ledger.write({ json: JSON.stringify(batchOf(row())), rows: 1, bodies: 0 })
+    ledger.write(batchOf(row()))
     await ledger.close()
     const inserts = received.filter(({ statement }) => statement.startsWith('INSERT'))
     expect([inserts.length, new Set(inserts.map(({ parameters }) => parameters['insert_deduplication_token'])).size]).toEqual([3, 1])

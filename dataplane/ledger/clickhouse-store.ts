@@ -5,7 +5,7 @@ import { request as requestHttps } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import { messageOf, readPasswordFile } from '../runtime/server-client.ts'
 import { expandRows } from './batch.ts'
-import { addedColumns, columns, type Column } from './columns.ts'
+import { bodyColumns, columns, type Column } from './columns.ts'
 import { spendGroups, spendStatement, type Dialect } from './sql.ts'
 import { StoreUnreachableError, type ClickHouseSettings, type SpendGroups, type SpendQuery, type Store, type StoredBatch } from './store.ts'
 
@@ -115,7 +115,7 @@ export class ClickHouseStore implements Store {
       await this.#run(TABLE, {})
       there = await find()
     }
-    for (const name of addedColumns) if (!there.has(name)) await this.#run(`ALTER TABLE proxy_requests ADD COLUMN IF NOT EXISTS ${definitionOf(name)}`, {})
+    for (const name of bodyColumns) if (!there.has(name)) await this.#run(`ALTER TABLE proxy_requests ADD COLUMN IF NOT EXISTS ${definitionOf(name)}`, {})
   }
 
   async #run(statement: string, parameters: Readonly<Record<string, string>>, body = ''): Promise<string> {

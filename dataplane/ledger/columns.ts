@@ -18,29 +18,27 @@ export const labelColumns = [
   'budget',
 ] as const
 
-/** Columns with values of one request. */
+/** Columns with values of one request. Those that few requests have are last, because the end of an entry without values is cut off. */
 export const valueColumns = [
   'time',
+  'duration_ms',
   'input_tokens',
   'output_tokens',
+  'cost',
   'cached_tokens',
   'reasoning_tokens',
-  'cost',
-  'duration_ms',
   'first_token_ms',
   'trace_id',
   'weight',
-  'request_body',
-  'response_body',
 ] as const
+
+/** Columns of the bodies of one request. Tables of earlier versions lack them. */
+export const bodyColumns = ['request_body', 'response_body'] as const
 
 const [time, ...otherValues] = valueColumns
 
 /** Columns of a record in the ledger, in the order of a `LedgerRow`. Names as in the table `requests`. */
-export const columns = [time, ...labelColumns, ...otherValues] as const
-
-/** Columns that tables of earlier versions lack. */
-export const addedColumns: readonly Column[] = ['request_body', 'response_body']
+export const columns = [time, ...labelColumns, ...otherValues, ...bodyColumns] as const
 
 /** Name of a column. */
 export type Column = (typeof columns)[number]

@@ -1,17 +1,20 @@
-import type { LedgerLabels } from './batch.ts'
 import { labelColumns } from './columns.ts'
 
 /** Characters of a text. Longer ones are cut: clients choose some of them. */
 const MAX_TEXT = 256
 const STATUS = labelColumns.indexOf('status')
 
-/** The labels of the rows of a batch, each once. */
+/** The labels of the entries of a batch, each once. */
 export class BatchLabels {
-  readonly list: LedgerLabels[] = []
   readonly #indexes = new Map<string, number>()
   /** The values of the last row as they were, because many rows in sequence have the same. */
   #last: readonly unknown[] = []
   #lastIndex = 0
+
+  /** JSON of each `LedgerLabels`. */
+  get list(): string[] {
+    return [...this.#indexes.keys()]
+  }
 
   /** Index of labels in the list. `values` are in the order of `labelColumns`; the status is a number, all others become texts. */
   indexOf(values: readonly unknown[]): number {
@@ -19,7 +22,7 @@ export class BatchLabels {
     const labels = values.map((value, column) => (column === STATUS ? Number(value) : textOf(value)))
     const key = JSON.stringify(labels)
     let index = this.#indexes.get(key)
-    if (index === undefined) this.#indexes.set(key, (index = this.list.push(labels) - 1))
+    if (index === undefined) this.#indexes.set(key, (index = this.#indexes.size))
     this.#last = values
     return (this.#lastIndex = index)
   }

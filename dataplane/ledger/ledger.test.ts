@@ -14,13 +14,14 @@ import { recordGuard, setProtocol, type Protocol } from '../telemetry/outcome.ts
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { testExchange } from '../testing/exchange.ts'
 import { batchOf } from './testing.ts'
-import { decodeBatch, expandRows, type LedgerBatch } from './batch.ts'
-import { columns, type Column, type Dimension } from './columns.ts'
+import { expandRows, type LedgerBatch } from './batch.ts'
+import { bodyColumns, columns, labelColumns, valueColumns, type Column, type Dimension } from './columns.ts'
 import { ledgerMetrics } from './metrics.ts'
 import { MAX_PENDING_BODIES, MAX_PENDING_ROWS, PendingRows, startRecorder } from './recorder.ts'
 import { readLedgerSettings, type LedgerSettings } from './settings.ts'
 import { readSpend } from './spend.ts'
-import { LedgerStore, openForReading, recordsBetween } from './sqlite-store.ts'
+import { spendGroups, spendStatement } from './sql.ts'
+import { LedgerStore, oldRecords, openForReading } from './sqlite-store.ts'
 import { RequestLedger } from './writer.ts'
 
 let directory: string
@@ -170,7 +171,7 @@ describe('the ledger', () => {
       finish(exchange)
     }
     recorder.close()
-    const rows = batches.flatMap((batch) => expandRows(decodeBatch(batch)))
+    const rows = batches.flatMap(expandRows)
     expect(rows.map((row) => row.at(-1))).toEqual(['12345', null, '12345'])
     expect(ledgerMetrics(registry).bodiesDropped.value).toBe(1)
     expect(pending.bodies).toBe(MAX_PENDING_BODIES)
@@ -205,12 +206,12 @@ describe('the ledger', () => {
     pending.add({ rows: MAX_PENDING_ROWS - 2, bodies: 0 })
     for (let i = 0; i < 5; i++) finish(finished('llm'))
     recorder.flush()
-    expect(batches.map(({ rows }) => rows)).toEqual([2])
+    expect(batches.map(({ size }) => size.rows)).toEqual([2])
     expect(metricOf(registry, 'full')).toBe(3)
     pending.remove({ rows: MAX_PENDING_ROWS, bodies: 0 })
     finish(finished('llm'))
     recorder.close()
-    expect(batches.map(({ rows }) => rows)).toEqual([2, 1])
+    expect(batches.map(({ size }) => size.rows)).toEqual([2, 1])
   })
 
   test('keeps no values of requests that it drops', () => {
@@ -221,7 +222,7 @@ describe('the ledger', () => {
     pending.remove({ rows: MAX_PENDING_ROWS, bodies: 0 })
     finish(finished('llm'))
     recorder.close()
-    expect(batches.map(decodeBatch)).toMatchObject([{ labels: [expect.arrayContaining(['m'])], rows: [expect.anything()] }])
+    expect(batches).toMatchObject([{ labels: [expect.stringContaining('"m"')], size: { rows: 1 } }])
   })
 
   test('counts the requests of failed batches, logs the failure once, and stores again after it', async () => {
@@ -236,13 +237,13 @@ describe('the ledger', () => {
       while (ledger.pending.count > 0) await new Promise((resolve) => setImmediate(resolve))
     }
     const other = new DatabaseSync(path)
-    other.exec('ALTER TABLE records RENAME TO hidden')
+    other.exec(`CREATE TRIGGER fail BEFORE INSERT ON batches BEGIN SELECT RAISE(ABORT, 'no space'); END`)
     ledger.write(batch())
     ledger.write(batch())
     await settled()
-    expect(lines).toMatchObject([['error', 'requests are missing in the ledger', { code: 'PX4022', error: 'no such table: records' }]])
+    expect(lines).toMatchObject([['error', 'requests are missing in the ledger', { code: 'PX4022', error: 'no space' }]])
     expect(metricOf(registry, 'failed')).toBe(2)
-    other.exec('ALTER TABLE hidden RENAME TO records')
+    other.exec('DROP TRIGGER fail')
     other.close()
     ledger.write(batch())
     await settled()
@@ -273,21 +274,33 @@ describe('the file of a ledger', () => {
   const values: Partial<Record<Column, string | number>> = { protocol: 'llm', status: 200, cost: 0.5, duration_ms: 10, weight: 1 }
   const row = (time: number) => columns.map((name) => (name === 'time' ? time : (values[name] ?? null)))
 
-  test('loses records beyond the retention in steps', () => {
+  test('loses records beyond the retention in steps, with their bodies', () => {
     const store = new LedgerStore(path)
-    store.add(batchOf(...Array.from({ length: 5001 }, (_, index) => row(index))))
-    store.add(batchOf(row(10_000)))
+    for (let time = 0; time < 101; time++) store.add(batchOf(row(time).with(columns.indexOf('request_body'), `body ${time}`), row(time)))
+    store.add(batchOf(row(10_000).with(columns.indexOf('request_body'), 'last body'), row(8000)))
     expect([store.prune(9000), store.prune(9000), store.prune(9000)]).toEqual([true, true, false])
     store.close()
-    expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 20_000 }).rows).toMatchObject([{ group: [], requests: 1, cost: 0.5 }])
+    expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 20_000 }).rows).toMatchObject([{ group: [], requests: 2, cost: 1 }])
+    const database = new DatabaseSync(path)
+    expect(database.prepare('SELECT time, request_body FROM requests').all()).toEqual([
+      expect.objectContaining({ time: 10_000, request_body: 'last body' }),
+      expect.objectContaining({ time: 8000, request_body: null }),
+    ])
+    expect(database.prepare('SELECT count(*) AS count FROM bodies').get()).toMatchObject({ count: 1 })
   })
 
   test('stores all rows of a batch or none', () => {
     const store = new LedgerStore(path)
-    expect(() => store.add(batchOf(row(1), row(2).with(columns.indexOf('weight'), null)))).toThrow(/NOT NULL/)
-    store.add(batchOf(row(3)))
+    const withBody = (time: number) => batchOf(row(time).with(columns.indexOf('request_body'), 'text'), row(time))
+    const other = new DatabaseSync(path)
+    other.exec(`CREATE TRIGGER fail BEFORE INSERT ON bodies BEGIN SELECT RAISE(ABORT, 'no space'); END`)
+    expect(() => store.add(withBody(1))).toThrow('no space')
+    other.exec('DROP TRIGGER fail')
+    other.close()
+    store.add(withBody(3))
     store.close()
-    expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 10 }).rows).toMatchObject([{ requests: 1 }])
+    expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 10 }).rows).toMatchObject([{ requests: 2 }])
+    expect(new DatabaseSync(path).prepare('SELECT count(*) AS labels FROM labels').get()).toMatchObject({ labels: 1 })
   })
 
   test('is opened again with its records', () => {
@@ -313,8 +326,24 @@ describe('the file of a ledger', () => {
     old.close()
   }
 
-  test('of version 1 is used on, with its records until the retention has deleted them', () => {
-    writeVersion1()
+  const writeVersion2 = (): void => {
+    const old = new DatabaseSync(path)
+    old.exec(
+      `CREATE TABLE labels (id INTEGER PRIMARY KEY, day INTEGER NOT NULL, ${labelColumns.map((name) => `"${name}" ${name === 'status' ? 'INTEGER' : 'TEXT'}`).join(', ')}) STRICT;
+       CREATE TABLE records (id INTEGER PRIMARY KEY, labels INTEGER NOT NULL, ${[...valueColumns, ...bodyColumns].map((name) => `"${name}" ANY`).join(', ')}) STRICT;
+       CREATE VIEW requests AS SELECT ${columns.map((name) => `"${name}"`).join(', ')} FROM records CROSS JOIN labels ON labels.id = records.labels;
+       INSERT INTO labels (id, day, protocol, model, status) VALUES (1, 0, 'llm', 'a', 200), (2, 0, 'llm', 'b', 200);
+       INSERT INTO records (id, labels, time, duration_ms, weight) VALUES (1001, 1, 1, 5, 1), (2001, 2, 2, 5, 1);
+       PRAGMA user_version = 2`,
+    )
+    old.close()
+  }
+
+  test.each([
+    [1, writeVersion1],
+    [2, writeVersion2],
+  ])('of version %d is used on, with its records until the retention has deleted them', (_, write) => {
+    write()
     const byModel = (sinceMs = 0) => readSpend(path, { by: ['model'], sinceMs, untilMs: 10 }).rows.map(({ group, requests }) => [group[0], requests])
     const before = byModel()
     let store = new LedgerStore(path)
@@ -340,19 +369,53 @@ describe('the file of a ledger', () => {
     store.close()
     const database = new DatabaseSync(path)
     expect(database.prepare('SELECT time, request_body FROM requests').all()).toEqual([expect.objectContaining({ time: 3, request_body: null })])
-    expect(database.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'requests%'").all()).toEqual([expect.objectContaining({ name: 'requests' })])
+    expect(database.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'requests%' OR name = 'records'").all()).toEqual([
+      expect.objectContaining({ name: 'requests' }),
+    ])
   })
 
   test('is read as it was when it was opened, also if the records of version 1 are deleted meanwhile', () => {
     writeVersion1()
     const store = new LedgerStore(path)
-    const database = openForReading(path)
-    const records = recordsBetween(database)
+    const { database } = openForReading(path)
+    const [records] = oldRecords(database, ['time'])
     store.prune(3)
     store.close()
-    expect(database.prepare(`SELECT count(*) AS count FROM ${records}`).get(0, 10)).toMatchObject({ count: 2 })
+    expect(database.prepare(String(records)).all()).toHaveLength(2)
     database.close()
     expect(readSpend(path, { by: [], sinceMs: 0, untilMs: 10 }).rows).toEqual([])
+  })
+
+  test('has the same sums in reports as in its records', () => {
+    const store = new LedgerStore(path)
+    const minute = 60_000
+    const varied = (index: number) => {
+      const numbers: Partial<Record<Column, string | number | null>> = {
+        time: index * 11 * minute,
+        model: `m${index % 3}`,
+        status: index % 4 === 0 ? 500 : 200,
+        duration_ms: index,
+        input_tokens: index % 2 === 0 ? null : index,
+        output_tokens: index % 5 === 0 ? 7 : null,
+        cached_tokens: index % 7,
+        reasoning_tokens: index % 6 === 0 ? 3 : null,
+        cost: index % 3 === 0 ? null : index / 8,
+        weight: index % 9 === 0 ? 100 : 1,
+      }
+      return columns.map((name) => numbers[name] ?? values[name] ?? null).with(columns.indexOf('cost'), numbers.cost ?? null)
+    }
+    for (let index = 0; index < 400; index += 8) store.add(batchOf(...Array.from({ length: 8 }, (_, offset) => varied(index + offset))))
+    store.close()
+    const database = new DatabaseSync(path)
+    const periods = { hour: "strftime('%Y-%m-%dT%H:00Z', time / 1000, 'unixepoch')", day: "strftime('%Y-%m-%d', time / 1000, 'unixepoch')", month: "'1970-01'" }
+    for (const by of [['hour', 'model'], ['day'], ['month', 'status'], []] as const) {
+      const query = { by, sinceMs: 100 * minute, untilMs: 4000 * minute }
+      const statement = spendStatement(query, 'requests WHERE time >= ? AND time < ?', { total: (column) => `total(${column})`, periods })
+      const expected = spendGroups(query, database.prepare(statement).all(query.sinceMs, query.untilMs))
+      expect(expected.rows.length).toBeGreaterThan(0)
+      expect(readSpend(path, query)).toEqual(expected)
+    }
+    database.close()
   })
 
   test('has each set of labels once a day, and loses those of days beyond the retention', () => {
@@ -404,10 +467,10 @@ describe('the file of a ledger', () => {
     await expect(openLedger()).rejects.toThrow('file is not a database')
     rmSync(path)
     const database = new DatabaseSync(path)
-    database.exec('PRAGMA user_version = 3')
+    database.exec('PRAGMA user_version = 4')
     database.close()
-    await expect(openLedger()).rejects.toThrow('the ledger has version 3; this program knows 2')
-    expect(() => readSpend(path, { by: [], sinceMs: 0, untilMs: 1 })).toThrow('the ledger has version 3')
+    await expect(openLedger()).rejects.toThrow('the ledger has version 4; this program knows 3')
+    expect(() => readSpend(path, { by: [], sinceMs: 0, untilMs: 1 })).toThrow('the ledger has version 4')
     await expect(openLedger(settingsOf({ store: { kind: 'sqlite', path: join(directory, 'none', 'ledger.db') } }))).rejects.toThrow('ENOENT')
   })
 })

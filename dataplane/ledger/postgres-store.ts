@@ -4,7 +4,7 @@ import pg from 'pg'
 import { connectionOptions, isUnreachable } from '../postgres/client.ts'
 import { messageOf } from '../runtime/server-client.ts'
 import { expandRows } from './batch.ts'
-import { addedColumns, columns, type Column } from './columns.ts'
+import { bodyColumns, columns, type Column } from './columns.ts'
 import { spendGroups, spendStatement, type Dialect } from './sql.ts'
 import { StoreUnreachableError, type PostgresStoreSettings, type SpendGroups, type SpendQuery, type Store, type StoredBatch } from './store.ts'
 
@@ -140,7 +140,7 @@ async function addColumns(client: pg.Client): Promise<void> {
     "SELECT attname AS name FROM pg_attribute WHERE attrelid = to_regclass('proxy_requests') AND NOT attisdropped",
   )
   const there = new Set(rows.map(({ name }) => name))
-  for (const name of addedColumns) if (!there.has(name)) await client.query(`ALTER TABLE proxy_requests ADD COLUMN IF NOT EXISTS "${name}" ${typeOf(name)}`)
+  for (const name of bodyColumns) if (!there.has(name)) await client.query(`ALTER TABLE proxy_requests ADD COLUMN IF NOT EXISTS "${name}" ${typeOf(name)}`)
 }
 
 const period = (format: string): string => `to_char(to_timestamp("time" / 1000) AT TIME ZONE 'UTC', '${format}')`

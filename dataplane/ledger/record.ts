@@ -1,8 +1,7 @@
-import { evalHost, type Program } from '#api/cel/index.ts'
+import { evalHost } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { capturedBodies } from '../exchange/captured-bodies.ts'
 import { apiKeyNames } from '../exchange/key-names.ts'
-import { variables } from '../exchange/variables.ts'
+import { variableNamed, variables } from '../exchange/variables.ts'
 import { compileExpression } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { toEpochMs } from '../runtime/time.ts'
@@ -12,32 +11,44 @@ import type { LedgerEntry } from './batch.ts'
 import { textOf, type BatchLabels } from './labels.ts'
 import type { LedgerSettings } from './settings.ts'
 
-/** Writes the row of a finished request to `row`, and adds its labels to those of the batch. Returns false if the request is not recorded. */
-type Describe = (exchange: Exchange, labels: BatchLabels, row: LedgerEntry) => boolean
+/** Writes a finished request to `entry`, and adds its labels to those of the batch. Returns false if the request is not recorded. */
+type Describe = (exchange: Exchange, labels: BatchLabels, entry: LedgerEntry) => boolean
 
 export function createDescribe(settings: LedgerSettings, random: () => number = Math.random): Describe {
   const { httpSampling } = settings
-  const [user, team] = [compileExpression(settings.user, 'log'), compileExpression(settings.team, 'log')]
-  return (exchange, labels, row) => {
+  const owners: Owners = { user: createOwner(settings.user), team: createOwner(settings.team) }
+  return (exchange, labels, entry) => {
     const protocol = protocolOf(exchange)
     const isSampled = protocol !== 'llm' && protocol !== 'mcp'
     if (isSampled && (httpSampling === 0 || (httpSampling < 1 && random() >= httpSampling))) return false
-    row[0] = labels.indexOf(labelsOf(exchange, protocol, { user, team }))
-    writeValues(exchange, isSampled ? 1 / httpSampling : 1, row)
+    entry[0] = labels.indexOf(labelsOf(exchange, protocol, owners))
+    writeValues(exchange, isSampled ? 1 / httpSampling : 1, entry)
     return true
   }
 }
 
-/** Who a request is charged to. */
+/** Reads who a request is charged to. */
+type Owner = (exchange: Exchange) => unknown
 interface Owners {
-  readonly user: Program
-  readonly team: Program
+  readonly user: Owner
+  readonly team: Owner
+}
+
+/** Members of variables, at most in one `coalesce`: `coalesce(jwt.sub, basicAuth.username)`. */
+const MEMBERS = /^(?:coalesce\()?\w+(?:\.\w+)+(?:, *\w+(?:\.\w+)+)*\)?$/
+
+/** Members are not read if no policy has set one of their variables: most requests of many Gateways have neither token nor key. */
+function createOwner(source: string): Owner {
+  const program = compileExpression(source, 'log')
+  const slots = [...program.reads].filter((name) => !name.includes('.')).map(variableNamed)
+  const isSkipped = (exchange: Exchange): boolean => exchange.trace === undefined && slots.every((slot) => slot?.get(exchange) === undefined)
+  const isMembers = MEMBERS.test(source) && !slots.includes(undefined)
+  return (exchange) => (isMembers && isSkipped(exchange) ? undefined : evalHost(program, new ExchangeView(exchange)))
 }
 
 /** Values of the labels, in the order of `labelColumns`. */
 function labelsOf(exchange: Exchange, protocol: string, { user, team }: Owners): unknown[] {
   const fields = logFields.get(exchange) ?? {}
-  const view = new ExchangeView(exchange)
   const reason = reasonOf(exchange)
   const { metadata } = variables.apiKey.get(exchange) ?? {}
   return [
@@ -45,8 +56,8 @@ function labelsOf(exchange: Exchange, protocol: string, { user, team }: Owners):
     exchange.labels?.gateway,
     exchange.labels?.route,
     typeof metadata === 'object' && metadata !== null ? apiKeyNames.get(metadata) : undefined,
-    evalHost(user, view),
-    evalHost(team, view),
+    user(exchange),
+    team(exchange),
     fields['gen_ai.operation.name'] ?? fields['mcp.method.name'] ?? exchange.receivedMethod,
     fields['gen_ai.provider.name'],
     fields['gen_ai.request.model'],
@@ -60,25 +71,22 @@ function labelsOf(exchange: Exchange, protocol: string, { user, team }: Owners):
   ]
 }
 
-/** Writes the values of one request, in the order of `valueColumns`. `weight`: number of requests that the row stands for. */
-function writeValues(exchange: Exchange, weight: number, row: LedgerEntry): void {
+/** Writes the values of one request, in the order of `valueColumns`. `weight`: number of requests that the entry stands for. */
+function writeValues(exchange: Exchange, weight: number, entry: LedgerEntry): void {
   const fields = logFields.get(exchange) ?? {}
   const firstToken = fields['proxy.ai.time_to_first_token']
-  const bodies = capturedBodies.get(exchange)
   // The index of the labels is the first.
   let at = 1
-  row[at++] = Math.round(toEpochMs(exchange.startedAtMs))
-  row[at++] = numberOf(fields['gen_ai.usage.input_tokens'])
-  row[at++] = numberOf(fields['gen_ai.usage.output_tokens'])
-  row[at++] = numberOf(fields['gen_ai.usage.cache_read.input_tokens'])
-  row[at++] = numberOf(fields['gen_ai.usage.reasoning_tokens'])
-  row[at++] = numberOf(fields['proxy.ai.usage.cost.total'])
-  row[at++] = Math.max(0, Math.round(exchange.finishedAtMs - exchange.startedAtMs))
-  row[at++] = firstToken === undefined ? null : Math.round(Number(firstToken) * 1000)
-  row[at++] = textOf(fields['trace.id'])
-  row[at++] = weight
-  row[at++] = bodies?.request ?? null
-  row[at++] = bodies?.response ?? null
+  entry[at++] = Math.round(toEpochMs(exchange.startedAtMs))
+  entry[at++] = Math.max(0, Math.round(exchange.finishedAtMs - exchange.startedAtMs))
+  entry[at++] = numberOf(fields['gen_ai.usage.input_tokens'])
+  entry[at++] = numberOf(fields['gen_ai.usage.output_tokens'])
+  entry[at++] = numberOf(fields['proxy.ai.usage.cost.total'])
+  entry[at++] = numberOf(fields['gen_ai.usage.cache_read.input_tokens'])
+  entry[at++] = numberOf(fields['gen_ai.usage.reasoning_tokens'])
+  entry[at++] = firstToken === undefined ? null : Math.round(Number(firstToken) * 1000)
+  entry[at++] = textOf(fields['trace.id'])
+  entry[at++] = weight === 1 ? null : weight
 }
 
 function numberOf(value: string | number | undefined): number | null {

@@ -1,10 +1,10 @@
-import { captureLimits, toolCaptureLimits } from '../exchange/captured-bodies.ts'
+import { captureLimits, capturedBodies, toolCaptureLimits } from '../exchange/captured-bodies.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { observe, unobserve } from '../telemetry/observers.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import type { LedgerBatch, LedgerEntry, LedgerRows } from './batch.ts'
-import { valueColumns, type LedgerValue } from './columns.ts'
+import { encodeBatch, lengthOf, type BatchSize, type LedgerBatch, type LedgerBodies, type LedgerEntry } from './batch.ts'
+import { valueColumns } from './columns.ts'
 import { BatchLabels } from './labels.ts'
 import { ledgerMetrics } from './metrics.ts'
 import { createDescribe } from './record.ts'
@@ -41,12 +41,12 @@ export class PendingRows {
     return Atomics.load(this.#count, 1)
   }
 
-  add({ rows, bodies }: Omit<LedgerBatch, 'json'>): void {
+  add({ rows, bodies }: BatchSize): void {
     Atomics.add(this.#count, 0, rows)
     Atomics.add(this.#count, 1, bodies)
   }
 
-  remove({ rows, bodies }: Omit<LedgerBatch, 'json'>): void {
+  remove({ rows, bodies }: BatchSize): void {
     Atomics.sub(this.#count, 0, rows)
     Atomics.sub(this.#count, 1, bodies)
   }
@@ -66,19 +66,20 @@ export interface RecorderOptions {
 /** Starts to record the requests of a thread. */
 export const startRecorder = (options: RecorderOptions): LedgerRecorder => new LedgerRecorder(options)
 
-/** Records the requests of a thread in batches. A request costs the creation of its row; encoding and sending happen later. */
+/** Records the requests of a thread in batches. A request costs the writing of its entry; encoding and sending happen later. */
 class LedgerRecorder {
   readonly #options: RecorderOptions
   readonly #observer: (exchange: Exchange) => void
   readonly #dropped: { value: number }
   readonly #droppedBodies: { value: number }
   readonly #pending: PendingRows
-  /** Those of the batch come first. The others are used again, because new rows for each batch cost collections of old objects. */
-  readonly #rows: LedgerEntry[] = []
+  /** Those of the batch come first. The others are used again, because new ones for each batch cost collections of old objects. */
+  readonly #entries: LedgerEntry[] = []
   #count = 0
   #labels = new BatchLabels()
-  /** Characters of the bodies in the rows. */
-  #bodies = 0
+  #bodies: LedgerBodies[] = []
+  /** Characters of the bodies. */
+  #bodiesLength = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: RecorderOptions) {
@@ -92,29 +93,39 @@ class LedgerRecorder {
     if (settings.bodyBytes !== undefined) captureLimits.set(telemetry.metrics.registry, settings.bodyBytes)
     if (settings.bodyBytes !== undefined && settings.storesToolBodies) toolCaptureLimits.set(telemetry.metrics.registry, settings.bodyBytes)
     this.#observer = (exchange) => {
-      const row = (this.#rows[this.#count] ??= [0, ...valueColumns.map(() => null)])
-      if (describe(exchange, this.#labels, row)) this.#add(row)
+      const entry = (this.#entries[this.#count] ??= [0, 0, ...valueColumns.slice(1).map(() => null)])
+      if (describe(exchange, this.#labels, entry)) this.#add(exchange)
     }
     observe(telemetry, this.#observer)
   }
 
-  #add(row: LedgerEntry): void {
+  /** Keeps the next entry, and the bodies of its request. */
+  #add(exchange: Exchange): void {
     if (this.#pending.count + this.#count >= MAX_PENDING_ROWS) {
       this.#dropped.value++
-      clearBodies(row)
       // Nothing is sent, so that labels of dropped rows would collect.
       if (this.#count === 0) this.#labels = new BatchLabels()
       return
     }
-    const length = bodiesOf(row)
-    if (length > 0 && this.#pending.bodies + this.#bodies + length > MAX_PENDING_BODIES) {
-      this.#droppedBodies.value++
-      clearBodies(row)
-    } else this.#bodies += length
+    const hasBodies = this.#addBodies(exchange)
     this.#count++
     // Never in the turn of the request.
-    if (this.#count === BATCH_ROWS || (length > 0 && this.#bodies >= BATCH_BODIES)) setImmediate(() => this.flush()).unref()
+    if (this.#count === BATCH_ROWS || (hasBodies && this.#bodiesLength >= BATCH_BODIES)) setImmediate(() => this.flush()).unref()
     else this.#timer ??= setTimeout(() => this.flush(), BATCH_MS).unref()
+  }
+
+  #addBodies(exchange: Exchange): boolean {
+    const captured = capturedBodies.get(exchange)
+    if (captured === undefined) return false
+    const bodies: LedgerBodies = { entry: this.#count, request: captured.request ?? null, response: captured.response ?? null }
+    const length = lengthOf(bodies)
+    if (length > 0 && this.#pending.bodies + this.#bodiesLength + length > MAX_PENDING_BODIES) {
+      this.#droppedBodies.value++
+      return false
+    }
+    this.#bodies.push(bodies)
+    this.#bodiesLength += length
+    return length > 0
   }
 
   /** Sends the rows that wait. */
@@ -122,15 +133,13 @@ class LedgerRecorder {
     clearTimeout(this.#timer)
     this.#timer = undefined
     if (this.#count === 0) return
-    const rows = this.#rows.slice(0, this.#count)
-    const json = JSON.stringify({ labels: this.#labels.list, rows } satisfies LedgerRows)
-    const size = { rows: rows.length, bodies: this.#bodies }
-    if (this.#bodies > 0) rows.forEach(clearBodies)
+    const batch = encodeBatch(this.#labels.list, this.#entries.slice(0, this.#count), this.#bodies)
     this.#count = 0
     this.#labels = new BatchLabels()
-    this.#bodies = 0
-    this.#pending.add(size)
-    this.#options.send({ json, ...size })
+    this.#bodies = []
+    this.#bodiesLength = 0
+    this.#pending.add(batch.size)
+    this.#options.send(batch)
   }
 
   /** Ends the recording and sends the rows that wait. */
@@ -141,15 +150,4 @@ class LedgerRecorder {
     toolCaptureLimits.delete(telemetry.metrics.registry)
     this.flush()
   }
-}
-
-/** Positions in a row, in which the index of its labels is the first. */
-const REQUEST_BODY = 1 + valueColumns.indexOf('request_body')
-const RESPONSE_BODY = 1 + valueColumns.indexOf('response_body')
-
-const lengthOf = (value: LedgerValue | undefined): number => (typeof value === 'string' ? value.length : 0)
-const bodiesOf = (row: LedgerEntry): number => lengthOf(row[REQUEST_BODY]) + lengthOf(row[RESPONSE_BODY])
-function clearBodies(row: LedgerEntry): void {
-  row[REQUEST_BODY] = null
-  row[RESPONSE_BODY] = null
 }

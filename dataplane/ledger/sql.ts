@@ -55,7 +55,8 @@ export function spendGroups({ by }: Pick<SpendQuery, 'by'>, found: readonly Read
       reasoningTokens: Number(row['total_reasoningTokens']),
       cost: Number(row['total_cost']),
       unpriced: Number(row['total_unpriced']),
-      seconds: Number(row['total_seconds']),
+      // Databases add up in different orders.
+      seconds: Math.round(Number(row['total_seconds']) * 1000) / 1000,
     })),
   }
 }

@@ -1,54 +1,63 @@
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import type { LedgerLabels, LedgerRows } from './batch.ts'
-import { addedColumns, columns, labelColumns, valueColumns, type Column } from './columns.ts'
+import { positionOf, type LedgerBatch, type LedgerLabels } from './batch.ts'
+import { bodyColumns, columns, labelColumns, valueColumns, type Column } from './columns.ts'
 import type { Store } from './store.ts'
 
-/** Version of the tables, in the file as `user_version`. Version 1 had all columns in one table. */
-const VERSION = 2
-/** Rows that one step of the retention looks at. */
+/** Version of the tables, in the file as `user_version`. Version 1 had all columns in one table, version 2 a row for each record. */
+const VERSION = 3
+/** Batches that one step of the retention deletes, and rows of earlier versions. */
+const PRUNE_BATCHES = 100
 const PRUNE_ROWS = 5000
 const BUSY_MS = 5000
-/** An id of a record is at least its time in milliseconds times this, so that the ids of a time and later ones are known without an index. */
-const IDS_PER_MS = 1000
+/** More than a batch has. */
+const MAX_ENTRIES = 65_536
 const DAY_MS = 86_400_000
 /** Labels whose ids are kept in memory. */
 const MAX_LABELS = 10_000
 
-const types: Readonly<Partial<Record<Column, string>>> = {
-  time: 'INTEGER NOT NULL',
-  status: 'INTEGER NOT NULL',
-  input_tokens: 'INTEGER',
-  output_tokens: 'INTEGER',
-  cached_tokens: 'INTEGER',
-  reasoning_tokens: 'INTEGER',
-  cost: 'REAL',
-  duration_ms: 'INTEGER NOT NULL',
-  first_token_ms: 'INTEGER',
-  weight: 'REAL NOT NULL',
-}
-const quote = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ')
-const define = (names: readonly Column[]): string => names.map((name) => `"${name}" ${types[name] ?? 'TEXT'}`).join(', ')
+/** A list of columns. */
+export const quote = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ')
+const define = (names: readonly Column[]): string => names.map((name) => `"${name}" ${name === 'status' ? 'INTEGER NOT NULL' : 'TEXT'}`).join(', ')
 const placeholders = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
 
-/** Labels, most of the text of records, are stored once a day. `day`: days since 1970. */
+/**
+ * A row of `batches` has the entries of a `LedgerBatch`: a row for each record takes SQLite ten times as long to write. Labels, most of the
+ * text of records, are stored once a day (`day`: days since 1970); `batches.labels` is the list of the ids of those that a batch has.
+ */
 const TABLES = `
-  CREATE TABLE labels (id INTEGER PRIMARY KEY, day INTEGER NOT NULL, ${define(labelColumns)}) STRICT;
-  CREATE TABLE records (id INTEGER PRIMARY KEY, labels INTEGER NOT NULL, ${define(valueColumns)}) STRICT;`
-const RECORDS = `SELECT ${quote(columns)} FROM records CROSS JOIN labels ON labels.id = records.labels`
-/** Rows of a file of version 1, until the retention has deleted them. */
-const OLD_TABLE = 'requests_1'
-const OLD_ROWS = `SELECT ${quote(columns)} FROM ${OLD_TABLE}`
+  CREATE TABLE IF NOT EXISTS labels (id INTEGER PRIMARY KEY, day INTEGER NOT NULL, ${define(labelColumns)}) STRICT;
+  CREATE TABLE batches (id INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, labels TEXT NOT NULL, entries TEXT NOT NULL) STRICT;
+  CREATE INDEX batches_last ON batches (last);
+  CREATE TABLE bodies (id INTEGER PRIMARY KEY, ${define(bodyColumns)}) STRICT;
+  CREATE TRIGGER batches_bodies AFTER DELETE ON batches
+  BEGIN DELETE FROM bodies WHERE id >= OLD.id * ${MAX_ENTRIES} AND id < (OLD.id + 1) * ${MAX_ENTRIES}; END;`
+
+const valueOf = (name: (typeof valueColumns)[number]): string => {
+  const value = `json_extract(entry.value, '$[${positionOf(name)}]')`
+  return name === 'time' ? `batches.first + ${value}` : name === 'weight' ? `coalesce(${value}, 1)` : value
+}
+const select = (values: readonly (typeof valueColumns)[number][]): string => values.map((name) => `${valueOf(name)} AS "${name}"`).join(', ')
+const [time, ...otherValues] = valueColumns
+// json_each has columns of its own, such as key.
+const LABELS = labelColumns.map((name) => `labels."${name}"`).join(', ')
+/** All records, in the order of `columns`. Reports do not read it: SQLite takes longer than JSON.parse. */
+const RECORDS = `SELECT ${select([time])}, ${LABELS}, ${select(otherValues)}, ${quote(bodyColumns)}
+  FROM batches CROSS JOIN json_each(batches.entries) AS entry
+  CROSS JOIN labels ON labels.id = json_extract(batches.labels, '$[' || json_extract(entry.value, '$[0]') || ']')
+  LEFT JOIN bodies ON bodies.id = batches.id * ${MAX_ENTRIES} + entry.key`
+
+/** Tables with the records of a file of an earlier version, until the retention has deleted them. */
+const oldTables: Readonly<Record<string, string>> = { requests_1: 'requests_1', records: 'records CROSS JOIN labels ON labels.id = records.labels' }
 
 /** The records of the ledger in a SQLite file. Synchronous: for threads without traffic. */
 export class LedgerStore implements Store {
   readonly #database: DatabaseSync
   readonly #insert: StatementSync
   readonly #insertLabels: StatementSync
-  readonly #selectLastId: StatementSync
-  readonly #selectNextId: StatementSync
+  readonly #insertBodies: StatementSync
   readonly #prune: StatementSync
-  /** Ids of labels that this process added on `#day`. */
+  /** Ids of labels that this process added on `#day`, by their JSON. */
   readonly #labels = new Map<string, number | bigint>()
   #day = 0
 
@@ -58,11 +67,10 @@ export class LedgerStore implements Store {
     this.#database = new DatabaseSync(path, { timeout: BUSY_MS })
     try {
       this.#migrate()
-      this.#insert = this.#database.prepare(`INSERT INTO records VALUES (${placeholders(2 + valueColumns.length)})`)
-      this.#insertLabels = this.#database.prepare(`INSERT INTO labels VALUES (NULL, ${placeholders(1 + labelColumns.length)})`)
-      this.#selectLastId = this.#database.prepare('SELECT max(id) AS id FROM records WHERE id < ?')
-      this.#selectNextId = this.#database.prepare('SELECT min(id) AS id FROM records WHERE id > ?')
-      this.#prune = this.#database.prepare('DELETE FROM records WHERE id IN (SELECT id FROM records ORDER BY id LIMIT ?) AND time < ?')
+      this.#insert = this.#database.prepare('INSERT INTO batches VALUES (NULL, ?, ?, ?, ?)')
+      this.#insertLabels = this.#database.prepare(`INSERT INTO labels VALUES (NULL, ?, ${placeholders(labelColumns.length)})`)
+      this.#insertBodies = this.#database.prepare('INSERT INTO bodies VALUES (?, ?, ?)')
+      this.#prune = this.#database.prepare(`DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE last < ? LIMIT ${PRUNE_BATCHES})`)
     } catch (error) {
       this.#database.close()
       throw error
@@ -81,51 +89,47 @@ export class LedgerStore implements Store {
       if (readVersion(database) === VERSION) return
       if (version === 1) {
         addColumns(database)
-        database.exec(`ALTER TABLE requests RENAME TO ${OLD_TABLE}`)
+        database.exec('ALTER TABLE requests RENAME TO requests_1')
       }
-      database.exec(`${TABLES} CREATE VIEW requests AS ${RECORDS}${version === 1 ? ` UNION ALL ${OLD_ROWS}` : ''}; PRAGMA user_version = ${VERSION}`)
+      database.exec(TABLES)
+      this.#createView()
+      database.exec(`PRAGMA user_version = ${VERSION}`)
     })
+  }
+
+  #createView(): void {
+    this.#database.exec(`DROP VIEW IF EXISTS requests; CREATE VIEW requests AS ${[RECORDS, ...oldRecords(this.#database, columns)].join(' UNION ALL ')}`)
   }
 
   /** Adds rows in one transaction: all of them, or none. */
-  add({ labels, rows }: LedgerRows): void {
+  add({ firstMs, lastMs, labels, entries, bodies }: LedgerBatch): void {
     this.#inTransaction(() => {
-      let id = this.#idBefore(rows)
-      const ids = this.#idsOf(labels, Math.floor(id / IDS_PER_MS / DAY_MS))
-      for (const [index, ...values] of rows) this.#insert.run(++id, ids[index] ?? null, ...values)
+      const ids = this.#idsOf(labels, Math.floor(lastMs / DAY_MS))
+      const { lastInsertRowid } = this.#insert.run(firstMs, lastMs, `[${ids.join(',')}]`, entries)
+      for (const { entry, request, response } of bodies) this.#insertBodies.run(Number(lastInsertRowid) * MAX_ENTRIES + entry, request, response)
     })
   }
 
-  /** The id after which there are ids for the rows. Ids of a clock that was ahead by more than a day do not count: the retention looks at the lowest ids. */
-  #idBefore(rows: LedgerRows['rows']): number {
-    const latestMs = rows.reduce((latest, [, time]) => Math.max(latest, Number(time)), 0)
-    const lastId = (below: number): number => Math.max(latestMs * IDS_PER_MS, Number(this.#selectLastId.get(below)?.['id'] ?? 0))
-    const id = lastId((latestMs + DAY_MS) * IDS_PER_MS)
-    const next = this.#selectNextId.get(id)?.['id'] ?? Infinity
-    return Number(next) <= id + rows.length ? lastId(Number.MAX_SAFE_INTEGER) : id
-  }
-
   /** The ids of labels, which are added if they are new on that day. */
-  #idsOf(labels: readonly LedgerLabels[], day: number): (number | bigint)[] {
+  #idsOf(labels: readonly string[], day: number): (number | bigint)[] {
     if (day !== this.#day || this.#labels.size > MAX_LABELS) this.#labels.clear()
     this.#day = day
     return labels.map((each) => {
-      const key = JSON.stringify(each)
-      let id = this.#labels.get(key)
-      if (id === undefined) this.#labels.set(key, (id = this.#insertLabels.run(day, ...each).lastInsertRowid))
+      let id = this.#labels.get(each)
+      if (id === undefined) this.#labels.set(each, (id = this.#insertLabels.run(day, ...(JSON.parse(each) as LedgerLabels)).lastInsertRowid))
       return id
     })
   }
 
   /**
-   * Deletes the oldest rows, some thousand at a time, and returns their space to the file system.
+   * Deletes batches whose records all are older, some thousand records at a time, and returns their space to the file system.
    * @returns whether there may be more
    */
   prune(beforeMs: number): boolean {
     const before = Math.floor(beforeMs)
-    const changes = Number(this.#prune.run(PRUNE_ROWS, before).changes) + this.#pruneOld(before)
+    const changes = Number(this.#prune.run(before).changes) + this.#pruneOld(before)
     if (changes === 0) return false
-    // Records have labels of their own day or of a later one.
+    // Batches have labels of the day of their last record.
     const labels = this.#database.prepare('DELETE FROM labels WHERE day < ?').run(Math.floor(before / DAY_MS))
     if (Number(labels.changes) > 0) this.#labels.clear()
     this.#database.exec('PRAGMA incremental_vacuum(2000)')
@@ -134,12 +138,17 @@ export class LedgerStore implements Store {
 
   #pruneOld(before: number): number {
     const database = this.#database
-    if (!hasOldRows(database)) return 0
-    const oldest = `SELECT rowid FROM ${OLD_TABLE} WHERE time < ? ORDER BY time LIMIT ?`
-    const { changes } = database.prepare(`DELETE FROM ${OLD_TABLE} WHERE rowid IN (${oldest})`).run(before, PRUNE_ROWS)
-    if (database.prepare(`SELECT 1 FROM ${OLD_TABLE} LIMIT 1`).get() === undefined)
-      this.#inTransaction(() => database.exec(`DROP VIEW requests; DROP TABLE ${OLD_TABLE}; CREATE VIEW requests AS ${RECORDS}`))
-    return Number(changes)
+    let deleted = 0
+    for (const table of oldTablesOf(database)) {
+      const oldest = `SELECT rowid FROM ${table} WHERE time < ? LIMIT ${PRUNE_ROWS}`
+      deleted += Number(database.prepare(`DELETE FROM ${table} WHERE rowid IN (${oldest})`).run(before).changes)
+      if (database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() !== undefined) continue
+      this.#inTransaction(() => {
+        database.exec(`DROP VIEW requests; DROP TABLE ${table}`)
+        this.#createView()
+      })
+    }
+    return deleted
   }
 
   #inTransaction(run: () => void): void {
@@ -169,22 +178,23 @@ function addColumns(database: DatabaseSync): void {
       .all()
       .map(({ name }) => name),
   )
-  for (const name of addedColumns) if (!there.has(name)) database.exec(`ALTER TABLE requests ADD COLUMN ${define([name])}`)
+  for (const name of bodyColumns) if (!there.has(name)) database.exec(`ALTER TABLE requests ADD COLUMN ${define([name])}`)
 }
 
-const hasOldRows = (database: DatabaseSync): boolean =>
-  database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(OLD_TABLE) !== undefined
-
-/** The records of a time, for `FROM`. Parameters: start and end, exclusive, Unix times in milliseconds. */
-export function recordsBetween(database: DatabaseSync): string {
-  const inTime = 'WHERE time >= ?1 AND time < ?2'
-  if (readVersion(database) === 1) return `requests ${inTime}`
-  const old = hasOldRows(database) ? ` UNION ALL ${OLD_ROWS} ${inTime}` : ''
-  return `(${RECORDS} WHERE records.id >= ?1 * ${IDS_PER_MS}${old}) ${inTime}`
+const oldTablesOf = (database: DatabaseSync): string[] => {
+  const exists = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
+  return Object.keys(oldTables).filter((table) => exists.get(table) !== undefined)
 }
 
-/** Opens the file of a ledger for reading, as it is now until it is closed. Throws if it does not exist or is no ledger. */
-export function openForReading(path: string): DatabaseSync {
+/** Statements that read the records of earlier versions. */
+export const oldRecords = (database: DatabaseSync, names: readonly Column[]): string[] =>
+  oldTablesOf(database).map((table) => `SELECT ${quote(names)} FROM ${oldTables[table] ?? table}`)
+
+/**
+ * Opens the file of a ledger for reading, as it is now until it is closed. Without batches, in a file that only an earlier version has
+ * written, all records are in `requests`. Throws if it does not exist or is no ledger.
+ */
+export function openForReading(path: string): { readonly database: DatabaseSync; readonly hasBatches: boolean } {
   const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS })
   try {
     // The writer may change tables between statements.
@@ -192,13 +202,14 @@ export function openForReading(path: string): DatabaseSync {
     const version = readVersion(database)
     if (version === 0) throw new Error('the file is no ledger')
     if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
-    return database
+    return { database, hasBatches: version === VERSION }
   } catch (error) {
     database.close()
     throw error
   }
 }
 
+/** Version of a ledger; 0: the file is none. */
 function readVersion(database: DatabaseSync): number {
   return Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0)
 }

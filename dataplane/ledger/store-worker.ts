@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { lowerCurrentThread } from '../runtime/thread-priority.ts'
-import { decodeBatch, type LedgerBatch } from './batch.ts'
+import type { BatchSize, LedgerBatch } from './batch.ts'
 import { StoreUnreachableError, type Store, type StoreSettings } from './store.ts'
 
 /** What the thread of the store receives at its start. */
@@ -22,7 +22,7 @@ export type FromStore =
   /** The database cannot be reached; rows wait. */
   | { readonly type: 'waiting'; readonly error: string }
   /** A batch is stored, or has failed. */
-  | { readonly type: 'done'; readonly rows: number; readonly bodies: number; readonly error?: string }
+  | { readonly type: 'done'; readonly size: BatchSize; readonly error?: string }
 
 const PRUNE_MS = 60_000
 const MIN_RETRY_MS = 250
@@ -82,14 +82,14 @@ class StoreThread {
   }
 
   async #write(batch: LedgerBatch): Promise<void> {
-    const { rows, bodies } = batch
+    const { size } = batch
     const number = this.#batches++
     for (let retryMs = MIN_RETRY_MS; ; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
       try {
-        await this.#store.add({ number, ...decodeBatch(batch) })
-        return send({ type: 'done', rows, bodies })
+        await this.#store.add({ number, ...batch })
+        return send({ type: 'done', size })
       } catch (error) {
-        if (!(error instanceof StoreUnreachableError)) return send({ type: 'done', rows, bodies, error: messageOf(error) })
+        if (!(error instanceof StoreUnreachableError)) return send({ type: 'done', size, error: messageOf(error) })
         send({ type: 'waiting', error: messageOf(error) })
         await wait(retryMs)
       }

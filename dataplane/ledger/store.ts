@@ -1,6 +1,6 @@
 import type { SpendRow } from '#api/management/spend.ts'
 import type { PostgresSettings } from '../postgres/settings.ts'
-import type { LedgerRows } from './batch.ts'
+import type { LedgerBatch } from './batch.ts'
 import type { Dimension } from './columns.ts'
 
 /** A SQLite file. */
@@ -31,7 +31,7 @@ export type StoreSettings = SqliteSettings | PostgresStoreSettings | ClickHouseS
 export const describeStore = (store: StoreSettings): string => (store.kind === 'sqlite' ? store.path : `${store.host}:${store.port}/${store.database}`)
 
 /** Rows with an id that is the same when they are added again. */
-export interface StoredBatch extends LedgerRows {
+export interface StoredBatch extends LedgerBatch {
   /** Number of the batch in this process. */
   readonly number: number
 }

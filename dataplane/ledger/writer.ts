@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { BackgroundWorker } from '../runtime/background-worker.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
-import type { LedgerBatch } from './batch.ts'
+import type { BatchSize, LedgerBatch } from './batch.ts'
 import { ledgerMetrics } from './metrics.ts'
 import { PendingRows } from './recorder.ts'
 import type { LedgerSettings } from './settings.ts'
@@ -68,12 +68,13 @@ export class RequestLedger {
   }
 
   /** Stores rows that a thread has sent. */
-  write({ json, rows, bodies }: LedgerBatch): void {
+  write(batch: LedgerBatch): void {
     if (this.#worker === undefined && !this.#isClosing && performance.now() - this.#startedAtMs >= RESTART_MS) this.#start().catch(() => undefined)
-    if (this.#worker === undefined) return this.#fail({ rows, bodies }, 'the thread of the ledger has ended')
-    this.#sent.rows += rows
-    this.#sent.bodies += bodies
-    this.#post(this.#worker, { type: 'batch', json, rows, bodies })
+    const { size } = batch
+    if (this.#worker === undefined) return this.#fail(size, 'the thread of the ledger has ended')
+    this.#sent.rows += size.rows
+    this.#sent.bodies += size.bodies
+    this.#post(this.#worker, { type: 'batch', ...batch })
   }
 
   /** Reads a report. Rejects with the cause if the store cannot be read, and with a ProxyError if too many reports wait. */
@@ -129,12 +130,12 @@ export class RequestLedger {
     worker.postMessage(message)
   }
 
-  #onDone({ rows, bodies, error }: Extract<FromStore, { type: 'done' }>): void {
-    this.#sent.rows -= rows
-    this.#sent.bodies -= bodies
-    if (error !== undefined) return this.#fail({ rows, bodies }, error)
-    this.pending.remove({ rows, bodies })
-    this.#stored.value += rows
+  #onDone({ size, error }: Extract<FromStore, { type: 'done' }>): void {
+    this.#sent.rows -= size.rows
+    this.#sent.bodies -= size.bodies
+    if (error !== undefined) return this.#fail(size, error)
+    this.pending.remove(size)
+    this.#stored.value += size.rows
     if (this.#isFailing || this.#isWaiting) this.#log.info('the ledger stores requests again', { path: this.#path })
     this.#isFailing = false
     this.#isWaiting = false
@@ -145,7 +146,7 @@ export class RequestLedger {
     this.#isWaiting = true
   }
 
-  #fail(size: Omit<LedgerBatch, 'json'>, error: string): void {
+  #fail(size: BatchSize, error: string): void {
     this.pending.remove(size)
     this.#failed.value += size.rows
     if (!this.#isFailing) this.#log.error('requests are missing in the ledger', { code: 'PX4022', path: this.#path, error })
