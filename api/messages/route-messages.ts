@@ -79,12 +79,6 @@ export const routeMessages = {
       'A route sets sessionPersistence or useDefaultGateways, experimental fields of Gateway API. The field has no effect; everything else of the route is in force.',
     fix: 'Remove the field. Name the Gateways in parentRefs, and keep sessions where every endpoint can read them.',
   },
-  PX1117: {
-    title: 'hostname is taken by a route of another kind',
-    cause:
-      'An HTTPRoute and a GRPCRoute have an overlapping hostname on one listener; a route without hostnames has all of the listener. Gateway API permits one of them: the older route, then the first by namespace and name, then the HTTPRoute. The other gets no requests of that listener.',
-    fix: 'Use hostnames that do not overlap, such as grpc.example.com beside www.example.com, or another listener, or write the gRPC rules as HTTPRoute with a path of /package.Service/Method.',
-  },
   PX1201: {
     title: 'backend of an unsupported kind',
     cause: 'A backendRef names a kind other than Service, ProxyBackend and, if enabled, InferencePool. Its share of the requests gets 500.',

@@ -20,8 +20,7 @@ import { findDocuments } from './reach/documents.ts'
 import { findPluginImages } from './reach/plugin-images.ts'
 import { findKeySets } from './reach/key-sets.ts'
 import { leave, walk, type Reached, type World } from './reach/reach.ts'
-import { attach, indexParents, type AnyRoute, type Attachment, type Parents } from './route/attach.ts'
-import { findRouteConflicts, withoutConflicts, type RouteConflicts } from './route/conflicts.ts'
+import { attach, indexParents, type AnyRoute, type Parents } from './route/attach.ts'
 import { routeStatus, type CompiledRoute } from './route/route.ts'
 import { StatusList } from './statuses.ts'
 import type { ConfigMessage, Translation } from '../model/translation.ts'
@@ -42,15 +41,13 @@ export function createTranslator(): (snapshot: Snapshot, options?: TranslateOpti
   }
 }
 
-/** A route with the listeners that it matches. */
+/** A route with the Gateways that accept it. */
 interface RouteState {
   readonly route: AnyRoute
   readonly compiled: CompiledRoute
-  /** One for each parentRef that names a parent of ours. */
-  readonly attachments: readonly Attachment[]
-  readonly listeners: ReadonlyMap<GatewayState, ReadonlySet<ListenerState>>
-  /** The Gateways with the listeners that accept it; filled in when the routes of all of them are known. */
-  gateways: ReadonlyMap<GatewayState, Attached>
+  /** Whether a parentRef names a parent of ours. */
+  readonly isAttached: boolean
+  readonly gateways: ReadonlyMap<GatewayState, Attached>
 }
 
 /** The routes of one Gateway by `<kind>/<namespace>/<name>`. */
@@ -87,8 +84,6 @@ class Translator {
   readonly #routes = this.#cells<RouteState>()
   /** By key of the Gateway. */
   readonly #gatewayRoutes = new Map<string, GatewayRoutes>()
-  /** By key of the Gateway, then of the route. */
-  readonly #conflicts = new Map<string, ReadonlyMap<string, RouteConflicts>>()
   readonly #policies = this.#cells<PolicyState>()
   #policyIndex: ReturnType<typeof indexPolicies> = new Map()
   readonly #backends = this.#cells<BackendState>()
@@ -177,7 +172,7 @@ class Translator {
       const { namespace, name } = object.metadata
       const key = `${kind}/${namespace}/${name}`
       if (old && now && isStatusOnly(old, now)) {
-        if (routeKinds.includes(kind) && this.#routes.get(key)?.attachments.length === 0) this.#routes.stale.add(key)
+        if (routeKinds.includes(kind) && this.#routes.get(key)?.isAttached === false) this.#routes.stale.add(key)
         return
       }
       const { change } = this.#dependencies
@@ -254,62 +249,44 @@ class Translator {
   }
 
   #updateRoutes(): void {
-    const gateways = new Set<string>()
-    const changed = new Set<string>()
     for (const key of this.#routes.takeStale()) {
       const [kind = '', namespace = '', name = ''] = key.split('/')
-      const old = gatewaysOf(this.#routes.get(key))
+      const old = this.#routes.get(key)
       const route = this.#snapshot.get(kind as AnyRoute['kind'], namespace, name)
-      const state = route && this.#routes.compute(key, () => this.#readRoute(route))
-      const now = gatewaysOf(state)
-      for (const gateway of old.difference(now)) this.#gatewayRoutes.get(gateway)?.byKey.delete(key)
-      for (const gateway of old.union(now)) gateways.add(gateway)
-      if (!state) {
+      for (const { key: gateway } of old?.gateways.keys() ?? []) this.#outputs.stale.add(gateway)
+      if (!route) {
+        for (const { key: gateway } of old?.gateways.keys() ?? []) this.#gatewayRoutes.get(gateway)?.byKey.delete(key)
         this.#routes.delete(key)
         this.#statuses.set(kind, namespace, name, undefined)
         continue
       }
-      changed.add(key)
-      for (const gateway of now) {
+      const now = this.#routes.compute(key, () => this.#readRoute(route))
+      const gateways = new Set([...now.gateways.keys()].map((gateway) => gateway.key))
+      for (const { key: gateway } of old?.gateways.keys() ?? []) if (!gateways.has(gateway)) this.#gatewayRoutes.get(gateway)?.byKey.delete(key)
+      for (const gateway of gateways) {
+        this.#outputs.stale.add(gateway)
         const routes = this.#gatewayRoutes.get(gateway) ?? { byKey: new Map(), isSorted: true }
         this.#gatewayRoutes.set(gateway, routes)
         routes.isSorted &&= routes.byKey.has(key)
-        routes.byKey.set(key, state)
+        routes.byKey.set(key, now)
       }
     }
-    for (const gateway of gateways) {
-      this.#outputs.stale.add(gateway)
-      for (const key of this.#updateConflicts(gateway)) changed.add(key)
-    }
-    for (const key of changed) this.#bindRoute(key)
-  }
-
-  /** Returns the keys of the routes that win or lose a listener. */
-  #updateConflicts(gateway: string): string[] {
-    const old = this.#conflicts.get(gateway)
-    const now = findRouteConflicts(gateway, this.#gatewayRoutes.get(gateway)?.byKey ?? new Map())
-    if (now.size > 0) this.#conflicts.set(gateway, now)
-    else this.#conflicts.delete(gateway)
-    return [...new Set([...(old?.keys() ?? []), ...now.keys()])].filter((key) => !isDeepStrictEqual(old?.get(key), now.get(key)))
   }
 
   #readRoute(route: AnyRoute): RouteState {
     const context = this.#context
     const attachments = attach(context, route, this.#tracked.parents)
     const compiled: CompiledRoute = attachments.length > 0 ? compileRoute(context, route) : { messages: [], targets: [] }
-    return { route, compiled, attachments, listeners: listenersOf(attachments), gateways: new Map() }
-  }
-
-  /** Gives a route to the listeners that accept it, and sets its status. */
-  #bindRoute(key: string): void {
-    const state = this.#routes.get(key)
-    if (!state) return
-    const { route, compiled, listeners } = state
-    const conflicts = new Map([...listeners.keys()].flatMap((gateway) => [...(this.#conflicts.get(gateway.key)?.get(key) ?? [])]))
-    const attachments = conflicts.size === 0 ? state.attachments : state.attachments.map((attachment) => withoutConflicts(attachment, conflicts))
-    const accepting = conflicts.size === 0 ? listeners : listenersOf(attachments)
-    state.gateways = new Map([...accepting].map(([gateway, own]) => [gateway, bindRoute(compiled, own)]))
-    this.#setStatus(route, routeStatus(route, attachments, compiled))
+    const listeners = new Map<GatewayState, Set<ListenerState>>()
+    for (const attachment of attachments) {
+      const known = listeners.get(attachment.gateway)
+      const all = new Set(attachment.listeners)
+      if (all.size > 0) listeners.set(attachment.gateway, known ? known.union(all) : all)
+    }
+    const { namespace, name } = route.metadata
+    this.#statuses.set(route.kind, namespace, name, routeStatus(route, attachments, compiled))
+    const gateways = new Map([...listeners].map(([gateway, accepting]) => [gateway, bindRoute(compiled, accepting)]))
+    return { route, compiled, isAttached: attachments.length > 0, gateways }
   }
 
   #listPolicies(): PolicyState[] {
@@ -456,15 +433,6 @@ class Translator {
   #setStatus({ kind, metadata }: KubeObject, status: Parameters<StatusList['set']>[3]): void {
     this.#statuses.set(kind, metadata.namespace, metadata.name, status)
   }
-}
-
-const gatewaysOf = (state: RouteState | undefined): Set<string> => new Set(Array.from(state?.listeners.keys() ?? [], ({ key }) => key))
-
-/** The listeners of each Gateway that accept a route. */
-function listenersOf(attachments: readonly Attachment[]): Map<GatewayState, ReadonlySet<ListenerState>> {
-  const listeners = new Map<GatewayState, ReadonlySet<ListenerState>>()
-  for (const { gateway, listeners: all } of attachments) if (all.length > 0) listeners.set(gateway, new Set([...(listeners.get(gateway) ?? []), ...all]))
-  return listeners
 }
 
 /** Whether two versions of an object differ in nothing but a status that translation does not read. */

@@ -16,11 +16,5 @@ export function matchesListener(listener: string | undefined, hostnames: readonl
   return hostnames.length === 0 || hostnames.some((hostname) => intersects(listener, hostname))
 }
 
-/** The hostname itself and every hostname that covers it, the narrowest first; '' is any. */
-export function coversOf(hostname: string): string[] {
-  const labels = hostname.split('.')
-  return [hostname, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join('.')}`), '']
-}
-
 export const lowerHostname = (hostname: string | undefined): string | undefined =>
   hostname === undefined || hostname === '' ? undefined : hostname.toLowerCase()

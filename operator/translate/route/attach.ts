@@ -40,8 +40,6 @@ export interface Attachment {
   readonly gateway: GatewayState
   readonly listeners: readonly ListenerState[]
   readonly fault?: Fault
-  /** Some of the listeners that it selects are lost to routes of another kind. */
-  readonly partial?: Fault
 }
 
 /** Lower-case hostnames of a route. */

@@ -142,7 +142,7 @@ const parentOrder = (ref: ParentRef): string =>
 export function routeStatus(route: AnyRoute, attachments: readonly Attachment[], compiled: CompiledRoute): ObjectStatus | undefined {
   if (attachments.length === 0 && !hasOwnEntries(route)) return undefined
   const { generation, namespace, name } = route.metadata
-  const ignored = [compiled.partial ?? [], findIgnored(route)].flat()
+  const partial = [compiled.partial ?? [], findIgnored(route)].flat().join('; ')
   const parents = attachments
     .toSorted((a, b) => (parentOrder(a.parentRef) < parentOrder(b.parentRef) ? -1 : 1))
     .map((attachment) => {
@@ -151,9 +151,7 @@ export function routeStatus(route: AnyRoute, attachments: readonly Attachment[],
         conditionOf('Accepted', notAccepted, 'Accepted', 'Route is accepted', generation),
         conditionOf('ResolvedRefs', compiled.unresolved, 'ResolvedRefs', 'All references are resolved', generation),
       ]
-      const partial = [...ignored, attachment.partial?.message ?? []].flat().join('; ')
-      const reason = ignored.length === 0 && attachment.partial ? attachment.partial.reason : 'UnsupportedValue'
-      if (partial !== '' && !notAccepted) conditions.push(condition('PartiallyInvalid', true, reason, partial, generation))
+      if (partial !== '' && !notAccepted) conditions.push(condition('PartiallyInvalid', true, 'UnsupportedValue', partial, generation))
       return { parentRef: attachment.parentRef, controllerName: CONTROLLER_NAME, conditions }
     })
   return { group: GATEWAY_GROUP, kind: route.kind, namespace, name, status: { parents } }
