@@ -1,7 +1,8 @@
 import { evalHost } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { apiKeyNames } from '../exchange/key-names.ts'
-import { variableNamed, variables } from '../exchange/variables.ts'
+import type { Slot } from '../exchange/slot.ts'
+import { variables } from '../exchange/variables.ts'
 import { compileExpression } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { toEpochMs } from '../runtime/time.ts'
@@ -34,16 +35,18 @@ interface Owners {
   readonly team: Owner
 }
 
-/** Members of variables, at most in one `coalesce`: `coalesce(jwt.sub, basicAuth.username)`. */
+/** Members, at most in one `coalesce`: `coalesce(jwt.sub, basicAuth.username)`. */
 const MEMBERS = /^(?:coalesce\()?\w+(?:\.\w+)+(?:, *\w+(?:\.\w+)+)*\)?$/
+/** Variables that only policies set. */
+const credentials: Readonly<Record<string, Slot<unknown>>> = { jwt: variables.jwt, apiKey: variables.apiKey, basicAuth: variables.basicAuth }
 
-/** Members are not read if no policy has set one of their variables: most requests of many Gateways have neither token nor key. */
+/** Members of credentials are not read without any: requests of many Gateways have neither token nor key. */
 function createOwner(source: string): Owner {
   const program = compileExpression(source, 'log')
-  const slots = [...program.reads].filter((name) => !name.includes('.')).map(variableNamed)
-  const isSkipped = (exchange: Exchange): boolean => exchange.trace === undefined && slots.every((slot) => slot?.get(exchange) === undefined)
-  const isMembers = MEMBERS.test(source) && !slots.includes(undefined)
-  return (exchange) => (isMembers && isSkipped(exchange) ? undefined : evalHost(program, new ExchangeView(exchange)))
+  const slots = [...program.reads].filter((name) => !name.includes('.')).map((name) => credentials[name])
+  const isOfCredentials = MEMBERS.test(source) && !slots.includes(undefined)
+  const hasNone = (exchange: Exchange): boolean => exchange.trace === undefined && slots.every((slot) => slot?.get(exchange) === undefined)
+  return (exchange) => (isOfCredentials && hasNone(exchange) ? undefined : evalHost(program, new ExchangeView(exchange)))
 }
 
 /** Values of the labels, in the order of `labelColumns`. */
