@@ -13,7 +13,7 @@ export type JsonObject = { readonly [key: string]: unknown }
 
 /** Whether parsed JSON is an object; a `RawNumber` is none. */
 export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !('rawJSON' in value && Object.getPrototypeOf(value) === null)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(Object.getPrototypeOf(value) === null && 'rawJSON' in value)
 }
 
 /** How to read JSON. */
