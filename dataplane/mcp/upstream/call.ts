@@ -86,16 +86,19 @@ export interface TargetAnswer {
 export async function callTarget(context: CallContext, target: Target, call: TargetCall): Promise<TargetAnswer> {
   const { exchange, retry, cancellation } = context
   exchange.upstreamStartedAtMs ||= performance.now()
-  const sent = await requestTo(context, target, call)
+  const request = requestTo(exchange, target, call)
+  const { transformation } = target.destination.settings
+  let sent: Exchange | undefined
+  if (transformation !== undefined) await transformForBackend((sent = exchange.fork(request)), transformation, context.maxBufferBytes)
   const canRetry = (outcome: ResponseHead | Error): boolean => cancellation?.aborted !== true && (call.isRepeatable !== false || isUnsent(outcome))
   let endpoint = ''
   const attempt = async (number: number): Promise<ResponseHead> => {
-    const answer = await tryEndpoints(context, target, call, sent.request, number)
+    const answer = await tryEndpoints(context, target, call, request, number)
     endpoint = answer.endpoint
     return answer.response
   }
   const response = await withRetries(exchange, retry, attempt, { canRetry, recordsAttempts: false })
-  return { response: await transformAnswer(sent, target, response, context), endpoint }
+  return { response: sent === undefined ? response : await transformAnswer(sent, target, response, context), endpoint }
 }
 
 /** Whether the target did not receive the request. */
@@ -181,9 +184,9 @@ function chooseEndpoint({ destination }: Target, request: RequestHead): Endpoint
   return destination.error === undefined ? destination.pick({ request, connection: { tls: undefined } }) : undefined
 }
 
-async function requestTo({ exchange, maxBufferBytes }: CallContext, { destination, path }: Target, call: TargetCall): Promise<Exchange> {
+function requestTo(exchange: Exchange, { destination, path }: Target, call: TargetCall): RequestHead {
   const authority = authorityFor(exchange, destination)
-  const request: RequestHead = {
+  return {
     method: call.method,
     target: call.path ?? path,
     scheme: destination.settings.tls === undefined ? 'http' : 'https',
@@ -194,8 +197,4 @@ async function requestTo({ exchange, maxBufferBytes }: CallContext, { destinatio
     upgrade: undefined,
     acceptsTrailers: false,
   }
-  const { transformation } = destination.settings
-  const fork = exchange.fork(request)
-  if (transformation !== undefined) await transformForBackend(fork, transformation, maxBufferBytes)
-  return fork
 }
