@@ -89,7 +89,8 @@ export async function complete(run: Run, request: RpcRequest, text: string): Pro
 
 /** The target of a tool or prompt, and its name there. */
 async function resolveName(run: Run, kind: NamedKind, name: string): Promise<Addressed | undefined> {
-  const found = await resolveShown(run, kind, name)
+  const portable = kind === 'tool' && run.config.portable !== undefined ? await findPortable(run, name) : undefined
+  const found = portable === undefined ? await resolveShown(run, kind, name) : (portable ?? undefined)
   if (kind !== 'tool' || found === undefined) return found
   if (!isInView(run.config, { name: found.target }, kind, found.name)) return undefined
   const tools = run.config.targetOf.get(found.target)?.tools
@@ -99,12 +100,8 @@ async function resolveName(run: Run, kind: NamedKind, name: string): Promise<Add
 }
 
 /** The target of a tool or prompt, and its name for clients without prefix. */
-async function resolveShown(run: Run, kind: NamedKind, name: string): Promise<Addressed | undefined> {
-  const { naming, targets, portable } = run.config
-  if (kind === 'tool' && portable !== undefined) {
-    const found = await findPortable(run, name)
-    if (found !== undefined) return found ?? undefined
-  }
+function resolveShown(run: Run, kind: NamedKind, name: string): Promise<Addressed | undefined> | Addressed | undefined {
+  const { naming, targets } = run.config
   if (naming.prefixesNames) return splitName(name)
   if (naming.looksUp) return findOwner(run, kind, name)
   const [sole] = targets
