@@ -32,11 +32,7 @@ const META_SUBSCRIPTION = `${PREFIX}subscriptionId`
 export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
 
 /** What a request says about its client. */
-export interface ModernClient {
-  readonly capabilities: JsonObject
-  readonly info: JsonObject | undefined
-  /** The members of `_meta` that every request has, for the gateway's own requests. */
-  readonly meta: JsonObject
+export interface ModernClient extends SessionClient {
   /** Index in `LEVELS` from which the client wants log messages; undefined: none. */
   readonly logLevel: number | undefined
 }
@@ -56,7 +52,7 @@ export function readModernClient(headers: HeaderList, { method, params }: RpcReq
   const name = member && params?.[member]
   if (typeof name === 'string') checkHeader(headers, 'Mcp-Name', name)
   // Older clients of the extension do not send it.
-  const taskId = TASK_METHODS.test(method) && headers.has('mcp-name') ? params?.['taskId'] : undefined
+  const taskId = member === undefined && TASK_METHODS.test(method) && headers.has('mcp-name') ? params?.['taskId'] : undefined
   if (typeof taskId === 'string') checkHeader(headers, 'Mcp-Name', taskId)
   const meta = params?.['_meta']
   if (!isObject(meta) || meta[META_VERSION] === undefined) throw incomplete(`params._meta["${META_VERSION}"] is required`)
@@ -66,7 +62,7 @@ export function readModernClient(headers: HeaderList, { method, params }: RpcReq
   if (info !== undefined && !isObject(info)) throw incomplete(`params._meta["${META_CLIENT}"] must be an object`)
   const logLevel = level === undefined ? undefined : levelOf(level)
   if (logLevel === -1) throw incomplete(`params._meta["${META_LOG_LEVEL}"] must be one of ${LEVELS.join(', ')}`)
-  return { capabilities, info, logLevel, meta: clientMeta({ capabilities, info }) }
+  return { capabilities, info, logLevel }
 }
 
 function checkHeader(headers: HeaderList, field: 'Mcp-Method' | 'Mcp-Name', expected: string): void {
@@ -139,7 +135,7 @@ export function withoutTasksIn(text: string): string {
 export const capabilitiesIn = (meta: unknown): unknown => (isObject(meta) ? meta[META_CAPABILITIES] : undefined)
 
 /** A message for a target without sessions. Messages of the gateway do not have the members of `_meta` that are required. */
-export const toModernText = (text: string, { meta }: ModernClient): string => (text.includes(META_VERSION) ? text : withMeta(text, meta))
+export const toModernText = (text: string, client: SessionClient): string => (text.includes(META_VERSION) ? text : withMeta(text, clientMeta(client)))
 
 /** A message with members added to `_meta`. */
 export function withMeta(text: string, meta: JsonObject): string {
@@ -154,7 +150,7 @@ export function withSubscription(content: JsonObject, id: RpcId): JsonObject {
   return { ...content, _meta: { ...(isObject(meta) ? meta : {}), [META_SUBSCRIPTION]: id } }
 }
 
-/** What a client with a session said about itself at `initialize`. */
+/** What a client says about itself: at `initialize`, or in each request. */
 export interface SessionClient {
   readonly capabilities: JsonObject
   readonly info: JsonObject | undefined
@@ -166,7 +162,7 @@ export const MAX_CLIENT_CHARS = 4096
 /** Whether a name is that of a level of log messages. */
 export const isLevel = (level: unknown): level is string => levelOf(level) >= 0
 
-/** The members of `_meta` for a client with a session. */
+/** The members of `_meta` of the gateway's own requests for a client. */
 export function clientMeta({ capabilities, info }: SessionClient, logLevel?: string): JsonObject {
   const meta: JsonObject = { [META_VERSION]: MODERN_VERSION, [META_CAPABILITIES]: capabilities }
   if (info !== undefined) meta[META_CLIENT] = info

@@ -74,7 +74,7 @@ function passUnknown(run: Run, request: RpcRequest, text: string): Promise<Reply
   const { config } = run
   const [sole] = config.targets
   if (config.isMultiplexing || sole === undefined || config.hasRules) throw McpFailure.rpc(METHOD_NOT_FOUND, `Method not found: ${request.method}`)
-  return callOne(run, sole, request, text, { isWhole: run.meta !== undefined })
+  return callOne(run, sole, request, text, { isWhole: run.client !== undefined })
 }
 
 /** Not forwarded in Stateless mode, where the session with a target lasts for one request. */

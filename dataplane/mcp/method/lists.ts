@@ -3,6 +3,7 @@ import type { Item, ItemKind } from '../target/authorize.ts'
 import type { ListedTool } from '../hooks/index.ts'
 import { McpFailure, noTargets, UpstreamRpcError } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
+import { clientMeta } from '../message/modern.ts'
 import { prefixName, prefixUri, splitName, withUiResource, type Addressed } from '../message/names.ts'
 import { gather, type Gathered } from '../run/gather.ts'
 import { Flow, type Reply } from '../message/reply.ts'
@@ -375,7 +376,7 @@ async function readLists(run: Run, kind: 'tool' | 'prompt', targets = run.config
   const shape = shapes[listOf[kind]]
   if (shape === undefined) return []
   const id = nextId(run)
-  const request: RpcRequest = { jsonrpc: '2.0', id, method: shape.method, ...(run.meta && { params: { _meta: run.meta } }) }
+  const request: RpcRequest = { jsonrpc: '2.0', id, method: shape.method, ...(run.client && { params: { _meta: clientMeta(run.client) } }) }
   const flow = new Flow()
   return Promise.all(
     targets.map(async (target): Promise<ReadList> => {

@@ -53,7 +53,7 @@ export async function dispatchModern(run: Run, request: RpcRequest, text: string
       return await dispatch(run, request, text, { admit: undefined, version: '' })
     }
     if (isUnknownTaskMethod(request.method)) throw notFound(request.method)
-    if (request.method === 'subscriptions/listen') return await subscribe({ ...run, meta: context.client.meta }, request, context.bridge)
+    if (request.method === 'subscriptions/listen') return await subscribe({ ...run, client: context.client }, request, context.bridge)
     return await dispatchConverted(run, request, sole, context)
   } catch (error) {
     throw toModernFailure(error)
@@ -85,7 +85,7 @@ async function dispatchConverted(
   const { exchange, config, idPrefix: id } = plainRun
   const [sole] = config.targets
   const freshness = new Freshness()
-  const run: Run = { ...plainRun, meta: client.meta, isConverted: true, onPage: (result, isFirst) => freshness.add(result, isFirst) }
+  const run: Run = { ...plainRun, client, isConverted: true, onPage: (result, isFirst) => freshness.add(result, isFirst) }
   const conversion: ModernConversion = {
     method: request.method,
     id,

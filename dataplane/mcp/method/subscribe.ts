@@ -1,7 +1,7 @@
 import { capabilitiesOf } from '../message/capabilities.ts'
 import { McpFailure } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
-import { capabilitiesIn, TASKS_EXTENSION, withSubscription } from '../message/modern.ts'
+import { TASKS_EXTENSION, withSubscription } from '../message/modern.ts'
 import { splitTask } from '../message/names.ts'
 import type { EventOutput, Reply } from '../message/reply.ts'
 import { INVALID_PARAMS, MISSING_CAPABILITY, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
@@ -68,8 +68,7 @@ async function subscribeToTasks(run: Run, ids: unknown, bridge: Bridge): Promise
   if (!Array.isArray(ids) || ids.length > MAX_SUBSCRIPTIONS || !ids.every((id): id is string => typeof id === 'string'))
     throw McpFailure.rpc(INVALID_PARAMS, `params.notifications.taskIds must be a list of at most ${MAX_SUBSCRIPTIONS} ids`)
   if (ids.length === 0) return []
-  const capabilities = capabilitiesIn(run.meta)
-  const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined
+  const extensions = run.client?.capabilities['extensions']
   if (!isObject(extensions) || extensions[TASKS_EXTENSION] === undefined) {
     const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } }
     throw McpFailure.rpc(MISSING_CAPABILITY, 'Missing required client capability', { status: 400, data })

@@ -8,6 +8,7 @@ import { McpFailure, UpstreamRpcError } from '../message/failure.ts'
 import { decodeValue } from '../message/headers.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import {
+  clientMeta,
   initializeFor,
   inputIn,
   inputOf,
@@ -82,14 +83,11 @@ export class Bridge {
   }
 
   /** The link to a target, for `Run.linkOf`. */
-  readonly linkOf = (run: Run, target: Target): Link => {
-    const link = plainLink(run, target)
-    return {
-      post: (context, text, label) => this.#withSession(run, target, () => this.#send(run, target, context, text, label)),
-      listen: (context) => this.#withSession(run, target, () => this.#listen(run, target, context)),
-      end: (context) => link.end(context),
-    }
-  }
+  readonly linkOf = (run: Run, target: Target): Link => ({
+    post: (context, text, label) => this.#withSession(run, target, () => this.#send(run, target, context, text, label)),
+    listen: (context) => this.#withSession(run, target, () => this.#listen(run, target, context)),
+    end: (context) => plainLink(run, target).end(context),
+  })
 
   /** Whether the target speaks the client's revision. Rejects like `post` of `run.ts`. */
   async isModern(run: Run, target: Target): Promise<boolean> {
@@ -247,7 +245,7 @@ export class Bridge {
     if (run.revisions.isModern(target) === false) return undefined
     const method = 'server/discover'
     const id = `${run.idPrefix}_discover`
-    const text = toText({ jsonrpc: '2.0', id, method, params: { _meta: this.#client.meta } })
+    const text = toText({ jsonrpc: '2.0', id, method, params: { _meta: clientMeta(this.#client) } })
     try {
       const answer = await streamableLink(target, MODERN_STATE).post(run, text, { method, id })
       const message =

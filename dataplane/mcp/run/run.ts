@@ -56,8 +56,8 @@ export interface Run extends CallContext {
   readonly onPage?: ((result: JsonObject, isFirst: boolean) => void) | undefined
   /** The reply is converted: its reader parses a message that `isUnread`, and reports it. */
   readonly isConverted?: boolean | undefined
-  /** Members of `_meta` of the gateway's own requests. */
-  readonly meta?: JsonObject | undefined
+  /** The client without a session that the request is converted for. */
+  readonly client?: SessionClient | undefined
   /** Called with each item of a target's list, if the list is read. */
   readonly onListed: ((item: Item) => void) | undefined
   /** Whether `onAnswer` receives results of tools too, not only errors. */

@@ -67,7 +67,7 @@ async function messageReply(run: Run, target: Target, request: RpcRequest, answe
   const message = check === undefined ? received : await check(received, run.exchange)
   run.onAnswer?.(message)
   const text = toText(change?.(message) ?? message)
-  const hasStatus = run.meta !== undefined && statusOf(message.error) !== 200
+  const hasStatus = run.client !== undefined && statusOf(message.error) !== 200
   return isMultiplexing && !hasStatus ? streamOf([text]) : { kind: 'message', body: new BufferBody(text) }
 }
 
