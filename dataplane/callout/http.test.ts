@@ -3,11 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { Secret } from '#api/cel/index.ts'
 import { compileHealth } from '../destination/health.ts'
+import type { Exchange } from '../exchange/exchange.ts'
 import { BufferBody, readBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import { testExchange } from '../testing/exchange.ts'
+import type { UpstreamAuth } from '../upstream/auth.ts'
 import type { Destination, DestinationConfig, UpstreamSettings } from '../upstream/destination.ts'
-import { callDestination, fetchDestination, startCall, type Callout, type CalloutOptions } from './http.ts'
+import { callDestination, fetchDestination, startCall, type Callout, type CalloutOptions, type StartedCall } from './http.ts'
 import { destinationTo } from './testing.ts'
 import { until } from '../../e2e/harness/wait.ts'
 import { variables } from '../exchange/variables.ts'
@@ -110,6 +112,28 @@ describe('a callout', () => {
     expect(await outcomeOf(destination, get, { exchange })).toBe('UpstreamError: call was cancelled')
     await until(() => closed === 1)
     expect(await outcomeOf(destination, get, { exchange })).toBe('UpstreamError: the client is gone')
+  })
+
+  test.each<[string, (exchange: Exchange, call: StartedCall) => void]>([
+    ['its client disconnects', (exchange) => exchange.abort(new Error('gone'))],
+    ['its caller cancels it', (_, call) => call.cancel(new Error('enough'))],
+  ])('is not sent if %s while its token is fetched', async (_, cancel) => {
+    let received = 0
+    const token = Promise.withResolvers<string>()
+    const auth: UpstreamAuth = { kind: 'oauth', source: { tokenFor: () => token.promise } }
+    const destination = await service(
+      (_request, response) => {
+        received++
+        response.end()
+      },
+      { auth },
+    )
+    const exchange = testExchange()
+    const call = startCall(destination, get, { exchange })
+    cancel(exchange, call)
+    token.resolve('late')
+    await expect(call.response).rejects.toMatchObject({ failure: 'cancelled' })
+    expect(received).toBe(0)
   })
 
   test('can be cancelled by its caller', async () => {

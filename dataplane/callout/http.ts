@@ -121,6 +121,7 @@ class OwnCall implements StartedCall {
   #body: ObservedBody | undefined
   #timer: NodeJS.Timeout | undefined
   #timeout: Error | undefined
+  #cancelled: Error | undefined
   #headSeconds = 0
 
   constructor(destination: Destination, callout: Callout, options: CalloutOptions) {
@@ -137,6 +138,7 @@ class OwnCall implements StartedCall {
 
   cancel(reason: Error): void {
     if (reason instanceof UpstreamError && reason.failure === 'connect-timeout' && this.#permit?.end({ failedWeight: 1 }) === true) this.#recordFailure()
+    this.#cancelled = reason
     this.#call?.cancel(reason)
     this.#body?.cancel(reason)
   }
@@ -199,15 +201,15 @@ class OwnCall implements StartedCall {
     await authorizeRequest(request, settings.auth, { exchange: this.#options.exchange, ...hints }).catch((error: unknown) => {
       throw new UpstreamError('connect', `${name} cannot be called: ${error instanceof ProxyError ? (error.detail ?? error.message) : 'no credentials'}`, error)
     })
-    if (this.#timeout !== undefined) throw this.#timeout
   }
 
   async #send(request: RequestHead, failed: EndpointState | undefined): Promise<ResponseHead> {
+    if (this.#timeout !== undefined) throw this.#timeout
+    if (this.#cancelled !== undefined) throw new UpstreamError('cancelled', 'call was cancelled', this.#cancelled)
     const { settings } = this.#destination
     const caller = { request, connection: plain }
     const endpoint = this.#options.pinned ?? this.#destination.pick(caller, failed)
     if (endpoint === undefined || endpoint === failed) throw new UpstreamError('connect', `${this.#destination.name} has no endpoints`)
-    if (this.#timeout !== undefined) throw this.#timeout
     this.#acquire(endpoint)
     const sent = { ...request, authority: request.authority === '' ? endpoint.label : request.authority }
     if (settings.auth !== undefined) authenticate(sent.headers, settings.auth, this.#options.exchange)
