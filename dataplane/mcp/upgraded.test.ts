@@ -9,7 +9,7 @@ import {
 import { staticTarget } from './testing/gateway.ts'
 import { MODERN } from './testing/modern.ts'
 import { notify, type ModernServerOptions } from './testing/modern-server.ts'
-import { begin, call, initialize, MCP_HEADERS, send, TestBed, until, type RawAnswer } from './testing/test-bed.ts'
+import { begin, call, initialize, MCP_HEADERS, send, sendAndLeave, TestBed, until, type RawAnswer } from './testing/test-bed.ts'
 
 let bed: TestBed
 beforeEach(() => void (bed = new TestBed()))
@@ -128,11 +128,15 @@ describe('a client with a session and a server without (mcp.md §13.4)', () => {
     expect(server.received.at(-1)?.body?.params?.['_meta']).toMatchObject({ [`${PREFIX}clientInfo`]: { name: 'raw', version: '1' } })
   })
 
-  test.each([
-    ['', []],
-    [' of several targets', ['b']],
-  ])('a call%s that the client cancels ends without a response', async (_, others) => {
-    const server = await bed.modern('new', { handle: ({ method }) => (method === 'tools/call' ? { isOpen: true } : undefined) })
+  test.each<[string, string[], ModernServerOptions, object]>([
+    ['', [], {}, {}],
+    [' of several targets', ['b'], {}, {}],
+    [' whose response has no head yet', [], {}, { hasHead: false }],
+    [' of several targets whose response has no head yet', ['b'], {}, { hasHead: false }],
+    [' whose response is JSON', [], { isJson: true }, {}],
+    [' of several targets whose response is JSON', ['b'], { isJson: true }, {}],
+  ])('a call%s that the client cancels ends without a response', async (_, others, options, open) => {
+    const server = await bed.modern('new', { ...options, handle: ({ method }) => (method === 'tools/call' ? { isOpen: true, ...open } : undefined) })
     const more = await Promise.all(others.map(async (name) => staticTarget(name, (await bed.upstream(name)).port)))
     const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port), ...more] } })
     const { post } = await begin(url)
@@ -141,6 +145,21 @@ describe('a client with a session and a server without (mcp.md §13.4)', () => {
     await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })
     expect((await called).text).toBe('')
     await until('the end of the call', () => server.open.length === 0)
+  })
+
+  test.each<[string, ModernServerOptions, object]>([
+    ['', {}, {}],
+    [' whose response has no head yet', {}, { hasHead: false }],
+    [' whose response is JSON', { isJson: true }, {}],
+  ])('a call%s ends at the server when the client disconnects', async (_, options, open) => {
+    const { url, server, gateway } = await withNew({ ...options, handle: ({ method }) => (method === 'tools/call' ? { isOpen: true, ...open } : undefined) })
+    const { id } = await begin(url)
+    const leave = sendAndLeave(url, { ...MCP_HEADERS, 'mcp-session-id': id }, call('tools/call', { name: 'echo' }))
+    await until('the call', () => server.open.length === 1)
+    leave()
+    await until('the end of the call', () => server.open.length === 0)
+    await until('the end of the request', () => gateway.server.finished.some(({ cutBy }) => cutBy === 'client'))
+    expect(server.log().filter((method) => method === 'tools/call')).toHaveLength(1)
   })
 
   test.each<[string, object]>([

@@ -39,7 +39,7 @@ export interface ModernServer {
   readonly streams: Set<{ readonly id: number | string; readonly response: ServerResponse }>
   /** Number of such streams that ended. */
   ended: number
-  /** Calls whose result is withheld: `handle` returned `isOpen`. */
+  /** Calls whose result is withheld: `handle` returned `isOpen`. With `hasHead: false` the head of the response is too. */
   readonly open: ServerResponse[]
   close(): Promise<void>
 }
@@ -99,9 +99,10 @@ function answer(
   const result = options.handle?.(body) ?? own ?? resultOf(name, method, params)
   if (result === undefined) return fail(404, -32601, `no method ${method}`)
   if ('isOpen' in result) {
-    modern.open.push(response.writeHead(200, { 'content-type': 'text/event-stream' }))
+    modern.open.push(response)
     response.on('close', () => modern.open.splice(modern.open.indexOf(response), 1))
-    return void response.flushHeaders()
+    if ('hasHead' in result && result.hasHead === false) return
+    return response.writeHead(200, { 'content-type': options.isJson === true ? 'application/json' : 'text/event-stream' }).flushHeaders()
   }
   if ('code' in result) return fail(200, Number(result.code), 'own error')
   const isCacheable = ['server/discover', 'tools/list', 'prompts/list', 'resources/list', 'resources/templates/list', 'resources/read'].includes(method)

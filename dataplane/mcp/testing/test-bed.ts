@@ -138,6 +138,14 @@ export function send(url: URL, method: string, headers: Record<string, string | 
   })
 }
 
+/** Starts a request. The function that it returns closes the connection. */
+export function sendAndLeave(url: URL, headers: Record<string, string>, body: object): () => void {
+  const request = httpRequest({ host: url.hostname, port: url.port, path: url.pathname, method: 'POST', headers, agent: false })
+  request.on('error', () => undefined)
+  request.end(JSON.stringify(body))
+  return () => void request.destroy()
+}
+
 /** Sends a request of the revision without sessions. */
 export function sendModern(url: URL, method: string, params: Record<string, unknown> = {}, options: ModernOptions = {}): Promise<RawAnswer> {
   return send(url, 'POST', { ...modernHeaders(method, params), ...options.headers }, modernCall(method, params, options))

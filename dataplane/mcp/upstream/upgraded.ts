@@ -29,7 +29,7 @@ export function upgradedLink(target: Target, state: LinkState, client: SessionCl
   const send = (context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> =>
     plain.post(context, withClient(context, text, client, state.logLevel), label)
   return {
-    async post(context, text, label) {
+    async post(outer, text, label) {
       const { method, id } = label
       if (method === 'notifications/cancelled') cancelCall(state, text)
       if (method === undefined) deliverInput(state, text)
@@ -38,6 +38,7 @@ export function upgradedLink(target: Target, state: LinkState, client: SessionCl
       const own = answerItself(state, method, text)
       if (own !== undefined) return jsonOf(own)
       const tracked = new TrackedCall(state, idKey(id))
+      const context: CallContext = { ...outer, cancellation: tracked.cancellation }
       const rounds: RoundContext = {
         state,
         id,
@@ -58,6 +59,8 @@ export function upgradedLink(target: Target, state: LinkState, client: SessionCl
       try {
         const sent = await send(context, text, label)
         answer = hasRounds(method) ? await withRounds(sent) : await readable(target, method, context, sent)
+      } catch (error) {
+        throw tracked.cancellation.aborted ? tracked.cancellation.reason : error
       } finally {
         if (answer?.kind !== 'events') tracked.end()
       }
@@ -175,20 +178,25 @@ function mapped(source: EventSource, map: (event: SseEvent) => SseEvent | undefi
   }
 }
 
-/** A call until its response is complete. Closing its stream cancels it at the target. */
+/** A call until its response is complete. Closing its connection or its stream cancels it at the target. */
 class TrackedCall {
   readonly #calls: Map<string, () => void>
   readonly #key: string
-  #isCancelled = false
+  readonly #abort = new AbortController()
   #cancel: (() => void) | undefined
 
   constructor(state: LinkState, key: string) {
     this.#calls = state.calls ??= new Map()
     this.#key = key
     this.#calls.set(key, () => {
-      this.#isCancelled = true
+      // The stream to the client ends first: it must not report that of the target as broken.
       this.#cancel?.()
+      this.#abort.abort(new CancelledError('the client cancelled the request'))
     })
+  }
+
+  get cancellation(): AbortSignal {
+    return this.#abort.signal
   }
 
   end(): void {
@@ -206,7 +214,7 @@ class TrackedCall {
           source.cancel()
           sink.onError(new CancelledError('the client cancelled the request'))
         }
-        if (this.#isCancelled) return this.#cancel()
+        if (this.cancellation.aborted) return this.#cancel()
         source.start({
           onEvent: (event) => sink.onEvent(event),
           onEnd: () => {
