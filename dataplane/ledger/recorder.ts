@@ -10,8 +10,8 @@ import { ledgerMetrics } from './metrics.ts'
 import { createDescribe } from './record.ts'
 import type { LedgerSettings } from './settings.ts'
 
-/** Rows that a thread collects before it sends them. */
-const BATCH_ROWS = 256
+/** Rows that a thread collects before it sends them. Each batch wakes the thread that writes, which costs more than its rows. */
+const BATCH_ROWS = 2048
 /** Milliseconds that a row waits for others. */
 const BATCH_MS = 500
 /** Rows of all threads that are not in the store yet: about 10 MiB. Further ones are dropped and counted. */

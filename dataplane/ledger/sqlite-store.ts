@@ -7,7 +7,7 @@ import type { Store } from './store.ts'
 /** Version of the tables, in the file as `user_version`. Version 1 had all columns in one table, version 2 a row for each record. */
 const VERSION = 3
 /** Batches that one step of the retention deletes, and rows of earlier versions. */
-const PRUNE_BATCHES = 100
+const PRUNE_BATCHES = 50
 const PRUNE_ROWS = 5000
 const BUSY_MS = 5000
 /** More than a batch has. */
@@ -122,7 +122,7 @@ export class LedgerStore implements Store {
   }
 
   /**
-   * Deletes batches whose records all are older, some thousand records at a time, and returns their space to the file system.
+   * Deletes batches whose records all are older, some at a time, and returns their space to the file system.
    * @returns whether there may be more
    */
   prune(beforeMs: number): boolean {
