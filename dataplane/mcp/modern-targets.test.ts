@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { staticTarget } from './testing/gateway.ts'
 import { MODERN, modernCall, modernHeaders } from './testing/modern.ts'
-import type { ModernServerOptions } from './testing/modern-server.ts'
+import { holdingTargets, type ModernServerOptions } from './testing/modern-server.ts'
 import { sendAndLeave, sendModern, TestBed, until, type RawAnswer } from './testing/test-bed.ts'
 
 let bed: TestBed
@@ -80,19 +80,10 @@ describe('a client and a server without sessions (mcp.md §13.3)', () => {
     expect(json.result?.['content']).toEqual(text(JSON.stringify(inputResponses)))
   })
 
-  test.each<[string, string[], ModernServerOptions, object]>([
-    ['', [], {}, {}],
-    [' of several targets', ['b'], {}, {}],
-    [' whose response has no head yet', [], {}, { hasHead: false }],
-    [' of several targets whose response has no head yet', ['b'], {}, { hasHead: false }],
-    [' whose response is JSON', [], { isJson: true }, {}],
-    [' of several targets whose response is JSON', ['b'], { isJson: true }, {}],
-  ])('a call%s ends at the server when the client disconnects', async (_, others, options, open) => {
-    const server = await bed.modern('new', { ...options, handle: ({ method }) => (method === 'tools/call' ? { isOpen: true, ...open } : undefined) })
-    const more = await Promise.all(others.map(async (name) => staticTarget(name, (await bed.upstream(name)).port)))
-    const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port), ...more] } })
-    const params = { name: more.length === 0 ? 'echo' : 'a_echo' }
-    const leave = sendAndLeave(gateway.url, modernHeaders('tools/call', params), modernCall('tools/call', params))
+  test.each(holdingTargets)('a call%s ends at the server when the client disconnects', async (_, others, options) => {
+    const { server, gateway, url, tool } = await bed.federation(options, others)
+    const params = { name: tool }
+    const leave = sendAndLeave(url, modernHeaders('tools/call', params), modernCall('tools/call', params))
     await until('the call', () => server.open.length === 1)
     leave()
     await until('the end of the call', () => server.open.length === 0)

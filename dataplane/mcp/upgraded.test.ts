@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { staticTarget } from './testing/gateway.ts'
 import { MODERN } from './testing/modern.ts'
-import { notify, type ModernServerOptions } from './testing/modern-server.ts'
+import { holdingServers, holdingTargets, notify, type ModernServerOptions } from './testing/modern-server.ts'
 import { begin, call, initialize, MCP_HEADERS, send, sendAndLeave, TestBed, until, type RawAnswer } from './testing/test-bed.ts'
 
 let bed: TestBed
@@ -128,31 +128,18 @@ describe('a client with a session and a server without (mcp.md §13.4)', () => {
     expect(server.received.at(-1)?.body?.params?.['_meta']).toMatchObject({ [`${PREFIX}clientInfo`]: { name: 'raw', version: '1' } })
   })
 
-  test.each<[string, string[], ModernServerOptions, object]>([
-    ['', [], {}, {}],
-    [' of several targets', ['b'], {}, {}],
-    [' whose response has no head yet', [], {}, { hasHead: false }],
-    [' of several targets whose response has no head yet', ['b'], {}, { hasHead: false }],
-    [' whose response is JSON', [], { isJson: true }, {}],
-    [' of several targets whose response is JSON', ['b'], { isJson: true }, {}],
-  ])('a call%s that the client cancels ends without a response', async (_, others, options, open) => {
-    const server = await bed.modern('new', { ...options, handle: ({ method }) => (method === 'tools/call' ? { isOpen: true, ...open } : undefined) })
-    const more = await Promise.all(others.map(async (name) => staticTarget(name, (await bed.upstream(name)).port)))
-    const { url } = await bed.gateway({ mcp: { targets: [staticTarget('a', server.port), ...more] } })
+  test.each(holdingTargets)('a call%s that the client cancels ends without a response', async (_, others, options) => {
+    const { server, url, tool } = await bed.federation(options, others)
     const { post } = await begin(url)
-    const called = post(call('tools/call', { name: more.length === 0 ? 'echo' : 'a_echo' }, 5))
+    const called = post(call('tools/call', { name: tool }, 5))
     await until('the call', () => server.open.length === 1)
     await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })
     expect((await called).text).toBe('')
     await until('the end of the call', () => server.open.length === 0)
   })
 
-  test.each<[string, ModernServerOptions, object]>([
-    ['', {}, {}],
-    [' whose response has no head yet', {}, { hasHead: false }],
-    [' whose response is JSON', { isJson: true }, {}],
-  ])('a call%s ends at the server when the client disconnects', async (_, options, open) => {
-    const { url, server, gateway } = await withNew({ ...options, handle: ({ method }) => (method === 'tools/call' ? { isOpen: true, ...open } : undefined) })
+  test.each(holdingServers)('a call%s ends at the server when the client disconnects', async (_, options) => {
+    const { url, server, gateway } = await withNew(options)
     const { id } = await begin(url)
     const leave = sendAndLeave(url, { ...MCP_HEADERS, 'mcp-session-id': id }, call('tools/call', { name: 'echo' }))
     await until('the call', () => server.open.length === 1)
@@ -160,6 +147,20 @@ describe('a client with a session and a server without (mcp.md §13.4)', () => {
     await until('the end of the call', () => server.open.length === 0)
     await until('the end of the request', () => gateway.server.finished.some(({ cutBy }) => cutBy === 'client'))
     expect(server.log().filter((method) => method === 'tools/call')).toHaveLength(1)
+  })
+
+  test('a call is cancelled after an earlier one with its id has ended', async () => {
+    const { url, server } = await withNew(holdingServers[0]?.[1])
+    const { id, post } = await begin(url)
+    const leave = sendAndLeave(url, { ...MCP_HEADERS, 'mcp-session-id': id }, call('tools/call', { name: 'echo' }, 5))
+    await until('the first call', () => server.open.length === 1)
+    const called = post(call('tools/call', { name: 'echo' }, 5))
+    await until('the second call', () => server.open.length === 2)
+    leave()
+    await until('the end of the first call', () => server.open.length === 1)
+    await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } })
+    expect((await called).text).toBe('')
+    await until('the end of the second call', () => server.open.length === 0)
   })
 
   test.each<[string, object]>([

@@ -2,12 +2,12 @@ import { BufferBody } from '../../http/body.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
 import { isObject, parseInSteps, type JsonObject } from '../message/json.ts'
 import { isServed } from '../message/request.ts'
-import { CancelledError } from '../message/failure.ts'
-import { answerText, errorText, idKey, INVALID_PARAMS, METHOD_NOT_FOUND, resultText, type RpcId } from '../message/rpc.ts'
+import { answerText, errorText, INVALID_PARAMS, METHOD_NOT_FOUND, resultText, type RpcId } from '../message/rpc.ts'
 import type { EventSource } from '../sse/source.ts'
 import type { ListChanges } from '../target/list-changes.ts'
 import type { CallContext, MessageLabel } from '../upstream/call.ts'
 import type { Link, LinkAnswer, LinkState } from '../upstream/link.ts'
+import { cancelCall, StartedCall } from '../upstream/started-call.ts'
 
 /** An API whose operations are tools. The gateway is the MCP server. */
 export interface ServedApi {
@@ -28,25 +28,21 @@ const LATEST_VERSION = '2025-11-25'
 
 /** Link to an API. The gateway answers everything but lists and calls of tools itself. A cancelled request rejects with a CancelledError. */
 export function servedLink(api: ServedApi, state: LinkState): Link {
-  const calls = (state.calls ??= new Map<string, () => void>())
   return {
     async post(context, text, label) {
       const { method, id } = label
-      if (method === 'notifications/cancelled') calls.get(idKey((await paramsOf(context, text))['requestId']))?.()
+      if (method === 'notifications/cancelled') cancelCall(state, (await paramsOf(context, text))['requestId'])
       // The API has no use for notifications, and sends no requests that clients respond to.
       if (method === undefined || id === undefined) return { kind: 'accepted' }
-      const abort = new AbortController()
-      const cancel = (): void => abort.abort(new CancelledError('the client cancelled the request'))
-      const key = idKey(id)
-      calls.set(key, cancel)
+      const call = new StartedCall(state, id)
       try {
-        const answer = await respond({ ...context, cancellation: abort.signal }, api, text, id, label)
-        abort.signal.throwIfAborted()
+        const answer = await respond({ ...context, cancellation: call.cancellation }, api, text, id, label)
+        call.cancellation.throwIfAborted()
         return { kind: 'json', body: new BufferBody(answer) }
       } catch (error) {
-        throw abort.signal.aborted ? abort.signal.reason : error
+        throw call.causeOf(error)
       } finally {
-        if (calls.get(key) === cancel) calls.delete(key)
+        call.end()
       }
     },
     async listen(): Promise<LinkAnswer> {

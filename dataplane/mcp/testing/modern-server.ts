@@ -29,6 +29,23 @@ export interface ModernServerOptions {
   readonly listens?: boolean
 }
 
+const holding = (open: object): Pick<ModernServerOptions, 'handle'> => ({
+  handle: ({ method }) => (method === 'tools/call' ? { isOpen: true, ...open } : undefined),
+})
+
+/** Servers that withhold the results of calls, and what follows "a call" in titles. */
+export const holdingServers: readonly (readonly [what: string, options: ModernServerOptions])[] = [
+  ['', holding({})],
+  [' whose response has no head yet', holding({ hasHead: false })],
+  [' whose response is JSON', { ...holding({}), isJson: true }],
+]
+
+/** The same, each alone and with another target. */
+export const holdingTargets = holdingServers.flatMap(([what, options]): [what: string, others: string[], options: ModernServerOptions][] => [
+  [what, [], options],
+  [` of several targets${what}`, ['b'], options],
+])
+
 /** A server of revision 2026-07-28 only, which rejects what the revision does not allow. */
 export interface ModernServer {
   readonly port: number

@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
 import { startPortForwarder, type PortForwarder } from '../../testing/port-forwarder.ts'
-import { startGateway, type GatewayOptions, type McpGateway } from './gateway.ts'
+import { startGateway, staticTarget, type GatewayOptions, type McpGateway } from './gateway.ts'
 import { modernCall, modernHeaders, type ModernOptions } from './modern.ts'
 import { startModernServer, type ModernServer, type ModernServerOptions } from './modern-server.ts'
 import { startSdkServer, type SdkServer } from './sdk-server.ts'
@@ -66,6 +66,14 @@ export class TestBed {
     const forwarder = await startPortForwarder(to)
     this.onClose(() => forwarder.close())
     return forwarder
+  }
+
+  /** A gateway of a server of the revision without sessions and of older ones, and the name of the tool `echo` of the first there. */
+  async federation(options: ModernServerOptions, others: readonly string[]): Promise<{ server: ModernServer; gateway: McpGateway; url: URL; tool: string }> {
+    const server = await this.modern('new', options)
+    const more = await Promise.all(others.map(async (name) => staticTarget(name, (await this.upstream(name)).port)))
+    const gateway = await this.gateway({ mcp: { targets: [staticTarget('a', server.port), ...more] } })
+    return { server, gateway, url: gateway.url, tool: more.length === 0 ? 'echo' : 'a_echo' }
   }
 
   async gateway(options: GatewayOptions): Promise<McpGateway> {

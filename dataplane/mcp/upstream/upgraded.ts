@@ -6,7 +6,7 @@ import { CancelledError } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { clientMeta, isLevel, modernErrorIn, toLegacyMessage, withMeta, withoutTaskExtension, type SessionClient } from '../message/modern.ts'
 import { mayHaveParamHeaders, paramHeaders } from '../message/param-headers.ts'
-import { errorText, idKey, INVALID_PARAMS, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcMessage } from '../message/rpc.ts'
+import { errorText, INVALID_PARAMS, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcMessage } from '../message/rpc.ts'
 import { spliceMeta } from '../message/splice.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import type { EventSink, EventSource } from '../sse/source.ts'
@@ -16,6 +16,7 @@ import type { Link, LinkAnswer, LinkState } from './link.ts'
 import type { ServerMemory } from './memory.ts'
 import { modernLink } from './modern-link.ts'
 import { deliverInput, hasRounds, inputRequired, roundsOf, type RoundContext } from './rounds.ts'
+import { cancelCall, StartedCall } from './started-call.ts'
 
 /** Rejections of a server of the revision; those of older servers have these statuses too. */
 const REJECTIONS: ReadonlySet<number> = new Set([400, 404, 405])
@@ -31,14 +32,14 @@ export function upgradedLink(target: Target, state: LinkState, client: SessionCl
   return {
     async post(outer, text, label) {
       const { method, id } = label
-      if (method === 'notifications/cancelled') cancelCall(state, text)
+      if (method === 'notifications/cancelled') cancelCall(state, parseUpstreamMessage(text)?.params?.['requestId'])
       if (method === undefined) deliverInput(state, text)
       // The target has no session that notifications or responses could refer to.
       if (method === undefined || id === undefined) return { kind: 'accepted' }
       const own = answerItself(state, method, text)
       if (own !== undefined) return jsonOf(own)
-      const tracked = new TrackedCall(state, idKey(id))
-      const context: CallContext = { ...outer, cancellation: tracked.cancellation }
+      const call = new StartedCall(state, id)
+      const context: CallContext = { ...outer, cancellation: call.cancellation }
       const rounds: RoundContext = {
         state,
         id,
@@ -60,11 +61,11 @@ export function upgradedLink(target: Target, state: LinkState, client: SessionCl
         const sent = await send(context, text, label)
         answer = hasRounds(method) ? await withRounds(sent) : await readable(target, method, context, sent)
       } catch (error) {
-        throw tracked.cancellation.aborted ? tracked.cancellation.reason : error
+        throw call.causeOf(error)
       } finally {
-        if (answer?.kind !== 'events') tracked.end()
+        if (answer?.kind !== 'events') call.end()
       }
-      return answer.kind === 'events' ? { kind: 'events', events: tracked.follow(answer.events) } : answer
+      return answer.kind === 'events' ? { kind: 'events', events: streamOf(call, answer.events) } : answer
     },
     async listen(context) {
       const open = async (): Promise<EventSource | ResponseHead> => {
@@ -178,66 +179,36 @@ function mapped(source: EventSource, map: (event: SseEvent) => SseEvent | undefi
   }
 }
 
-/** A call until its response is complete. Closing its connection or its stream cancels it at the target. */
-class TrackedCall {
-  readonly #calls: Map<string, () => void>
-  readonly #key: string
-  readonly #abort = new AbortController()
-  #cancel: (() => void) | undefined
-
-  constructor(state: LinkState, key: string) {
-    this.#calls = state.calls ??= new Map()
-    this.#key = key
-    this.#calls.set(key, () => {
+/** The stream of the response to a call, which ends when the client cancels the call. */
+function streamOf(call: StartedCall, source: EventSource): EventSource {
+  return {
+    pause: () => source.pause(),
+    resume: () => source.resume(),
+    start: (sink) => {
       // The stream to the client ends first: it must not report that of the target as broken.
-      this.#cancel?.()
-      this.#abort.abort(new CancelledError('the client cancelled the request'))
-    })
-  }
-
-  get cancellation(): AbortSignal {
-    return this.#abort.signal
-  }
-
-  end(): void {
-    this.#calls.delete(this.#key)
-  }
-
-  /** The stream of the response, which ends when the client cancels the call. */
-  follow(source: EventSource): EventSource {
-    return {
-      pause: () => source.pause(),
-      resume: () => source.resume(),
-      start: (sink) => {
-        this.#cancel = () => {
-          this.end()
-          source.cancel()
-          sink.onError(new CancelledError('the client cancelled the request'))
-        }
-        if (this.cancellation.aborted) return this.#cancel()
-        source.start({
-          onEvent: (event) => sink.onEvent(event),
-          onEnd: () => {
-            this.end()
-            sink.onEnd()
-          },
-          onError: (error) => {
-            this.end()
-            sink.onError(error)
-          },
-        })
-      },
-      cancel: () => {
-        this.end()
+      call.onCancel = () => {
+        call.end()
         source.cancel()
-      },
-    }
+        sink.onError(new CancelledError('the client cancelled the request'))
+      }
+      if (call.cancellation.aborted) return call.onCancel()
+      source.start({
+        onEvent: (event) => sink.onEvent(event),
+        onEnd: () => {
+          call.end()
+          sink.onEnd()
+        },
+        onError: (error) => {
+          call.end()
+          sink.onError(error)
+        },
+      })
+    },
+    cancel: () => {
+      call.end()
+      source.cancel()
+    },
   }
-}
-
-function cancelCall(state: LinkState, text: string): void {
-  const { params } = parseUpstreamMessage(text) ?? {}
-  state.calls?.get(idKey(params?.['requestId']))?.()
 }
 
 /** The request for all notifications. The target acknowledges those that it has. */
