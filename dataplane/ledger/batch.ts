@@ -1,6 +1,6 @@
 import { valueColumns, type LedgerRow, type LedgerValue } from './columns.ts'
 
-/** What a batch has of the bounds of `PendingRows`. */
+/** What a batch adds to the counts of `PendingRows`. */
 export interface BatchSize {
   readonly rows: number
   /** Characters of the bodies. */

@@ -107,25 +107,24 @@ class LedgerRecorder {
       if (this.#count === 0) this.#labels = new BatchLabels()
       return
     }
-    const hasBodies = this.#addBodies(exchange)
+    this.#addBodies(exchange)
     this.#count++
     // Never in the turn of the request.
-    if (this.#count === BATCH_ROWS || (hasBodies && this.#bodiesLength >= BATCH_BODIES)) setImmediate(() => this.flush()).unref()
+    if (this.#count === BATCH_ROWS || this.#bodiesLength >= BATCH_BODIES) setImmediate(() => this.flush()).unref()
     else this.#timer ??= setTimeout(() => this.flush(), BATCH_MS).unref()
   }
 
-  #addBodies(exchange: Exchange): boolean {
+  #addBodies(exchange: Exchange): void {
     const captured = capturedBodies.get(exchange)
-    if (captured === undefined) return false
+    if (captured === undefined) return
     const bodies: LedgerBodies = { entry: this.#count, request: captured.request ?? null, response: captured.response ?? null }
     const length = lengthOf(bodies)
     if (length > 0 && this.#pending.bodies + this.#bodiesLength + length > MAX_PENDING_BODIES) {
       this.#droppedBodies.value++
-      return false
+      return
     }
     this.#bodies.push(bodies)
     this.#bodiesLength += length
-    return length > 0
   }
 
   /** Sends the rows that wait. */
