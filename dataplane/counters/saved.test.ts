@@ -8,8 +8,9 @@ import { waitUntil } from '../../e2e/harness/wait.ts'
 import { compose } from '../exchange/compose.ts'
 import { HeaderList } from '../http/headers.ts'
 import { compileBudgets } from '../policy/budgets/index.ts'
+import { checkConservation } from '../policy/budgets/testing.ts'
 import { createPolicyState } from '../policy/state.ts'
-import { SharedCells } from '../runtime/shared-cells.ts'
+import { allocateCells, SharedCells } from '../runtime/shared-cells.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { testExchange } from '../testing/exchange.ts'
 import { allocateBudgets } from '../workers/data.ts'
@@ -104,4 +105,24 @@ describe('counters of budgets in a file', () => {
     path = join(directory, 'missing', 'budgets.db')
     await expect(start()).rejects.toThrow('ENOENT')
   })
+})
+
+test('a counter in a file takes back exactly what it was charged, over restarts', async () => {
+  await checkConservation(async (epochMs) => {
+    const own = await mkdtemp(join(directory, 'run-'))
+    const log = { info: () => undefined, warn: () => undefined } as unknown as Logger
+    const begin = async () => {
+      const memory = allocateCells(64)
+      const saved = await SavedCounters.open({ path: join(own, 'budgets.db'), memory, log })
+      return { saved, state: createPolicyState({ epochMs, budgetCells: new SharedCells(memory, { evicts: true }) }) }
+    }
+    let { saved, state } = await begin()
+    const states = [state]
+    const restart = async () => {
+      await saved.close()
+      ;({ saved, state } = await begin())
+      states[0] = state
+    }
+    return { budget: {}, states, restart, close: () => saved.close() }
+  }, 15)
 })

@@ -63,19 +63,33 @@ export class TokenBudgets {
     return this.#readsDemand
   }
 
-  /** Throws a ProxyError, or rejects with one, if a limit is exhausted; the limits before it have been charged the estimate. */
+  /** Throws a ProxyError, or rejects with one, if a limit is exhausted; what the limits before it have been charged is returned. */
   check(estimate = 0, demand?: LlmDemand): void | Promise<void> {
     if (this.#state !== 'new') return
-    while (this.#checked < this.#budgets.length) {
-      const pending = this.#budgets[this.#checked]?.check(estimate, demand)
-      if (pending !== undefined)
-        return pending.then(() => {
-          this.#checked++
-          return this.check(estimate, demand)
-        })
-      this.#checked++
+    const tokens = toTokens(estimate)
+    try {
+      while (this.#checked < this.#budgets.length) {
+        const pending = this.#budgets[this.#checked]?.check(tokens, demand)
+        if (pending !== undefined)
+          return pending.then(
+            () => {
+              this.#checked++
+              return this.check(estimate, demand)
+            },
+            (error: unknown) => this.#return(error),
+          )
+        this.#checked++
+      }
+    } catch (error) {
+      this.#return(error)
     }
     this.#state = 'admitted'
+  }
+
+  #return(error: unknown): never {
+    for (const budget of this.#budgets.slice(0, this.#checked)) budget.settle(0, 0)
+    this.#checked = 0
+    throw error
   }
 
   /** The first model that replaces the one of the request; undefined: the request keeps its model. */
@@ -87,13 +101,24 @@ export class TokenBudgets {
     return undefined
   }
 
-  /** Charges the tokens of the exchange, input and output. Ignored after the first call and without a successful `check`. */
+  /**
+   * Charges the tokens of the exchange, input and output, and their price. Ignored after the first call and without a successful `check`.
+   * The estimate stays charged if `tokens` is not a number.
+   */
   settle(tokens: number, usd?: number): void {
     if (this.#state !== 'admitted') return
     this.#state = 'settled'
-    for (const budget of this.#budgets) budget.settle(tokens, usd)
+    if (Number.isNaN(tokens)) return
+    const price = usd !== undefined && Number.isFinite(usd) ? Math.max(0, usd) : undefined
+    for (const budget of this.#budgets) budget.settle(toTokens(tokens), price)
   }
 }
+
+/** The most tokens of one request, beyond those of any model: sums of them are exact in all counters. */
+const MAX_TOKENS = 2 ** 40
+
+/** A number of tokens as counters can hold it. */
+const toTokens = (count: number): number => (Number.isNaN(count) ? MAX_TOKENS : Math.min(MAX_TOKENS, Math.max(0, Math.round(count))))
 
 /** Adds a limit to those of the request. */
 export function addTokenBudget(exchange: { tokenBudgets: TokenBudgets | undefined }, budget: TokenBudget): void {

@@ -69,7 +69,14 @@ export class KeyBudgets {
     const terms = `${tokens} ${burst} ${ms}`
     let kept = this.#kept.get(digest)
     if (kept?.terms !== terms) {
-      kept = { terms, budget: createBudget({ amount: tokens, burst, unitMs: ms, nowMs: this.#nowMs() }, this.#shared, `API key ${digest} ${terms}`) }
+      kept = {
+        terms,
+        budget: createBudget(
+          { amount: Math.min(MAX_COUNT, tokens), burst: Math.min(MAX_COUNT, burst), unitMs: ms, nowMs: this.#nowMs() },
+          this.#shared,
+          `API key ${digest} ${terms}`,
+        ),
+      }
       if (this.#kept.size >= MAX_KEYS) this.#kept.delete(this.#kept.keys().next().value ?? '')
       this.#kept.set(digest, kept)
     }
@@ -79,6 +86,8 @@ export class KeyBudgets {
   }
 }
 
+/** Larger numbers of tokens count as this one, the most that a limit of a policy can have. */
+const MAX_COUNT = 1_000_000_000_000
 const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
 function allowListOf(models: unknown): KeyPolicy {

@@ -12,7 +12,7 @@ import { tighter } from '../rate-limit/local.ts'
 import type { PolicyState } from '../state.ts'
 import type { BudgetSharing, CompiledBudget } from './compile.ts'
 import type { StoreKind } from './counter-store.ts'
-import type { Counter, Reservation } from './counter.ts'
+import { toAmount, type Counter, type Reservation } from './counter.ts'
 import type { CounterKind, Ledger } from './ledger.ts'
 import { budgetMetrics } from './metrics.ts'
 import { QuotaCounter } from './quota.ts'
@@ -119,7 +119,7 @@ export class BudgetCharge implements TokenBudget {
       const { unit } = limit
       if (unit === 'requests') continue
       // Without a known price the estimate stays charged.
-      const spent = unit === 'tokens' ? tokens : usd === undefined ? reservation.taken : Math.round(usd * USD_UNITS)
+      const spent = unit === 'tokens' ? tokens : usd === undefined ? reservation.taken : toAmount(usd * USD_UNITS)
       if (isRemote(held)) {
         this.#count(budget, limit, spent)
         ;(remote ??= []).push({ ...held, used: spent })
@@ -438,13 +438,13 @@ function append<T>(list: T[], element: T): T[] {
   return list
 }
 
-/** What a request needs of a limit; undefined: nothing. */
-function amountOf({ unit }: CompiledLimit, { isCharged }: Applied, usage: Usage | undefined): number | undefined {
+/** What a request needs of a limit, at most all of it: clients choose their maximum. Undefined: nothing. */
+function amountOf({ unit, amount }: CompiledLimit, { isCharged }: Applied, usage: Usage | undefined): number | undefined {
   if (unit === 'requests') return isCharged ? undefined : 1
   if (usage === undefined) return undefined
   const { input, output, priceOf } = usage
-  if (unit === 'tokens') return input + output
-  return priceOf === undefined ? undefined : Math.ceil(priceOf(input, output) * USD_UNITS)
+  if (unit === 'tokens') return Math.min(amount, toAmount(input + output))
+  return priceOf === undefined ? undefined : Math.min(amount, toAmount(Math.ceil(priceOf(input, output) * USD_UNITS)))
 }
 
 /** A reservation in a store. */

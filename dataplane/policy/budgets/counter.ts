@@ -22,6 +22,11 @@ export const SAVED_WORD = 5
 
 /** The low 44 bits of a word are the amount; those above are the number of its window, plus 1. */
 const MAX_AMOUNT = 2 ** 44 - 1
+/**
+ * Reservations fill a counter up to here, above the largest limit; the rest is for what was used. So a sum of reservations never takes the
+ * place of usage, which would be lost when they are returned.
+ */
+export const MAX_RESERVED = 2 ** 43 + 2 ** 42
 export const INDEX_COUNT = 2 ** 18
 
 /** Converts words to numbers, because arithmetic of BigInts is slow. */
@@ -43,7 +48,7 @@ export interface Reservation {
   readonly isAdmitted: boolean
   /** The share of this replica does not cover the amount, and more may be had. */
   readonly isShort?: boolean
-  /** Reserved amount: 0 or the whole amount. */
+  /** What the counter has grown by, and what a settlement takes back: 0, or the whole amount as far as the counter has space for it. */
   readonly taken: number
   /** Number of the window to settle in. */
   readonly index: number
@@ -95,7 +100,8 @@ export class Counter {
       const isAdmitted = left + 1e-6 >= needed && left > 0
       const resetMs = isAdmitted ? endMs - epochMs : this.opensAfterMs({ current, previous, limit, needed, elapsed, lengthMs })
       if (!isAdmitted && !isForced) return { isAdmitted, taken: 0, index, used, resetMs }
-      if (Atomics.compareExchange(words, slot, word, toWord(index, current + amount)) === word) return { isAdmitted, taken: amount, index, used, resetMs }
+      const taken = toTaken(amount, current)
+      if (Atomics.compareExchange(words, slot, word, toWord(index, current + taken)) === word) return { isAdmitted, taken, index, used, resetMs }
     }
   }
 
@@ -178,6 +184,14 @@ export function amountOf(word: bigint, index: number): number {
   if (indexOf(word) !== index % INDEX_COUNT) return 0
   return (converter.getUint32(0) % 2 ** HIGH_AMOUNT_BITS) * HALF + converter.getUint32(4)
 }
+
+/** An amount that a client or an upstream has named, as a counter can hold it: a whole number. Not a number is the largest amount. */
+export function toAmount(amount: number): number {
+  return Number.isNaN(amount) ? MAX_RESERVED : Math.min(MAX_RESERVED, Math.max(0, Math.round(amount)))
+}
+
+/** The part of a reservation that a counter has space for. */
+export const toTaken = (amount: number, current: number): number => Math.max(0, Math.min(toAmount(amount), MAX_RESERVED - current))
 
 /** Number 0 in the upper bits is an empty word. Throws a RangeError for NaN, which would make it one. */
 export function toWord(index: number, amount: number): bigint {

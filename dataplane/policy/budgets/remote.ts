@@ -2,15 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { Causes } from '../../runtime/causes.ts'
 import type { ScriptOutcome } from '../../runtime/value-store.ts'
 import type { PolicyState } from '../state.ts'
-import type { Reservation } from './counter.ts'
+import { MAX_RESERVED, toAmount, type Reservation } from './counter.ts'
 import type { CounterStore, StoreKind } from './counter-store.ts'
 import { budgetMetrics } from './metrics.ts'
 import { PostgresCounters } from './postgres-counters.ts'
 import { RedisCounters } from './redis-counters.ts'
 import type { RemoteCounter } from './remote-counter.ts'
 
-/** The largest amount, as that of a counter in memory. */
-const MAX_AMOUNT = 2 ** 44 - 1
 /** A counter stays for so long after its window: requests that began in it may end, and clocks differ. */
 const LATE_MS = 3_600_000
 /** Settlements that wait until the store can be used again. Beyond it the oldest ones are dropped: their estimates stay charged. */
@@ -96,8 +94,7 @@ export class RemoteBudgets {
     const limits = wanted.map(({ counter, limit, amount, isForced, isSettled }) => {
       const { index, startMs, endMs } = counter.windowAt(nowMs)
       const stayMs = Math.ceil(endMs - nowMs + 2 * (endMs - startMs) + LATE_MS)
-      const taken = Math.min(MAX_AMOUNT, Math.max(0, Math.round(amount)))
-      return { counter: counter.id, index, amount: taken, limit, part: counter.partAt(nowMs), isForced, isSettled, stayMs }
+      return { counter: counter.id, index, amount: toAmount(amount), limit, part: counter.partAt(nowMs), isForced, isSettled, stayMs }
     })
     const outcome = this.#note(await this.#store.reserve(id, limits))
     if ('error' in outcome) {
@@ -136,7 +133,7 @@ export class RemoteBudgets {
 
   async #settle(settlements: readonly Settlement[]): Promise<readonly number[] | undefined> {
     const list = settlements.map(({ counter, used, reservation: { id, index, origin, stayMs } }) => {
-      return { counter: counter.id, index, id, used: Math.max(-MAX_AMOUNT, Math.min(MAX_AMOUNT, Math.round(used))), origin, stayMs }
+      return { counter: counter.id, index, id, used: Math.max(-MAX_RESERVED, Math.min(MAX_RESERVED, Math.round(used))), origin, stayMs }
     })
     const outcome = this.#note(await this.#store.settle(list))
     if ('error' in outcome) return undefined

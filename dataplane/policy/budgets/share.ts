@@ -1,6 +1,6 @@
 import type { Windows } from '#api/budget-window.ts'
 import type { ShareBucket, ShareMemory } from '../../runtime/shares.ts'
-import { amountOf, Counter, INDEX_COUNT, indexOf, toWord, type CounterReading, type MemoryOf, type Reservation } from './counter.ts'
+import { amountOf, Counter, INDEX_COUNT, indexOf, toAmount, toTaken, toWord, type CounterReading, type MemoryOf, type Reservation } from './counter.ts'
 
 /** Words of the share of this replica in a counter: the amount it may use, in the window of the word. */
 const GRANTED = 0
@@ -61,7 +61,7 @@ export class ShareCounter extends Counter {
       const isValid = indexOf(granted) === index % INDEX_COUNT && state / 2 > epochMs
       const left = isValid ? Math.max(0, amountOf(granted, index) - current) : 0
       const isLast = takesLast || (isValid && state % 2 === 1)
-      const wanted = Math.max(amount, needed)
+      const wanted = Math.min(Math.max(toAmount(amount), needed), limit)
       if (left < wanted && !isLast) {
         Atomics.add(share, WANTED, BigInt(wanted))
         return { isAdmitted: false, isShort: true, taken: 0, index, used, resetMs: RETRY_MS }
@@ -78,7 +78,8 @@ export class ShareCounter extends Counter {
           ? this.opensAfterMs({ current: used, previous: 0, limit, needed, elapsed, lengthMs })
           : Math.min(RETRY_MS, endMs - epochMs)
       if (!isAdmitted && !isForced) return { isAdmitted, taken: 0, index, used, resetMs }
-      if (Atomics.compareExchange(words, slot, word, toWord(index, current + amount)) === word) return { isAdmitted, taken: amount, index, used, resetMs }
+      const taken = toTaken(amount, current)
+      if (Atomics.compareExchange(words, slot, word, toWord(index, current + taken)) === word) return { isAdmitted, taken, index, used, resetMs }
     }
   }
 

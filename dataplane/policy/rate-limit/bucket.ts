@@ -11,7 +11,7 @@ export interface Allowance {
 export interface Budget {
   /** Takes `count` if as many are left. 0 checks whether anything is left. */
   take(nowMs: number, count?: number): Allowance
-  /** Charges what was spent already; a negative count is returned. The budget does not go below 0. */
+  /** Charges what was spent already; a negative count is returned. What is spent beyond the budget is forgotten with the next refill only. */
   charge(nowMs: number, count: number): void
 }
 
@@ -49,18 +49,18 @@ export class Bucket implements Budget {
     const isAdmitted = this.#left >= Math.max(1, count)
     if (isAdmitted) this.#left -= count
     const resetMs = (this.#units + 1) * this.#unitMs - (nowMs - this.#startedAtMs)
-    return { isAdmitted, limit: this.#capacity, remaining: this.#left, resetMs }
+    return { isAdmitted, limit: this.#capacity, remaining: Math.max(0, this.#left), resetMs }
   }
 
   charge(nowMs: number, count: number): void {
     this.#refill(nowMs)
-    this.#left = Math.min(this.#capacity, Math.max(0, this.#left - count))
+    this.#left = Math.min(this.#capacity, this.#left - count)
   }
 
   #refill(nowMs: number): void {
     const units = Math.floor((nowMs - this.#startedAtMs) / this.#unitMs)
     if (units <= this.#units) return
-    this.#left = Math.min(this.#capacity, this.#left + (units - this.#units) * this.#amount)
+    this.#left = Math.min(this.#capacity, Math.max(0, this.#left) + (units - this.#units) * this.#amount)
     this.#units = units
   }
 }

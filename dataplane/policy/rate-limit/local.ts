@@ -4,10 +4,10 @@ import { headersOf } from './headers.ts'
 import type { TokenBudget } from '../../exchange/token-budgets.ts'
 
 /** Charges all buckets in order, up to the first that is exhausted. Returns the allowance of that one, else of the one with the least left. */
-export function chargeAll(buckets: readonly Budget[], nowMs: number, count?: number): Allowance | undefined {
+export function chargeAll(buckets: readonly Budget[], nowMs: number): Allowance | undefined {
   let tightest: Allowance | undefined
   for (const bucket of buckets) {
-    const allowance = bucket.take(nowMs, count)
+    const allowance = bucket.take(nowMs)
     if (!allowance.isAdmitted) return allowance
     tightest = tighter(tightest, allowance)
   }
@@ -24,6 +24,8 @@ export class LocalTokenBudget implements TokenBudget {
   readonly #buckets: readonly Budget[]
   readonly #nowMs: () => number
   #estimate = 0
+  /** By bucket: the time at which it is refilled after the estimate was taken. */
+  #refillsAtMs: readonly number[] = []
   /** Allowance when the request was admitted; undefined if this is no LLM request. */
   allowance: Allowance | undefined = undefined
 
@@ -33,13 +35,28 @@ export class LocalTokenBudget implements TokenBudget {
   }
 
   check(estimate: number): void {
+    const nowMs = this.#nowMs()
+    const refillsAtMs: number[] = []
+    let tightest: Allowance | undefined
+    for (const bucket of this.#buckets) {
+      const allowance = bucket.take(nowMs, estimate)
+      if (!allowance.isAdmitted) {
+        for (const taken of this.#buckets.slice(0, refillsAtMs.length)) taken.charge(nowMs, -estimate)
+        this.allowance = allowance
+        throw new ProxyError('RATE_LIMIT', { headers: headersOf(allowance) })
+      }
+      tightest = tighter(tightest, allowance)
+      refillsAtMs.push(nowMs + allowance.resetMs)
+    }
     this.#estimate = estimate
-    this.allowance = chargeAll(this.#buckets, this.#nowMs(), estimate)
-    if (this.allowance?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(this.allowance) })
+    this.#refillsAtMs = refillsAtMs
+    this.allowance = tightest
   }
 
+  /** What is left of an estimate is not returned after a refill, which has filled the bucket without it. */
   settle(tokens: number): void {
     const nowMs = this.#nowMs()
-    for (const bucket of this.#buckets) bucket.charge(nowMs, tokens - this.#estimate)
+    const change = tokens - this.#estimate
+    for (const [nth, bucket] of this.#buckets.entries()) if (change > 0 || nowMs < (this.#refillsAtMs[nth] ?? 0)) bucket.charge(nowMs, change)
   }
 }

@@ -88,9 +88,12 @@ export class LimitService {
   }
 }
 
+/** Most hits of a descriptor, by the protocol. */
+const MAX_HITS = 1_000_000_000
+
 /** The same descriptors with a cost; 0 reads the counters only. */
 export function withHits(descriptors: readonly Descriptor[], hits: number): Descriptor[] {
-  return descriptors.map((descriptor) => ({ ...descriptor, hitsAddend: BigInt(Math.max(0, Math.trunc(hits))) }))
+  return descriptors.map((descriptor) => ({ ...descriptor, hitsAddend: BigInt(Math.min(MAX_HITS, Math.max(0, Math.trunc(hits)))) }))
 }
 
 function fieldsOf(headers: readonly HeaderValue[]): Field[] {

@@ -36,7 +36,7 @@ export class SharedBucket implements Budget {
       if (isAdmitted) break
     }
     const resetMs = (Number(Atomics.load(words, UNITS)) + 1) * unitMs - (nowMs - this.#startedAtMs(words))
-    return { isAdmitted, limit: amount + burst, remaining: Math.floor(Number(left) / SCALE), resetMs }
+    return { isAdmitted, limit: amount + burst, remaining: Math.max(0, Math.floor(Number(left) / SCALE)), resetMs }
   }
 
   charge(nowMs: number, count: number): void {
@@ -51,17 +51,17 @@ export class SharedBucket implements Budget {
     const { content: words } = this.#cell
     const units = BigInt(Math.floor((nowMs - this.#startedAtMs(words) + TOLERANCE_MS) / unitMs))
     const before = Atomics.load(words, UNITS)
-    if (units > before && Atomics.compareExchange(words, UNITS, before, units) === before) this.#add(words, (units - before) * toWord(amount))
+    if (units > before && Atomics.compareExchange(words, UNITS, before, units) === before) this.#add(words, (units - before) * toWord(amount), true)
     return words
   }
 
-  /** Adds to what is left, which stays between 0 and the capacity. */
-  #add(words: BigInt64Array<SharedArrayBuffer>, change: bigint): void {
+  /** Adds to what is left, up to the capacity. A refill forgets what was spent beyond the budget. */
+  #add(words: BigInt64Array<SharedArrayBuffer>, change: bigint, isRefill = false): void {
     const capacity = toWord(this.#terms.amount + this.#terms.burst)
     let left = Atomics.load(words, LEFT)
     for (;;) {
-      const sum = left + change
-      const next = sum < 0n ? 0n : sum > capacity ? capacity : sum
+      const sum = (isRefill && left < 0n ? 0n : left) + change
+      const next = sum > capacity ? capacity : sum
       const before = Atomics.compareExchange(words, LEFT, left, next)
       if (before === left) return
       left = before
