@@ -143,7 +143,14 @@ export const fileDefinitions: Definitions = {
   ),
   FileBind: object(
     'A port.',
-    { port: port('TCP port.'), addresses: list(string('IP address.'), 'Default: all.'), listeners: list(ref('FileListener'), 'Listeners.') },
+    {
+      port: port('TCP port.'),
+      addresses: list(
+        string('IP address.'),
+        'Default: loopback, or all if policies or tls.clientCa of all listeners demand that clients authenticate. An empty list: all.',
+      ),
+      listeners: list(ref('FileListener'), 'Listeners.'),
+    },
     ['port', 'listeners'],
   ),
   FileListener: object('A listener.', {

@@ -21,6 +21,15 @@ function withCredentials(definition: string, more: Readonly<Record<string, Schem
   return object(description, { ...properties, apiKey, url: otherUrl, ...more }, required)
 }
 
+const addresses = list(
+  string('IP address.'),
+  'Addresses to listen on. Default: loopback, or all if policies or tls.clientCa demand that clients authenticate. An empty list: all.',
+)
+const listen = string('Address and port in one text, in place of addresses and port: `127.0.0.1:4000`, `[::1]:4000`, `0.0.0.0` or `*:4000`.', {
+  minLength: 1,
+  maxLength: 64,
+})
+
 const providers = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
 const accessKey = (description: string): Schema => string(description, { minLength: 1, maxLength: 2048 })
 
@@ -29,8 +38,9 @@ export const shortFormDefinitions: Definitions = {
   ShortLLM: object(
     'LLM models on one port. Clients choose a model by the field `model` of their requests.',
     {
-      port: { ...port('TCP port.'), default: LLM_PORT },
-      addresses: list(string('IP address.'), 'Addresses to listen on. Default: all.'),
+      port: port(`TCP port. Default: ${LLM_PORT}.`),
+      addresses,
+      listen,
       tls: ref('FileTls'),
       models: map(ref('ShortLLMModel'), 'Models by the name that clients use.', { minProperties: 1, maxProperties: MAX_MODELS }),
       policies: ref('Traffic', 'Traffic policies of all models.'),
@@ -58,8 +68,9 @@ export const shortFormDefinitions: Definitions = {
   }),
   ShortMCP: {
     ...object('MCP servers on one port, merged into one server: every field is a server by its name, except those listed here.', {
-      port: { ...port('TCP port.'), default: MCP_PORT },
-      addresses: list(string('IP address.'), 'Addresses to listen on. Default: all.'),
+      port: port(`TCP port. Default: ${MCP_PORT}.`),
+      addresses,
+      listen,
       tls: ref('FileTls'),
       policies: ref('Traffic', 'Traffic policies of the port.'),
       prefixMode: {

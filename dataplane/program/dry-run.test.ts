@@ -16,16 +16,18 @@ async function check(text: string, env: Readonly<Record<string, string>> = {}): 
   return (await checkDataplane({ env, file, version: '0.0.0' })).replaceAll(`${directory}/`, '')
 }
 
-test('a dry run prints the ports of a valid file', async () => {
-  expect(await check("llm: { models: { m: { openai: {} } } }\nmcp: { a: { url: 'http://b' } }\nbinds: [{ port: 80, listeners: [] }]\n")).toBe(
-    'gateway.yaml: valid; ports 80, 4000, 3000\n',
-  )
+test('a dry run prints the addresses and ports of a valid file', async () => {
+  expect(
+    await check(
+      "llm: { listen: '127.0.0.1:4100', models: { m: { openai: {} } } }\nmcp: { addresses: ['::1'], a: { url: 'http://b' } }\nbinds: [{ port: 80, addresses: [], listeners: [] }]\n",
+    ),
+  ).toBe('gateway.yaml: valid; listens on *:80, 127.0.0.1:4100, [::1]:3000\n')
 })
 
 test('a dry run prints warnings, and reports that no port is opened', async () => {
   expect(await check('config: {}\n')).toBe('gateway.yaml: valid; no port to listen on; add llm, mcp or binds, unless an operator adds listeners\n')
-  const bad = 'llm: { models: { m: { openai: {} } }, policies: { authorization: { policy: { matchExpressions: ["1 +"] } } } }\n'
-  expect(await check(bad)).toMatch(/^warning: gateway\.yaml:1:\d+: llm\.policies\.authorization.*\ngateway\.yaml: valid; ports 4000\n$/)
+  const bad = 'llm: { listen: "*", models: { m: { openai: {} } }, policies: { authorization: { policy: { matchExpressions: ["1 +"] } } } }\n'
+  expect(await check(bad)).toMatch(/^warning: gateway\.yaml:1:\d+: llm\.policies\.authorization.*\ngateway\.yaml: valid; listens on \*:4000\n$/)
 })
 
 test('a dry run rejects what a start would reject', async () => {

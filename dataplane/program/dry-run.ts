@@ -1,5 +1,6 @@
 import type { Bind } from '#gen/config/types.ts'
 import { resolveAddresses } from '../admin/listen.ts'
+import { describePlaces } from '../config/file/addresses.ts'
 import { readConfigFile } from '../config/file/read.ts'
 import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
 import { readSettings } from './settings.ts'
@@ -16,7 +17,7 @@ export async function checkDataplane({ env, file }: DataplaneOptions): Promise<s
     if (settings.xdsAddress === undefined) throw new Error(NO_SOURCE)
     return `settings: valid; the config comes from ${settings.xdsAddress}\n`
   }
-  const ports = read.messages.flatMap(({ kind, message }) => (kind === 'bind' ? ((message as Bind | undefined)?.port ?? []) : []))
-  const summary = ports.length > 0 ? `ports ${ports.join(', ')}` : 'no port to listen on; add llm, mcp or binds, unless an operator adds listeners'
+  const places = read.messages.flatMap(({ kind, message }) => (kind === 'bind' ? describePlaces(message as Bind) : []))
+  const summary = places.length > 0 ? `listens on ${places.join(', ')}` : 'no port to listen on; add llm, mcp or binds, unless an operator adds listeners'
   return [...read.warnings.map((warning) => `warning: ${warning}`), `${file}: valid; ${summary}`, ''].join('\n')
 }

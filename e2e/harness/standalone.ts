@@ -4,6 +4,7 @@ import { dirname, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Bind } from '#gen/config/types.ts'
 import { updateConsole } from '../../images/console.ts'
+import { describePlaces } from '../../dataplane/config/file/addresses.ts'
 import { ConfigFileError } from '../../dataplane/config/file/problem.ts'
 import { readConfigFile } from '../../dataplane/config/file/read.ts'
 import { startDataplane, type Dataplane, type ManagementPorts } from './program/dataplane.ts'
@@ -62,22 +63,22 @@ async function runConfig(file: string): Promise<void> {
   if ((await stat(file)).isDirectory()) throw new StartError(`${shorten(file)} is a directory; run it with DIR=${shorten(file)}`)
   const directory = dirname(file)
   const example = await prepare(directory)
-  const binds = await readPorts(file)
+  const binds = await readBinds(file)
   if (binds.length === 0) throw new StartError(`${shorten(file)} has no port to listen on; add llm, mcp or binds (docs/guide/config-file.md)`)
-  for (const port of binds) await requireFreePort(port, `a bind of ${shorten(file)}`)
+  for (const { port } of binds) await requireFreePort(port, `a bind of ${shorten(file)}`)
   log(`reading ${shorten(file)}; edits are picked up while this runs`)
   const dataplane = await startOurDataplane({ file })
-  for (const port of binds) log(`listening  127.0.0.1:${port}`)
+  for (const place of binds.flatMap(describePlaces)) log(`listening  ${place}`)
   log(describeManagement(dataplane.ports))
   announce(example, directory)
 }
 
-/** Ports of a config file, those of its short forms included. Rejects with all problems of the file. */
-async function readPorts(file: string): Promise<number[]> {
+/** Binds of a config file, those of its short forms included. Rejects with all problems of the file. */
+async function readBinds(file: string): Promise<Bind[]> {
   const { messages } = await readConfigFile(shorten(file)).catch((error: Error) => {
     throw error instanceof ConfigFileError ? new StartError(error.problems.join('\nerror: ')) : error
   })
-  return messages.flatMap(({ kind, message }) => (kind === 'bind' ? ((message as Bind | undefined)?.port ?? []) : []))
+  return messages.flatMap(({ kind, message }) => (kind === 'bind' && message !== undefined ? [message as Bind] : []))
 }
 
 /** Generates the certificates and starts the upstreams of the directory's `run.ts`. */

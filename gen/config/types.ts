@@ -2794,7 +2794,7 @@ export interface FileBind {
    */
   port: number
   /**
-   * Default: all.
+   * Default: loopback, or all if policies or tls.clientCa of all listeners demand that clients authenticate. An empty list: all.
    *
    * Items: IP address.
    */
@@ -3021,11 +3021,15 @@ export interface ShortLLM {
    */
   port?: number
   /**
-   * Addresses to listen on. Default: all.
+   * Addresses to listen on. Default: loopback, or all if policies or tls.clientCa demand that clients authenticate. An empty list: all.
    *
    * Items: IP address.
    */
   addresses?: string[]
+  /**
+   * Address and port in one text, in place of addresses and port: `127.0.0.1:4000`, `[::1]:4000`, `0.0.0.0` or `*:4000`.
+   */
+  listen?: string
   tls?: FileTls
   /**
    * Models by the name that clients use.
@@ -3233,11 +3237,15 @@ export interface ShortMCP {
    */
   port?: number
   /**
-   * Addresses to listen on. Default: all.
+   * Addresses to listen on. Default: loopback, or all if policies or tls.clientCa demand that clients authenticate. An empty list: all.
    *
    * Items: IP address.
    */
   addresses?: string[]
+  /**
+   * Address and port in one text, in place of addresses and port: `127.0.0.1:4000`, `[::1]:4000`, `0.0.0.0` or `*:4000`.
+   */
+  listen?: string
   tls?: FileTls
   /**
    * Traffic policies of the port.

@@ -1,8 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { digestOf } from './problem.ts'
+import { digestOf, describeReadError } from './problem.ts'
 import type { Placeholder } from './placeholders.ts'
-import { describeReadError } from './read-error.ts'
 import type { Resolve } from './substitute.ts'
 
 /** Largest file that a placeholder can name. */

@@ -8,8 +8,7 @@ import { toNeutralNames } from '#api/v1alpha1/real-names.ts'
 import type { ConfigFile, GatewayRef, ProcessConfig } from '#gen/config/types.ts'
 import { readDocument } from './document.ts'
 import { flattenFile } from './flatten.ts'
-import { ConfigFileError, digestOf, type ConfigFileOptions, type FileDigests } from './problem.ts'
-import { describeReadError } from './read-error.ts'
+import { ConfigFileError, digestOf, type ConfigFileOptions, type FileDigests, describeReadError } from './problem.ts'
 import { findDanglingReferences, resolveReferences } from './references.ts'
 import { expandShortForms } from './short-forms.ts'
 import { findWarnings } from './warnings.ts'
@@ -71,7 +70,7 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
   // Beside a config stream, references may lead to its backends and services.
   const isAlone = options.placeholders !== 'literal'
   const references = resolveReferences(file, gateway)
-  const flat = flattenFile(file, { gateway, read, arePluginFilesAllowed: isAlone, sourceOf, originOf })
+  const flat = flattenFile(file, { gateway, read, isAlone, sourceOf, originOf })
   const { messages, problems } = flat
   if (problems.length > 0) return fail(distinct(problems.map((problem) => locate({ ...problem, text: conceal(problem.text) }))))
   const suspects = [...flat.warnings, ...(await findWarnings('ConfigFile', value))]

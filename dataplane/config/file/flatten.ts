@@ -23,6 +23,7 @@ import type {
   WeightedBackend,
 } from '#gen/config/types.ts'
 import { withoutBrackets } from '../../http/message.ts'
+import { authenticatesClients, loopbackAddresses } from './addresses.ts'
 import { readPluginFiles } from './plugin-files.ts'
 import { readListenerMaterial, type ReadText } from './tls.ts'
 import type { ConfigMessage } from '../store.ts'
@@ -47,8 +48,11 @@ export interface FlattenOptions {
   readonly gateway: GatewayRef
   /** Reads certificates, keys and sources of plugins. */
   readonly read: ReadText
-  /** Whether sources of plugins may be files, and MCP servers commands. Default: true. */
-  readonly arePluginFilesAllowed?: boolean
+  /**
+   * Whether no config stream is used beside the file. Then sources of plugins may be files, MCP servers commands, and ports without authentication listen on
+   * loopback. Default: true.
+   */
+  readonly isAlone?: boolean
   /** Hides values that come from placeholders. */
   readonly sourceOf?: SourceOf
   /** Path in the written file, which problems name, of a path in the long form. */
@@ -61,9 +65,9 @@ export interface FlattenOptions {
  */
 export function flattenFile(
   file: ConfigFile,
-  { gateway, read, arePluginFilesAllowed = true, sourceOf = () => undefined, originOf = (path) => path }: FlattenOptions,
+  { gateway, read, isAlone = true, sourceOf = () => undefined, originOf = (path) => path }: FlattenOptions,
 ): FlatFile {
-  const flattener = new Flattener(file, { gateway, read, arePluginFilesAllowed, sourceOf, originOf })
+  const flattener = new Flattener(file, { gateway, read, isAlone, sourceOf, originOf })
   return flattener.run()
 }
 
@@ -71,7 +75,7 @@ class Flattener {
   readonly #file: ConfigFile
   readonly #gateway: GatewayRef
   readonly #read: ReadText
-  readonly #arePluginFilesAllowed: boolean
+  readonly #isAlone: boolean
   readonly #sourceOf: SourceOf
   readonly #originOf: (path: Path) => Path
   readonly #messages: ConfigMessage[] = []
@@ -83,11 +87,11 @@ class Flattener {
   #routes = 0
   #tcpRoutes = 0
 
-  constructor(file: ConfigFile, { gateway, read, arePluginFilesAllowed, sourceOf, originOf }: Required<FlattenOptions>) {
+  constructor(file: ConfigFile, { gateway, read, isAlone, sourceOf, originOf }: Required<FlattenOptions>) {
     this.#file = file
     this.#gateway = gateway
     this.#read = read
-    this.#arePluginFilesAllowed = arePluginFilesAllowed
+    this.#isAlone = isAlone
     this.#sourceOf = sourceOf
     this.#originOf = originOf
   }
@@ -117,13 +121,20 @@ class Flattener {
     return { messages: this.#messages, problems: this.#problems, warnings: this.#warnings }
   }
 
-  #addBind({ port, addresses, listeners }: FileBind, path: Path): void {
+  #addBind(bind: FileBind, path: Path): void {
+    const { port, listeners } = bind
+    const addresses = bind.addresses ?? this.#defaultAddresses(bind)
     const { namespace, name } = this.#gateway
     const key = `${port}/${namespace}/${name}`
     this.#add({ kind: 'bind', message: { key, port, ...(addresses !== undefined && { addresses }) } }, [...path, 'port'])
     const protocols = listeners.map((listener, index) => this.#addListener(listener, key, [...path, 'listeners', index]))
     if (protocols.includes('TCP') && protocols.length > 1)
       this.#report([...path, 'listeners'], 'a TCP listener takes every connection of its port; give the others a port of their own')
+  }
+
+  /** Beside a config stream the operator's Gateway is in charge, and a pod is reached through a Service. */
+  #defaultAddresses(bind: FileBind): string[] | undefined {
+    return this.#isAlone && !authenticatesClients(bind, this.#file, this.#gateway) ? loopbackAddresses() : undefined
   }
 
   #addListener(listener: FileListener, bind: string, path: Path): Protocol {
@@ -266,7 +277,7 @@ class Flattener {
   }
 
   #addPolicy(policy: Policy, path: Path, trafficPath: Path): void {
-    const { message, problems, warnings } = readPluginFiles(policy, this.#arePluginFilesAllowed ? this.#read : undefined)
+    const { message, problems, warnings } = readPluginFiles(policy, this.#isAlone ? this.#read : undefined)
     for (const { path: within, text } of problems) this.#report([...trafficPath, ...within], text, 'PX3012')
     for (const { path: within, text } of warnings) this.#warnings.push({ path: this.#originOf([...trafficPath, ...within]), text, code: 'PX3010' })
     this.#add({ kind: 'policy', message }, path)
@@ -282,7 +293,7 @@ class Flattener {
     if (message.kind !== 'backend' || message.message.mcp === undefined) return
     const pins = parsePins(message.message.mcp.toolPins?.pins ?? '')
     if (typeof pins === 'string') this.#report([...path, 'mcp', 'toolPins', 'pins'], pins, 'PX1333')
-    if (!this.#arePluginFilesAllowed)
+    if (!this.#isAlone)
       for (const [index, { command }] of message.message.mcp.targets.entries())
         if (command !== undefined)
           this.#report([...path, 'mcp', 'targets', index, 'command'], 'is not run from a file that is used together with XDS_ADDRESS', 'PX3015')

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { loopbackAddresses } from './addresses.ts'
 import { makeCertificate } from '../../../e2e/harness/certificates.ts'
 import { until } from '../../../e2e/harness/wait.ts'
 import { createConfigStore, type ConfigMessage } from '../store.ts'
@@ -121,7 +122,7 @@ describe('a followed config file', () => {
     expect(ports().toSorted((a, b) => a - b)).toEqual([80, 8080])
     expect(store.snapshot().binds.get('8080/ns/gw')?.addresses).toEqual(['10.0.0.1'])
     store.apply('stream', { upserts: [], removals: [{ kind: 'bind', key: '8080/ns/gw' }] })
-    expect(store.snapshot().binds.get('8080/ns/gw')).toEqual({ key: '8080/ns/gw', port: 8080 })
+    expect(store.snapshot().binds.get('8080/ns/gw')).toEqual({ key: '8080/ns/gw', port: 8080, addresses: loopbackAddresses() })
     expect(store.snapshot().listeners.has('ns/gw.own')).toBe(true)
   })
 })

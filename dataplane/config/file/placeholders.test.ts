@@ -96,11 +96,11 @@ describe('a placeholder in a config file', () => {
 
   test('is a number or a boolean where the schema has one', async () => {
     const { messages } = await load(
-      'binds:\n- { port: ${PORT}, listeners: [] }\nservices: [{ key: n/s, ports: [{ port: 80, endpoints: [{ address: a, port: 1, draining: "${NONE:-true}" }] }] }]\n',
+      'binds:\n- { port: ${PORT}, addresses: [], listeners: [] }\nservices: [{ key: n/s, ports: [{ port: 80, endpoints: [{ address: a, port: 1, draining: "${NONE:-true}" }] }] }]\n',
     )
     expect(messages).toEqual(
       expect.arrayContaining([
-        { kind: 'bind', message: { key: '8123/default/config', port: 8123 } },
+        { kind: 'bind', message: { key: '8123/default/config', port: 8123, addresses: [] } },
         { kind: 'service', message: { key: 'n/s', ports: [{ port: 80, endpoints: [{ address: 'a', port: 1, draining: true }] }] } },
       ]),
     )

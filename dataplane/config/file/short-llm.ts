@@ -11,6 +11,7 @@ import type {
   ShortLLM,
   ShortLLMModel,
 } from '#gen/config/types.ts'
+import { readListen } from './addresses.ts'
 import type { Expansion, Path } from './expansion.ts'
 import { parseUpstreamUrl } from './upstream-url.ts'
 import type { SchemaProblem } from '../validate.ts'
@@ -62,9 +63,10 @@ export interface LlmOptions {
 
 /** Expands the section `llm`: one listener, a route and a backend for each model, and routes for the list of models and for unknown models. */
 export function expandLlm(section: ShortLLM, { gateway, hasHttpSettings, written }: LlmOptions): Expansion {
-  const { port = LLM_PORT, addresses, tls, models, policies } = section
+  const { tls, models, policies } = section
   const problems: SchemaProblem[] = []
   const report: Report = (path, text) => void problems.push({ path, text, code: 'PX3008' })
+  const { port = LLM_PORT, addresses } = readListen(section, (field, text) => report([NAME, field], text))
   const names = Object.keys(models)
   const reportAt = (name: string): ReportModel => {
     const provider = Object.keys(written[name] ?? {}).find((field) => field !== 'policies') ?? ''

@@ -1,5 +1,6 @@
 import { MCP_PORT } from '#api/config/short-form-ports.ts'
 import type { BackendWithMCP, McpTargetSelector, ShortMCP, ShortMCPServer } from '#gen/config/types.ts'
+import { readListen } from './addresses.ts'
 import type { Expansion, Path } from './expansion.ts'
 import type { SchemaProblem } from '../validate.ts'
 import { parseUpstreamUrl } from './upstream-url.ts'
@@ -10,9 +11,24 @@ const serverName = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
 /** Expands the section `mcp`: one listener with one MCP backend, whose targets are the servers. */
 export function expandMcp(section: ShortMCP): Expansion {
-  const { port = MCP_PORT, addresses, tls, policies, prefixMode, failureMode, sessionRouting, toolNames, toolSearch, toolPins, views, ...others } = section
+  const {
+    port: _port,
+    addresses: _addresses,
+    listen: _listen,
+    tls,
+    policies,
+    prefixMode,
+    failureMode,
+    sessionRouting,
+    toolNames,
+    toolSearch,
+    toolPins,
+    views,
+    ...others
+  } = section
   const problems: SchemaProblem[] = []
   const report = (path: Path, text: string): void => void problems.push({ path, text, code: 'PX3008' })
+  const { port = MCP_PORT, addresses } = readListen(section, (field, text) => report([NAME, field], text))
   const targets = Object.entries(others as Record<string, ShortMCPServer>).flatMap(([name, server]) => expandServer(name, server, report) ?? [])
   if (Object.keys(others).length === 0) report([NAME], 'has no server; add one: everything: { url: https://mcp.example.com/mcp }')
   return {

@@ -68,10 +68,10 @@ export function describeServerPod(
   }
 }
 
-/** The config file of the bridge. Placeholders in it would be replaced: text of the user has none. */
+/** The config file of the bridge, which data planes in other pods call. Placeholders in it would be replaced: text of the user has none. */
 function bridgeConfig(command: readonly string[]): string {
   return JSON.stringify({
     config: { workers: 1, connectionMinTerminationDeadline: '10s', connectionTerminationDeadline: `${GRACE_SECONDS - 5}s` },
-    mcp: { port: BRIDGE_PORT, server: { command: command.map((part) => part.replaceAll('${', () => '$${')), inheritEnv: true } },
+    mcp: { port: BRIDGE_PORT, addresses: [], server: { command: command.map((part) => part.replaceAll('${', () => '$${')), inheritEnv: true } },
   })
 }

@@ -1,0 +1,76 @@
+import { isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import type { ConfigFile, FileBind, FileListener, FileWeightedBackend, GatewayRef, Policy, Traffic } from '#gen/config/types.ts'
+import { withoutBrackets } from '../../http/message.ts'
+
+/** Fields of a short form that say where it listens; all addresses if the list is empty. */
+interface Place {
+  readonly port?: number
+  readonly addresses?: string[]
+}
+
+/** The place of a short form, whose `listen` stands for `addresses` and `port`. */
+export function readListen({ port, addresses, listen }: Place & { readonly listen?: string }, report: (field: string, text: string) => void): Place {
+  if (listen === undefined) return { ...(port !== undefined && { port }), ...(addresses && { addresses }) }
+  if (addresses !== undefined) report('addresses', 'is not used with listen; remove one of them')
+  const place = parseListen(listen)
+  if (place === undefined)
+    report('listen', `must be an address, or an address and a port, such as 127.0.0.1:4000, [::1]:4000, 0.0.0.0 or *:4000; is ${JSON.stringify(listen)}`)
+  if (port !== undefined && place?.port !== undefined) report('port', 'is not used with a port in listen; remove one of them')
+  return { ...(port !== undefined && { port }), ...place }
+}
+
+function parseListen(text: string): Place | undefined {
+  const [, host = '', port] = /^(\*|\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(isIP(text) === 6 ? `[${text}]` : text) ?? []
+  const address = withoutBrackets(host)
+  const number = port === undefined ? undefined : Number(port)
+  if ((host !== '*' && isIP(address) === 0) || number === 0 || (number ?? 0) > 65_535) return undefined
+  return { addresses: host === '*' ? [] : [address], ...(number !== undefined && { port: number }) }
+}
+
+/** The loopback addresses that the machine has. */
+export function loopbackAddresses(): string[] {
+  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  return ['127.0.0.1', ...(own.some(({ address }) => address === '::1') ? ['::1'] : [])]
+}
+
+/**
+ * Whether every request to a port has to authenticate: a port of a file that this is not true for listens on loopback by default, because its backends may have
+ * credentials that anyone who reaches the port could use.
+ */
+export function authenticatesClients(bind: FileBind, file: ConfigFile, gateway: GatewayRef): boolean {
+  const policies = (file.policies ?? []).filter(
+    ({ target }) => target.kind === 'Gateway' && target.namespace === gateway.namespace && target.name === gateway.name,
+  )
+  return bind.listeners.length > 0 && bind.listeners.every((listener) => isAuthenticated(listener, policies, file))
+}
+
+function isAuthenticated(listener: FileListener, policies: readonly Policy[], file: ConfigFile): boolean {
+  if (listener.tls?.clientCa !== undefined) return true
+  const own = policies.filter(({ target }) => target.section === undefined || target.section === listener.name)
+  if ([listener.policies, ...own.map(({ traffic }) => traffic)].some(demandsCredentials)) return true
+  const { routes = [], tcpRoutes = [] } = listener
+  return tcpRoutes.length === 0 && routes.length > 0 && routes.every((route) => demandsCredentials(route.policies) || areAuthenticated(route.backends, file))
+}
+
+/** MCP backends can authenticate their clients themselves. */
+function areAuthenticated(backends: readonly FileWeightedBackend[] = [], file: ConfigFile): boolean {
+  const policiesOf = ({ backend, policies }: FileWeightedBackend): FileWeightedBackend['policies'] =>
+    backend === undefined ? policies : file.backends?.find(({ name }) => name === backend)?.policies
+  return backends.length > 0 && backends.every((backend) => isStrict(policiesOf(backend)?.mcp?.authentication))
+}
+
+function demandsCredentials(traffic: Traffic | undefined): boolean {
+  if (traffic === undefined) return false
+  const { jwtAuthentication, basicAuthentication, apiKeyAuthentication, extAuth } = traffic
+  return extAuth !== undefined || [jwtAuthentication, basicAuthentication, apiKeyAuthentication].some(isStrict)
+}
+
+/** Optional and permissive modes admit requests without a credential. */
+const isStrict = (policy: { readonly mode?: string } | undefined): boolean => policy !== undefined && (policy.mode ?? 'Strict') === 'Strict'
+
+/** Addresses and ports of a bind, as a person reads them: `127.0.0.1:4000`, `[::1]:4000`, `*:4000` for all addresses. */
+export function describePlaces({ port, addresses = [] }: { readonly port: number; readonly addresses?: readonly string[] }): string[] {
+  if (addresses.length === 0) return [`*:${port}`]
+  return addresses.map((address) => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`))
+}
