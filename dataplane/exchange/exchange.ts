@@ -132,6 +132,8 @@ export class Exchange implements SlotHolder {
   slots: unknown[] | undefined = undefined
   #onAbort: ((error: Error) => void)[] | undefined = undefined
   #aborted: Error | undefined = undefined
+  /** The reason for which a part of the chain is cancelled at the moment. */
+  #cancelled: Error | undefined = undefined
 
   constructor(connection: Connection, request: RequestHead, startedAtMs: number) {
     this.connection = connection
@@ -162,11 +164,28 @@ export class Exchange implements SlotHolder {
 
   /** Called by the server when the client disconnects; calls back all `onAbort` listeners. */
   abort(reason: Error): void {
-    if (this.#aborted !== undefined) return
+    if (this.#aborted !== undefined && this.#aborted !== this.#cancelled) return
     this.#aborted = reason
     const callbacks = this.#onAbort
     this.#onAbort = undefined
     if (callbacks) for (const callback of callbacks) callback(reason)
+  }
+
+  /** Number of `onAbort` listeners: those of the rest of a chain come after it. */
+  get listeners(): number {
+    return this.#onAbort?.length ?? 0
+  }
+
+  /** Cancels the rest of a chain as if the client had disconnected, and waits until it has ended. `after`: number of `onAbort` listeners before it started. */
+  async cancelRest(rest: Promise<void>, after: number, reason: Error): Promise<void> {
+    const { error } = this
+    const callbacks = this.#onAbort?.splice(after) ?? []
+    if (this.#aborted === undefined) this.#aborted = this.#cancelled = reason
+    for (const callback of callbacks) callback(reason)
+    await rest.catch(() => undefined)
+    if (this.#aborted === reason) this.#aborted = undefined
+    this.#cancelled = undefined
+    this.error = error
   }
 
   /** Calls back when the client disconnects, or at once if it already has. */

@@ -19,11 +19,18 @@ export function lowerGarbageCollection(): void {
 
 /** Lowers the priority of the calling worker thread. Linux only. */
 export function lowerCurrentThread(): void {
+  const thread = currentThread()
+  // Without /proc all threads keep the priority of the process.
+  if (thread !== 0) lower(thread)
+}
+
+/** ID of the calling thread in the operating system; 0 if it is unknown. Linux only. */
+export function currentThread(): number {
   try {
     // <pid>/task/<thread>
-    lower(Number(readlinkSync('/proc/thread-self').split('/').at(-1)))
+    return Number(readlinkSync('/proc/thread-self').split('/').at(-1))
   } catch {
-    // Without /proc all threads keep the priority of the process.
+    return 0
   }
 }
 

@@ -50,6 +50,7 @@ const isCall = (value: unknown): boolean => isRecord(value) && oneOf('keyValue',
 
 /** The shape of each message, without its type. */
 const shapes: Readonly<Record<FromPlugin['type'], Shape>> = {
+  started: { thread: isId },
   ready: { hooks: listOf(isText) },
   invalid: { message: isText },
   next: { id: isId, change: objectOf({ ...fieldChanges, method: optional(isText), target: optional(isText), body: optional(isMade) }) },

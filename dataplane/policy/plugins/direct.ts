@@ -87,12 +87,25 @@ export function urlOf({ scheme, authority, target }: Exchange['request']): strin
 /** The exchange of a call in this thread. */
 export class DirectTarget implements Target {
   readonly streams = undefined
-  readonly next: Next
+  /** The rest of the chain, once it runs. */
+  rest: Promise<void> | undefined
+  readonly #next: Next
   readonly #exchange: Exchange
+  #listeners = 0
 
   constructor(exchange: Exchange, next: Next) {
     this.#exchange = exchange
-    this.next = next
+    this.#next = next
+  }
+
+  next(): Promise<void> {
+    this.#listeners = this.#exchange.listeners
+    return (this.rest = this.#next())
+  }
+
+  /** Ends the rest of the chain, if it runs: the plugin does not need its response. */
+  async cancelRest(): Promise<void> {
+    if (this.rest !== undefined) await this.#exchange.cancelRest(this.rest, this.#listeners, new Error('a plugin ended before there was a response'))
   }
 
   seeRequest(): SeenRequest {

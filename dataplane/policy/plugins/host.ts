@@ -37,6 +37,8 @@ const IDLE_MS = 300_000
 /** The same for a plugin that the config no longer has: requests that started before can still start it. */
 const REMOVED_IDLE_MS = 1000
 const MAX_DELAY_MS = 10_000
+/** Longest time until a plugin that cannot be loaded is tried again without a request. */
+const MAX_RETRY_MS = 60_000
 const MAX_LINES_PER_SECOND = 20
 /** Digits of a digest that name a version. */
 const VERSION_DIGITS = 12
@@ -60,6 +62,7 @@ class Version {
   #startableAtMs = 0
   #invalid: string | undefined
   #idle: NodeJS.Timeout | undefined
+  #retry: NodeJS.Timeout | undefined
 
   /** @param denied why the plugin may not run; undefined: it may */
   constructor(plugin: Plugin, slot: PluginSlot, secrets: PluginSecrets, denied: string | undefined) {
@@ -95,14 +98,14 @@ class Version {
     return this.#thread?.direct
   }
 
-  /** Where the plugin runs, once it is loaded. Rejects with a PluginError. */
-  async use(): Promise<PluginRunner> {
+  /** Where the plugin runs, once it is loaded. Rejects with a PluginError. `isAwaited`: by a request. */
+  async use(isAwaited = true): Promise<PluginRunner> {
     const { nowMs } = this.#slot
     if (this.#denied !== undefined) throw new PluginError('failed', this.#denied)
     if (this.secrets.problem !== undefined) throw new PluginError('failed', this.secrets.problem)
     if (this.#thread === undefined && nowMs() < this.#startableAtMs) throw new PluginError('failed', this.#invalid ?? 'the thread is about to be started again')
     const thread = (this.#thread ??= this.#start())
-    await thread.ready
+    await (isAwaited ? thread.load.wait() : thread.load.ready)
     // The module of a plugin in process stays in memory, and so does its state.
     if (!this.isInProcess) this.#idle ??= setInterval(() => this.#endIfIdle(), this.#slot.isRemoved ? REMOVED_IDLE_MS : IDLE_MS).unref()
     this.#isUsed = true
@@ -116,22 +119,27 @@ class Version {
     this.#isUsed = false
   }
 
+  #stopTimers(): void {
+    clearInterval(this.#idle)
+    clearTimeout(this.#retry)
+    this.#idle = undefined
+  }
+
   /** Ends the thread when the calls that run are finished. */
   retire(): void {
-    clearInterval(this.#idle)
-    this.#idle = undefined
+    this.#stopTimers()
     const thread = this.#thread
     this.#thread = undefined
     if (thread === undefined) return
     this.#retired.add(thread)
     // Requests that wait until it is loaded are still served by it: they start their calls before the next turn of the event loop.
     const retireLater = (): void => void setImmediate(() => thread.retire())
-    thread.ready.then(retireLater, retireLater)
+    thread.load.ready.then(retireLater, retireLater)
   }
 
   /** Ends all threads at once. */
   end(): void {
-    clearInterval(this.#idle)
+    this.#stopTimers()
     this.#thread?.end('')
     for (const thread of this.#retired) thread.end('')
   }
@@ -156,7 +164,7 @@ class Version {
     return thread
   }
 
-  /** The first new start is immediate; later ones wait, longer each time. */
+  /** The first new start is immediate; later ones wait, longer each time. A plugin that was never loaded is tried again without a request, too. */
   #onEnd(thread: PluginRunner, reason: string): void {
     if (!this.isInProcess) pluginMetrics(this.#slot.registry).threads.series(this.#slot.name).value--
     this.#retired.delete(thread)
@@ -167,6 +175,10 @@ class Version {
     const delayMs = this.#failures === 1 && this.#isLoaded ? 0 : Math.min(MAX_DELAY_MS, 100 * 2 ** this.#failures)
     this.#startableAtMs = this.#slot.nowMs() + delayMs
     this.#slot.onEnd(reason, this.#isLoaded)
+    clearTimeout(this.#retry)
+    // Each module of a plugin in process stays in memory.
+    if (this.#isLoaded || this.isInProcess) return
+    this.#retry = setTimeout(() => this.#slot.retry(this), Math.min(MAX_RETRY_MS, 1000 * 2 ** this.#failures)).unref()
   }
 }
 
@@ -263,18 +275,18 @@ export class PluginSlot {
     return this.#current === this.#lastGood ? this.#current?.direct : undefined
   }
 
-  /** The current version, or the last good one if the current one cannot be loaded. Rejects with a PluginError. */
-  async use(): Promise<PluginRunner> {
+  /** The current version, or the last good one if the current one cannot be loaded. Rejects with a PluginError. `isAwaited`: by a request. */
+  async use(isAwaited = true): Promise<PluginRunner> {
     const current = this.#current
     const lastGood = this.#lastGood
     if (current === undefined) throw new PluginError('failed', 'no version')
     if (lastGood === current || lastGood === undefined) {
-      const thread = await current.use()
+      const thread = await current.use(isAwaited)
       this.#accept(current)
       return thread
     }
     try {
-      const thread = await within(current.use(), SWAP_MS)
+      const thread = await within(current.use(isAwaited), SWAP_MS)
       this.#accept(current)
       return thread
     } catch {
@@ -313,7 +325,12 @@ export class PluginSlot {
 
   /** Loads the current version if that was not tried yet, so that its errors are known before the first request. */
   verify(): void {
-    if (this.#current?.isLoaded === false && this.#current.problem === undefined) this.use().catch(() => undefined)
+    if (this.#current?.isLoaded === false && this.#current.problem === undefined) this.use(false).catch(() => undefined)
+  }
+
+  /** Loads a version that could not be loaded again. */
+  retry(version: Version): void {
+    if (version === this.#current) this.use(false).catch(() => undefined)
   }
 
   /** Why the current version cannot be loaded. */

@@ -1,15 +1,13 @@
 import type { HookName } from './hooks/run.ts'
 import type { LoadedPlugin, StepMessage } from './in-process-module.ts'
 import type { StreamMessage } from './guest/messages.ts'
+import { PluginLoad } from './load.ts'
 import { OpenCalls } from './open-calls.ts'
 import { PluginError } from './plugin-error.ts'
 import { streamIn, type PluginRunner, type Start, type Step } from './runner.ts'
 import { PendingSteps } from './steps.ts'
 import type { CallStreams } from './streams.ts'
 import type { ThreadOptions } from './thread.ts'
-
-/** Time in which a plugin must be loaded. */
-const LOAD_MS = 10_000
 
 const noHooks: ReadonlySet<HookName> = new Set()
 
@@ -18,7 +16,7 @@ const noHooks: ReadonlySet<HookName> = new Set()
  * process or exceeds its memory is not stopped.
  */
 export class InProcessPlugin implements PluginRunner {
-  readonly ready: Promise<void>
+  readonly load: PluginLoad
   readonly #options: ThreadOptions
   #plugin: LoadedPlugin | undefined
   readonly #steps: PendingSteps
@@ -30,8 +28,8 @@ export class InProcessPlugin implements PluginRunner {
   constructor(options: ThreadOptions) {
     this.#options = options
     this.#steps = new PendingSteps(options.timeoutMs, (id) => this.timeOut(id))
-    this.ready = this.#load()
-    this.ready.catch(() => undefined)
+    const { timeoutMs } = options
+    this.load = new PluginLoad({ timeoutMs, start: () => void this.#load(), onTimeout: (reason) => this.end(reason) })
   }
 
   get timeoutMs(): number {
@@ -68,6 +66,10 @@ export class InProcessPlugin implements PluginRunner {
     return step
   }
 
+  early(id: number): Promise<Step> {
+    return this.#steps.wait(id)
+  }
+
   attach(id: number, streams: CallStreams): void {
     this.#open.attach(id, streams)
   }
@@ -100,6 +102,7 @@ export class InProcessPlugin implements PluginRunner {
   end(reason: string): void {
     if (this.#isOver) return
     this.#isOver = true
+    if (!this.load.isOver) this.load.fail(reason)
     this.#plugin?.close()
     const error = new PluginError('failed', reason)
     this.#steps.rejectAll(error)
@@ -109,20 +112,16 @@ export class InProcessPlugin implements PluginRunner {
 
   async #load(): Promise<void> {
     const { data, timeoutMs, services, onLog, onMetrics } = this.#options
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new PluginError('failed', `not loaded in ${LOAD_MS / 1000} s`)), LOAD_MS)
-    })
     try {
       // Loaded on demand: few data planes have plugins in process.
       const { loadPlugin } = await import('./in-process-module.ts')
-      this.#plugin = await Promise.race([loadPlugin({ data, timeoutMs, services, onLog, onMetrics, onStep: (step) => this.#receive(step) }), late])
+      this.load.begin(undefined)
+      const plugin = await loadPlugin({ data, timeoutMs, services, onLog, onMetrics, onStep: (step) => this.#receive(step) })
+      if (this.#isOver) return plugin.close()
+      this.#plugin = plugin
+      this.load.succeed()
     } catch (error) {
-      const failure = error instanceof PluginError ? error : new PluginError('failed', String(error))
-      this.end(failure.message)
-      throw failure
-    } finally {
-      clearTimeout(timer)
+      this.end(error instanceof PluginError ? error.message : String(error))
     }
   }
 

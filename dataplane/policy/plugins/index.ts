@@ -83,23 +83,6 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
     if (!canContinue || !isFailOpen) throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: error })
   }
 
-  const runDirect = async (direct: DirectPlugin, exchange: Exchange, next: Next): Promise<Response | void> => {
-    const call = new PluginCall(direct, new DirectTarget(exchange, next))
-    direct.busy++
-    try {
-      const answer = await call.run()
-      if (answer === undefined) return void passed.value++
-      count('answered')
-      releaseRequest(exchange)
-      return toAnswer(answer)
-    } catch (error) {
-      fail(error)
-      if (!call.isForwarded) await next()
-    } finally {
-      direct.busy--
-    }
-  }
-
   /** Notes the version in the trace, and adds the other hooks of the plugin to the request. Returns whether the plugin has a request hook. */
   const prepare = (exchange: Exchange, { hooks }: Pick<PluginRunner, 'hooks'>): boolean => {
     exchange.trace?.add('policy', `plugin ${slot.name}`, { version: slot.version })
@@ -126,9 +109,21 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
       fail(error, call?.streams?.hasRead('request') !== true)
     }
     if (step?.type === 'next') changeRequest(exchange, step.change, call?.streams?.body('request'))
-    await next()
+    if (call === undefined || step === undefined) {
+      await next()
+      return call?.cancel()
+    }
+    try {
+      const early = await forward(exchange, next, call.early(), isFailOpen)
+      if (early !== undefined) {
+        count('answered')
+        return toAnswer(early)
+      }
+    } catch (error) {
+      return fail(error)
+    }
     const { response } = exchange
-    if (call === undefined || step === undefined || response === undefined) return call?.cancel()
+    if (response === undefined) return call.cancel()
     try {
       const last = await call.sendResponse(exchange)
       if (last.type === 'done' && response.upgraded === undefined && response.status >= 200)
@@ -142,8 +137,9 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
   }
   if (plugin.isolation !== 'InProcess' || access.mode !== 'None') return runInThread
 
+  const reports = { passed, count, fail, isFailOpen }
   const start = (direct: DirectPlugin, exchange: Exchange, next: Next): Promise<Response | void> =>
-    prepare(exchange, direct) ? runDirect(direct, exchange, next) : next()
+    prepare(exchange, direct) ? runDirect(direct, exchange, next, reports) : next()
 
   return (c, next) => {
     const { direct } = slot
@@ -156,6 +152,50 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
         return next()
       },
     )
+  }
+}
+
+/** Runs the rest of the chain. If the plugin responds or fails before the rest does, the rest is cancelled; with FailOpen it is not cancelled for a failure. */
+async function forward(exchange: Exchange, next: Next, early: Promise<Step>, isFailOpen: boolean): Promise<Extract<Step, { type: 'answer' }> | undefined> {
+  const { listeners } = exchange
+  const rest = next()
+  const cancel = (): Promise<void> => exchange.cancelRest(rest, listeners, new Error('a plugin ended before there was a response'))
+  try {
+    const step = await Promise.race([rest, early])
+    if (step?.type !== 'answer') return undefined
+    await cancel()
+    return step
+  } catch (error) {
+    await (isFailOpen ? rest : cancel())
+    throw error
+  }
+}
+
+interface CallReports {
+  readonly passed: { value: number }
+  readonly count: (result: string) => void
+  readonly fail: (error: unknown) => void
+  readonly isFailOpen: boolean
+}
+
+/** Calls a plugin in this thread. */
+async function runDirect(direct: DirectPlugin, exchange: Exchange, next: Next, { passed, count, fail, isFailOpen }: CallReports): Promise<Response | void> {
+  const target = new DirectTarget(exchange, next)
+  const call = new PluginCall(direct, target)
+  direct.busy++
+  try {
+    const answer = await call.run()
+    if (answer === undefined) return void passed.value++
+    count('answered')
+    await target.cancelRest()
+    releaseRequest(exchange)
+    return toAnswer(answer)
+  } catch (error) {
+    await (isFailOpen ? target.rest : target.cancelRest())
+    fail(error)
+    if (target.rest === undefined) await next()
+  } finally {
+    direct.busy--
   }
 }
 
@@ -175,6 +215,8 @@ interface CallOfThread {
   readonly streams: CallStreams | undefined
   sendRequest(exchange: Exchange): Promise<Step>
   sendResponse(exchange: Exchange): Promise<Step>
+  /** Resolves or rejects if the plugin ends the call before there is a response. */
+  early(): Promise<Step>
   /** Ends a call that is not continued. */
   cancel(): void
 }
@@ -196,6 +238,7 @@ async function startCall(slot: PluginSlot, exchange: Exchange, options: CallOpti
   return {
     streams,
     cancel: () => thread.cancel(id),
+    early: () => thread.early(id),
     async sendRequest({ request }) {
       const { method, authority, headers } = request
       const fields = ['host', authority, ...headers.raw]

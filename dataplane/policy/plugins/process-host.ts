@@ -93,6 +93,7 @@ export const startProcess: StartHost = ({ data, memoryMb }, { onMessage, onEnd }
   return {
     post,
     end: () => void child.kill('SIGKILL'),
+    statFile: () => `${statusFile}/stat`,
     /** The limit of V8 does not count buffers. Linux only. */
     async excessMb() {
       const pages = (await readFile(`${statusFile}/statm`, 'utf8').catch(() => '')).split(' ')[1]
@@ -105,5 +106,5 @@ export const startProcess: StartHost = ({ data, memoryMb }, { onMessage, onEnd }
 /** A host that never runs. */
 function refuse(reason: string, onEnd: (reason: string) => void): PluginHost {
   queueMicrotask(() => onEnd(reason))
-  return { post: () => undefined, end: () => undefined, excessMb: () => Promise.resolve(undefined) }
+  return { post: () => undefined, end: () => undefined, statFile: () => '', excessMb: () => Promise.resolve(undefined) }
 }

@@ -1,6 +1,7 @@
 import type { DirectPlugin } from './direct.ts'
 import type { HookName } from './hooks/run.ts'
 import type { FromPlugin, PluginData, StreamMessage, StreamName, ToPlugin } from './guest/messages.ts'
+import type { PluginLoad } from './load.ts'
 import type { CallStreams } from './streams.ts'
 
 /** What a plugin did in one step of a call. */
@@ -18,6 +19,8 @@ export function streamIn(step: Step): StreamName | undefined {
 export interface PluginHost {
   post(message: ToPlugin): void
   end(): void
+  /** The file of /proc with the CPU time of the plugin, which said that it has started. */
+  statFile(started: Extract<FromPlugin, { type: 'started' }>): string
   /** The memory that it uses in MiB, if that is more than its limit. */
   excessMb(): Promise<number | undefined>
 }
@@ -30,8 +33,7 @@ export type StartHost = (
 
 /** Where one version of a plugin runs. */
 export interface PluginRunner {
-  /** Resolves when calls can start; rejects with a PluginError if the plugin cannot be loaded. */
-  readonly ready: Promise<void>
+  readonly load: PluginLoad
   /** Hooks that the plugin has; empty until it is ready. */
   readonly hooks: ReadonlySet<HookName>
   readonly isOver: boolean
@@ -42,6 +44,8 @@ export interface PluginRunner {
   nextId(): number
   /** Runs the plugin until it calls `next()` or ends. Rejects with a PluginError. */
   run(message: Start): Promise<Step>
+  /** Resolves or rejects if the plugin ends the call while it waits for `next()`. */
+  early(id: number): Promise<Step>
   /** Adds the bodies of a call that pass in chunks, before its first step. */
   attach(id: number, streams: CallStreams): void
   /** Sends a message about these bodies. */

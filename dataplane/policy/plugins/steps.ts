@@ -3,6 +3,7 @@ import type { Step } from './runner.ts'
 
 interface Pending {
   timer: NodeJS.Timeout | undefined
+  readonly isTimed: boolean
   resolve(step: Step): void
   reject(error: PluginError): void
 }
@@ -22,7 +23,14 @@ export class PendingSteps {
   /** Resolves with the end of the step. Rejects with a PluginError. */
   add(id: number): Promise<Step> {
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { timer: this.#start(id), resolve, reject })
+      this.#pending.set(id, { timer: this.#start(id), isTimed: true, resolve, reject })
+    })
+  }
+
+  /** Waits without a timeout for a step that nothing asked for, until the next `add`. */
+  wait(id: number): Promise<Step> {
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { timer: undefined, isTimed: false, resolve, reject })
     })
   }
 
@@ -49,7 +57,7 @@ export class PendingSteps {
   /** Starts the time of a step anew if it is stopped. */
   resume(id: number): void {
     const pending = this.#pending.get(id)
-    if (pending !== undefined) pending.timer ??= this.#start(id)
+    if (pending?.isTimed === true) pending.timer ??= this.#start(id)
   }
 
   #start(id: number): NodeJS.Timeout {

@@ -1,5 +1,6 @@
 import type { HookName } from './hooks/run.ts'
 import type { FromPlugin, MetricSample, PluginData, StreamMessage, ToPlugin } from './guest/messages.ts'
+import { PluginLoad } from './load.ts'
 import { OpenCalls } from './open-calls.ts'
 import { PluginError } from './plugin-error.ts'
 import { streamIn, type PluginHost, type PluginRunner, type Start, type StartHost, type Step } from './runner.ts'
@@ -20,8 +21,6 @@ export interface ThreadOptions {
   readonly onEnd: (reason: string) => void
 }
 
-/** Time in which a plugin must be loaded. */
-const LOAD_MS = 10_000
 /** Time in which a thread must respond to a ping before it counts as blocked. */
 const PING_MS = 250
 /** Time between checks of memory while a plugin is loaded or has calls; otherwise ten times as much. */
@@ -34,11 +33,11 @@ const EXCESS_MB = 64
 
 /** A worker thread or a process with one version of a plugin. It does not keep the data plane alive. */
 export class PluginThread implements PluginRunner {
-  readonly ready: Promise<void>
+  readonly load: PluginLoad
   hooks: ReadonlySet<HookName> = new Set()
   readonly #options: ThreadOptions
-  readonly #host: PluginHost
-  #settle: { resolve(): void; reject(error: PluginError): void; readonly timer: NodeJS.Timeout } | undefined
+  /** Undefined until it is started. */
+  #host: PluginHost | undefined
   readonly #steps: PendingSteps
   /** Calls that have started and not ended, those that wait for the response of `next()` included. */
   readonly #open = new OpenCalls(() => (this.#isRetired ? this.end('') : undefined))
@@ -55,12 +54,12 @@ export class PluginThread implements PluginRunner {
   constructor(options: ThreadOptions, start: StartHost) {
     this.#options = options
     this.#steps = new PendingSteps(options.timeoutMs, (id) => this.timeOut(id))
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.ready = promise
-    this.ready.catch(() => undefined)
-    const timer = setTimeout(() => this.#fail(`not loaded in ${LOAD_MS / 1000} s`), LOAD_MS)
-    this.#settle = { resolve, reject, timer }
-    this.#host = start(options, { onMessage: (message) => this.#receive(message), onEnd: (reason) => this.#fail(reason) })
+    const { timeoutMs } = options
+    this.load = new PluginLoad({ timeoutMs, start: () => this.#start(start), onTimeout: (reason) => this.end(reason) })
+  }
+
+  #start(start: StartHost): void {
+    this.#host = start(this.#options, { onMessage: (message) => this.#receive(message), onEnd: (reason) => this.end(reason) })
     this.#memory = setInterval(() => void this.#checkMemory(), MEMORY_CHECK_MS).unref()
   }
 
@@ -93,6 +92,10 @@ export class PluginThread implements PluginRunner {
     return step
   }
 
+  early(id: number): Promise<Step> {
+    return this.#steps.wait(id)
+  }
+
   attach(id: number, streams: CallStreams): void {
     this.#open.attach(id, streams)
   }
@@ -115,34 +118,26 @@ export class PluginThread implements PluginRunner {
   end(reason: string): void {
     if (this.#isOver) return
     this.#isOver = true
+    if (!this.load.isOver) this.load.fail(reason)
     clearTimeout(this.#ping)
     clearInterval(this.#memory)
-    this.#host.end()
+    this.#host?.end()
     const error = new PluginError('failed', reason)
     this.#steps.rejectAll(error)
     this.#open.cancelAll(error)
     this.#options.onEnd(reason)
   }
 
-  /** Ends it for a reason that keeps it from being loaded, if it is not yet. */
-  #fail(reason: string): void {
-    clearTimeout(this.#settle?.timer)
-    this.#settle?.reject(new PluginError('failed', reason))
-    this.#settle = undefined
-    this.end(reason)
-  }
-
   #receive(message: FromPlugin): void {
     if (this.#isOver) return
     switch (message.type) {
       case 'invalid':
-        return this.#fail(message.message)
+        return this.end(message.message)
+      case 'started':
+        return this.load.begin(this.#host?.statFile(message))
       case 'ready':
-        clearTimeout(this.#settle?.timer)
         this.hooks = new Set(message.hooks)
-        this.#settle?.resolve()
-        this.#settle = undefined
-        return
+        return this.load.succeed()
       case 'log':
         return this.#options.onLog(message.level, message.message)
       case 'metrics':
@@ -198,22 +193,22 @@ export class PluginThread implements PluginRunner {
 
   /** Much of the memory may be garbage, which V8 collects late: only much more than the limit ends the plugin at once. */
   async #checkMemory(): Promise<void> {
-    const isIdle = this.#settle === undefined && this.#open.size === 0
+    const isIdle = this.load.isOver && this.#open.size === 0
     if (this.#isChecking || (++this.#checks % CHECKS_PER_IDLE_CHECK > 0 && isIdle)) return
     this.#isChecking = true
-    const usedMb = await this.#host.excessMb()
+    const usedMb = await this.#host?.excessMb()
     this.#isChecking = false
     if (this.#isOver) return
     if (usedMb === undefined) return void (this.#excessiveSinceMs = undefined)
     const { memoryMb } = this.#options
     const nowMs = performance.now()
     if (usedMb > memoryMb + Math.max(memoryMb, EXCESS_MB) || nowMs - (this.#excessiveSinceMs ?? nowMs) >= COLLECT_MS)
-      return this.#fail(`exceeded its memory limit of ${memoryMb} MiB: uses ${Math.round(usedMb)} MiB`)
+      return this.end(`exceeded its memory limit of ${memoryMb} MiB: uses ${Math.round(usedMb)} MiB`)
     if (this.#excessiveSinceMs === undefined) this.#send({ type: 'collect' })
     this.#excessiveSinceMs ??= nowMs
   }
 
   #send(message: ToPlugin): void {
-    this.#host.post(message)
+    this.#host?.post(message)
   }
 }

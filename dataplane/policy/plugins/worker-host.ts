@@ -50,6 +50,7 @@ export const startWorker: StartHost = ({ data, memoryMb }, { onMessage, onEnd })
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
     post: (message) => worker.postMessage(message),
     end: () => void worker.terminate(),
+    statFile: ({ thread }) => `/proc/self/task/${thread}/stat`,
     async excessMb() {
       const statistics = await worker.getHeapStatistics?.().catch(() => undefined)
       if (statistics === undefined) return undefined

@@ -85,6 +85,8 @@ export interface MetricSample {
 
 /** Messages from the worker thread. */
 export type FromPlugin =
+  /** The module of the plugin starts to run. `thread`: ID of the thread in the operating system; 0 if it is unknown. */
+  | { readonly type: 'started'; readonly thread: number }
   | { readonly type: 'ready'; readonly hooks: readonly HookName[] }
   | { readonly type: 'invalid'; readonly message: string }
   /** The plugin called `next()`. */

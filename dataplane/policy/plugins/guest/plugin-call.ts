@@ -93,6 +93,8 @@ export class PluginCall {
 
   readonly #fail = (thrown: unknown): void => {
     if (this.#isOver) return
+    // What next() does from now on concerns nobody.
+    this.#forwarding?.catch(() => undefined)
     const error = this.#fatal ?? this.#plugin.toError(thrown)
     this.#end(() => this.#reject?.(error))
   }
@@ -122,9 +124,10 @@ export class PluginCall {
     }
     this.#plugin.end?.(this)
     await this.#target.next()
+    if (this.#isOver) return
     this.#hasResponse = true
     this.#context.receive()
-    if (!this.#isOver) this.#plugin.begin?.(this)
+    this.#plugin.begin?.(this)
   }
 
   #apply(change: () => void): void {
@@ -139,9 +142,9 @@ export class PluginCall {
   async #finish(returned: Response | void): Promise<Answer | undefined> {
     if (!this.isForwarded) return toAnswer(returned ?? this.#ownResponse())
     if (!this.#hasResponse) {
-      // The chain ends before its request does.
-      await this.#forwarding?.catch(() => undefined)
-      throw new Error('the plugin returned before next() did; await next()')
+      this.#forwarding?.catch(() => undefined)
+      if (returned === undefined) throw new Error('the plugin returned before next() did; await next()')
+      return toAnswer(returned)
     }
     const change = await this.#context.end()
     if (change !== undefined && !this.#isOver) this.#apply(() => this.#target.changeResponse(change))

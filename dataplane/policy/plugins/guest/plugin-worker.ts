@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { lowerCurrentThread } from '../../../runtime/thread-priority.ts'
+import { currentThread, lowerCurrentThread } from '../../../runtime/thread-priority.ts'
 import type { PluginData } from './messages.ts'
 import { servePlugin } from './serve-plugin.ts'
 
@@ -10,5 +10,5 @@ lowerCurrentThread()
 port.on(
   'message',
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
-  servePlugin(workerData as PluginData, (message) => port.postMessage(message)),
+  servePlugin(workerData as PluginData, (message) => port.postMessage(message), currentThread()),
 )

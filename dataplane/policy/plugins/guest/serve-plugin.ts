@@ -16,8 +16,10 @@ const METRICS_MS = 100
 /**
  * Loads a plugin in this thread or process, which has nothing else to do, and runs its calls. `post` sends messages to the gateway. Returns the receiver of messages
  * of the gateway, which sends no call before `ready`.
+ *
+ * @param thread ID of this thread in the operating system
  */
-export function servePlugin({ code, file, config, secrets }: PluginData, post: (message: FromPlugin) => void): (message: ToPlugin) => void {
+export function servePlugin({ code, file, config, secrets }: PluginData, post: (message: FromPlugin) => void, thread = 0): (message: ToPlugin) => void {
   const { setTimeout, clearTimeout } = globalThis
   let timer: NodeJS.Timeout | undefined
   const metrics = new MetricCollector(() => {
@@ -41,6 +43,7 @@ export function servePlugin({ code, file, config, secrets }: PluginData, post: (
   const fetch = createFetch(client.services.fetch)
 
   async function load(): Promise<PluginHooks> {
+    send({ type: 'started', thread })
     Object.assign(globalThis, { console: { ...log, log: log.info, trace: log.debug } })
     return setUpPlugin(await importInSandbox(code, file), { config, log, metrics, kv, fetch, secrets: Object.freeze({ ...secrets }) })
   }
