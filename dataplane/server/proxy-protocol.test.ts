@@ -57,6 +57,60 @@ describe('parseProxyHeader', () => {
   ])('finds no header in %s', (_, bytes, version, expected) => expect(parse(bytes, version)).toBe(expected))
 })
 
+describe('fields of a version 2 header', () => {
+  const source = { address: '10.0.0.1', port: 12345 }
+  const field = (type: string, value: string, length = value.length / 2): string => type + length.toString(16).padStart(4, '0') + value
+  const withFields = (...fields: string[]): Buffer => v2('21', '11', IPV4 + fields.join(''))
+  /** A header with a checksum, of which `change` alters the bytes after it was computed. */
+  function withChecksum(change: (header: Buffer) => void = () => undefined, ...more: string[]): Buffer {
+    const header = withFields(field('04', 'ff'), field('03', '00000000'), ...more)
+    header.writeUInt32BE(crc32c(header), 35)
+    change(header)
+    return header
+  }
+
+  test('are checked by an implementation of CRC-32C that knows the check value of its catalogue', () => {
+    expect(crc32c(Buffer.from('123456789'))).toBe(0xe306_9283)
+  })
+
+  test.each<[string, Buffer]>([
+    ['a checksum', withChecksum()],
+    ['a checksum before others', withChecksum(undefined, field('02', '61'))],
+    ['an unknown type', withFields(field('ee', '00'))],
+    ['an id of 128 bytes', withFields(field('05', '00'.repeat(128)))],
+    ['TLS without fields of its own', withFields(field('20', '0100000000'))],
+    ['TLS with fields', withFields(field('20', `0100000000${field('21', '544c53')}${field('22', '61')}`))],
+  ])('may be %s', (_, header) => expect(parse(Buffer.concat([header, Buffer.from('GET')]))).toEqual({ length: header.length, source }))
+
+  test.each<[string, Buffer]>([
+    ['a wrong checksum', withChecksum((header) => void (header[35] = (header[35] ?? 0) ^ 1))],
+    ['a checksum of another address', withChecksum((header) => void (header[16] = 11))],
+    ['a checksum of other fields', withChecksum((header) => void (header[31] = 0))],
+    ['a checksum of zero', withFields(field('03', '00000000'))],
+    ['a short checksum', withFields(field('03', '0000'))],
+    ['a long checksum', withFields(field('03', '0000000000'))],
+    ['two checksums', withChecksum(undefined, field('03', '00000000'))],
+    ['a length beyond the header', withFields(field('ee', '0000', 3))],
+    ['a type without a length', withFields('ee')],
+    ['half a length', withFields('ee00')],
+    ['an id of 129 bytes', withFields(field('05', '00'.repeat(129)))],
+    ['TLS without a result', withFields(field('20', '01000000'))],
+    ['TLS with a field beyond it', withFields(field('20', `0100000000${field('21', '54', 2)}`))],
+    ['TLS with a rest', withFields(field('20', '010000000021'))],
+  ])('must not be %s', (_, header) => expect(parse(header)).toBe('bad'))
+})
+
+/** CRC-32C, by its definition as a division of polynomials. */
+function crc32c(bytes: Buffer): number {
+  let rest = 0xffff_ffffn
+  for (const byte of bytes)
+    for (let bit = 0; bit < 8; bit++) {
+      const isOdd = ((rest ^ (BigInt(byte) >> BigInt(bit))) & 1n) === 1n
+      rest = isOdd ? (rest >> 1n) ^ 0x82f6_3b78n : rest >> 1n
+    }
+  return Number(rest ^ 0xffff_ffffn)
+}
+
 /** A random generator with a seed, so that failures are reproducible. */
 function randomOf(seed: number): () => number {
   let state = seed

@@ -64,7 +64,58 @@ function parseV2(bytes: Buffer): ProxyHeader | 'more' | 'bad' {
   // Skip the addresses of a LOCAL header.
   if (length > TLV_MAX + (isLocal ? 216 : block) || (!isLocal && length < block)) return 'bad'
   if (bytes.length < 16 + length) return 'more'
+  if (!isLocal && block > 0 && !hasValidFields(bytes.subarray(0, 16 + length), 16 + block)) return 'bad'
   return { length: 16 + length, source: isLocal ? undefined : sourceOf(bytes, family) }
+}
+
+const CRC32C = 0x03
+const UNIQUE_ID = 0x05
+const SSL = 0x20
+/** Longest PP2_TYPE_UNIQUE_ID (section 2.2.5). */
+const UNIQUE_ID_MAX = 128
+
+/** Whether the additional fields are complete, known ones have their form, and the checksum, if any, is that of the header (section 2.2.3). */
+function hasValidFields(header: Buffer, from: number): boolean {
+  let hasChecksum = false
+  for (let at = from; at < header.length;) {
+    // Too short for a field: padding.
+    if (header.length - at < 3) return header.subarray(at).every((byte) => byte === 0)
+    const length = header.readUInt16BE(at + 1)
+    const start = at + 3
+    if (start + length > header.length) return false
+    switch (header.readUInt8(at)) {
+      case CRC32C:
+        if (hasChecksum || length !== 4 || header.readUInt32BE(start) !== checksumOf(header, start)) return false
+        hasChecksum = true
+        break
+      case UNIQUE_ID:
+        if (length > UNIQUE_ID_MAX) return false
+        break
+      case SSL:
+        if (!isSslField(header.subarray(start, start + length))) return false
+        break
+    }
+    at = start + length
+  }
+  return true
+}
+
+/** PP2_TYPE_SSL: flags, the result of the verification, and fields of its own (section 2.2.6). */
+function isSslField(value: Buffer): boolean {
+  if (value.length < 5) return false
+  let at = 5
+  while (value.length - at >= 3) at += 3 + value.readUInt16BE(at + 1)
+  return at === value.length
+}
+
+/** CRC-32C of a header whose checksum field at `field` counts as zero. */
+function checksumOf(header: Buffer, field: number): number {
+  let crc = 0xffff_ffff
+  for (let at = 0; at < header.length; at++) {
+    crc ^= at >= field && at < field + 4 ? 0 : (header[at] ?? 0)
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f6_3b78 : 0)
+  }
+  return ~crc >>> 0
 }
 
 function sourceOf(bytes: Buffer, family: number): ProxyHeader['source'] {
