@@ -160,6 +160,11 @@ describe('loading an invalid config file reports file, line, column and path', (
       ['config.yaml:4:3: binds[1].port: 80 is already bound by binds[0]; put the listeners together'],
     ],
     [
+      'the port of messages between replicas',
+      lines('binds:', '- port: 15023', '  listeners: []'),
+      ['config.yaml:2:3: binds[0].port: 15023 is reserved for messages between replicas of the gateway; use another port'],
+    ],
+    [
       'two listeners of one name',
       listener('- name: a', '- name: a'),
       ['config.yaml:5:5: binds[0].listeners[1].name: the listener default/config.a exists already, as binds[0].listeners[0].name; give one another name'],

@@ -1,6 +1,7 @@
 import type { MessageCode } from '#api/messages/code.ts'
 import { parseDuration, parseTimeout } from '#api/duration.ts'
 import { parsePins } from '#api/mcp-pins/pins.ts'
+import { PEER_PORT } from '#api/names.ts'
 import { findToolClashes } from '#api/tool-clashes.ts'
 import type {
   Backend,
@@ -113,7 +114,8 @@ class Flattener {
     const ports = new Map<number, Path>()
     for (const [index, bind] of binds.entries()) {
       const path = ['binds', index]
-      if (ports.has(bind.port))
+      if (bind.port === PEER_PORT) this.#report([...path, 'port'], `${bind.port} is reserved for messages between replicas of the gateway; use another port`)
+      else if (ports.has(bind.port))
         this.#report([...path, 'port'], `${bind.port} is already bound by ${this.#format(ports.get(bind.port) ?? [])}; put the listeners together`)
       else ports.set(bind.port, path)
       this.#addBind(bind, path)
