@@ -93,7 +93,7 @@ class Run extends LightContext {
     const { exchange } = this
     try {
       const answer = await policy(this, async () => {
-        if (this.#reached > at) throw new Error('a policy called next() twice')
+        if (this.#reached > at && exchange.response !== undefined) throw new Error('a policy called next() twice')
         return this.run(at + 1)
       })
       if (answer === undefined) {
@@ -150,6 +150,15 @@ export function respondWithError(exchange: Exchange, thrown: unknown): void {
 
 /** Whether the client disconnected: what fails then, fails for this reason. */
 const isClientGone = ({ abortReason, cutBy }: Exchange): boolean => abortReason !== undefined && cutBy === 'client'
+
+/** Drops the response of an upstream, so that a policy may call `next()` again for another one. */
+export function discardResponse(exchange: Exchange): void {
+  const { response, pendingOn } = exchange
+  exchange.response = undefined
+  response?.body?.cancel()
+  if (pendingOn !== undefined) pendingOn.pending--
+  exchange.pendingOn = undefined
+}
 
 function replaceResponse(exchange: Exchange, response: ResponseHead): void {
   const previous = exchange.response

@@ -23,6 +23,8 @@ interface Request {
 }
 interface Upstream {
   status?: number
+  /** Instead of `status`, by the headers of the request. */
+  statusOf?: (headers: Fields) => number
   headers: Fields
   body?: string
 }
@@ -44,7 +46,8 @@ function start(upstream: Upstream, { traffic = {}, sharing = 'permitted', tenant
   const chain = compose(policies, (exchange) => {
     received.push({ method: exchange.request.method, headers: Object.fromEntries(exchange.request.headers) })
     if (upstream.status === 0) throw new ProxyError('UPSTREAM_FAILED')
-    const { status = 200, headers, body = 'hello' } = upstream
+    const { headers, body = 'hello', statusOf } = upstream
+    const status = statusOf?.(Object.fromEntries(exchange.request.headers)) ?? upstream.status ?? 200
     const content = status === 304 ? undefined : new BufferBody(body)
     exchange.response = { status, headers: HeaderList.from(Object.entries(headers)), body: content, upgraded: undefined }
   })
@@ -236,7 +239,19 @@ describe.each(['Memory', 'Redis'] as const)('with store %s', (store) => {
       expect(await statuses(send, {})).toEqual(['fwd=uri-miss'])
     })
 
-    test('fails if the 304 is about another response, and forgets the stored one', async () => {
+    test('asks again without conditions if the 304 is about another response', async () => {
+      const { send, upstream, received, clock } = start({ headers: tagged })
+      await send()
+      clock.nowMs += 60_000
+      const other = { ...tagged, etag: '"other"' }
+      Object.assign(upstream, { headers: other, body: 'new', statusOf: (headers: Fields) => ('if-none-match' in headers ? 304 : 200) })
+      const client = { 'if-none-match': '"0"' }
+      expect(await send({ headers: client })).toMatchObject({ status: 200, text: 'new', cacheStatus: 'proxy; fwd=stale', headers: { etag: '"other"' } })
+      expect(received.slice(1).map(({ headers }) => headers['if-none-match'])).toEqual(['"1"', undefined])
+      expect(await statuses(send, {})).toEqual(['hit'])
+    })
+
+    test('fails if a 304 responds to a request without conditions, and forgets the stored response', async () => {
       const { send, upstream, clock } = start({ headers: tagged })
       await send()
       clock.nowMs += 60_000

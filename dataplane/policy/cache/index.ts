@@ -1,5 +1,6 @@
 import { evalString } from '#api/cel/index.ts'
 import type { HttpCache as Section } from '#gen/config/types.ts'
+import { discardResponse } from '../../exchange/compose.ts'
 import type { Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
@@ -103,15 +104,21 @@ export function compileCache(section: Section, state: PolicyState, { sharingOf, 
     const isAsked = isKnown && hasValidator(found.headers)
     if (isAsked) setConditions(exchange, found)
     await next()
+    let isRevalidated = isAsked && isUpstreamResponse(exchange) && exchange.response?.status === 304
+    if (isAsked && isRevalidated && !isAbout(found.headers, exchange.response?.headers)) {
+      isRevalidated = false
+      await cache.remove(key, client)
+      prepareToAskAgain(exchange)
+      times.requestedAtMs = epochMs()
+      await next()
+    }
     if (isAsked) restoreConditions(exchange, client)
     const { response } = exchange
     times.receivedAtMs = epochMs()
-    if (response === undefined || exchange.error !== undefined || exchange.isLocalAnswer) return undefined
+    if (response === undefined || !isUpstreamResponse(exchange)) return undefined
     if (isAsked && response.status === 304) {
-      if (!isAbout(found.headers, response.headers)) {
-        await cache.remove(key, client)
-        throw new ProxyError('UPSTREAM_FAILED', { detail: 'protocol error' })
-      }
+      // Without conditions there is nothing that was not modified.
+      if (!isRevalidated) throw new ProxyError('UPSTREAM_FAILED', { detail: 'protocol error' })
       const current = refresh(found, response, times, isShared)
       if (current.isStored) cache.store(key, client, current.storable, current.cached)
       else await cache.remove(key, client)
@@ -172,9 +179,22 @@ function isAccepted(found: CachedResponse, hasPragma: boolean, directives: Direc
 
 const isFresh = (found: CachedResponse, nowMs: number): boolean => ageMsOf(found, nowMs) < found.freshness.lifetimeMs
 
-/** Asks the upstream whether the stored response is current, instead of the client's own conditions, which are evaluated afterwards. */
-function setConditions({ request }: Exchange, { headers }: CachedResponse): void {
+const isUpstreamResponse = ({ error, isLocalAnswer }: Exchange): boolean => error === undefined && !isLocalAnswer
+
+function removeConditions({ request }: Exchange): void {
   for (const name of conditional) request.headers.remove(name)
+}
+
+/** The upstream has another response than the stored one: the request is sent again without conditions. */
+function prepareToAskAgain(exchange: Exchange): void {
+  removeConditions(exchange)
+  discardResponse(exchange)
+}
+
+/** Asks the upstream whether the stored response is current, instead of the client's own conditions, which are evaluated afterwards. */
+function setConditions(exchange: Exchange, { headers }: CachedResponse): void {
+  const { request } = exchange
+  removeConditions(exchange)
   const etag = headers.get('etag')
   const modified = headers.get('last-modified')
   if (etag !== undefined) request.headers.append('if-none-match', etag)

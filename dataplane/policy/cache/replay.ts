@@ -51,8 +51,8 @@ export function refreshed(stored: HeaderList, received: HeaderList): HeaderList 
 }
 
 /** Whether a 304 is about the stored response. */
-export function isAbout(stored: HeaderList, received: HeaderList): boolean {
-  const etag = received.get('etag')
+export function isAbout(stored: HeaderList, received: HeaderList | undefined): boolean {
+  const etag = received?.get('etag')
   return etag === undefined || opaque(etag) === opaque(stored.get('etag') ?? '')
 }
 
