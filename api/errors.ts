@@ -33,7 +33,7 @@ export interface ErrorRow {
   text: string
   /** Separator to append to the text, followed by the cause. */
   detail?: ': ' | ', '
-  /** grpc-status, if it differs from `grpcStatusOf(status)`. */
+  /** grpc-status, if it differs from `grpcStatusOfError(status)`. */
   grpc?: number
 }
 
@@ -50,6 +50,7 @@ export const errorTable = {
   DNS_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'backends required DNS resolution which failed' },
   DESTINATION_DENIED: { status: 403, reason: 'Authorization', text: 'destination not allowed' },
   LOOP: { status: 508, reason: 'InvalidRequest', text: 'request loop detected' },
+  CONNECTION_LIMIT: { status: 503, reason: 'UpstreamFailure', text: 'too many connections to the backend, retry later' },
   UPSTREAM_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'upstream call failed', detail: ': ' },
   UPSTREAM_TIMEOUT: { status: 504, reason: 'Timeout', text: 'upstream call timeout' },
   REQUEST_TIMEOUT: { status: 504, reason: 'Timeout', text: 'request timeout' },
@@ -77,7 +78,7 @@ export const errorTable = {
   BUDGET_SHARE: { status: 503, reason: 'RateLimit', text: 'budget not available', detail: ': ' },
   BUDGET_KEY: { status: 403, reason: 'Authorization', text: 'request not allowed', detail: ': ' },
   BUDGET_PRICE: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
-  CACHE_ONLY: { status: 504, reason: 'InvalidRequest', text: 'no stored response' },
+  CACHE_ONLY: { status: 504, reason: 'InvalidRequest', text: 'no stored response', grpc: 14 },
   METHOD_NOT_ALLOWED: { status: 405, reason: 'InvalidRequest', text: 'method not allowed' },
   INVALID_REQUEST: { status: 400, reason: 'InvalidRequest', text: 'invalid request', grpc: 13 },
   NO_AUTHORITY: { status: 400, reason: 'InvalidRequest', text: 'invalid request: no authority or host', grpc: 13 },
@@ -85,7 +86,7 @@ export const errorTable = {
   URI_TOO_LONG: { status: 414, reason: 'InvalidRequest', text: 'uri too long' },
   CLIENT_TIMEOUT: { status: 408, reason: 'Timeout', text: 'request head or body not received in time' },
   /** For logs and metrics only: there is no client left. */
-  CLIENT_CLOSED: { status: 499, reason: 'ClientClosed', text: 'client closed the connection before the response', grpc: 1 },
+  CLIENT_CLOSED: { status: 499, reason: 'ClientClosed', text: 'client closed the connection before the response' },
   UPGRADE_FAILED: { status: 502, reason: 'UpstreamFailure', text: 'request upgrade failed', detail: ', ' },
   PROCESSING_FAILED: { status: 503, reason: 'Internal', text: 'processing failed', detail: ': ' },
   HELD_BYTES: { status: 503, reason: 'Internal', text: 'too many bytes of bodies are buffered, retry later' },
@@ -110,7 +111,27 @@ export const errorTable = {
 /** Code of an error, a key of `errorTable`. */
 export type ErrorCode = keyof typeof errorTable
 
-/** grpc-status for an HTTP status (traffic.md §6, last line of the table). */
+/**
+ * grpc-status of an error of the gateway by its HTTP status (traffic.md §6): more exact than that of a response without a grpc-status, because the
+ * gateway knows the cause.
+ */
+export function grpcStatusOfError(status: number): number {
+  switch (status) {
+    case 408:
+    case 504:
+      return 4
+    case 413:
+    case 429:
+    case 431:
+      return 8
+    case 499:
+      return 1
+    default:
+      return grpcStatusOf(status)
+  }
+}
+
+/** grpc-status for an HTTP status of a response that has none (gRPC, "HTTP to gRPC Status Code Mapping"). */
 export function grpcStatusOf(status: number): number {
   switch (status) {
     case 400:

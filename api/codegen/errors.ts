@@ -1,11 +1,11 @@
-import { errorTable, grpcStatusOf, type ErrorRow } from '../errors.ts'
+import { errorTable, grpcStatusOfError, type ErrorRow } from '../errors.ts'
 import type { Files } from './output.ts'
 
 /** The reference page of the error table: each code with its response and its reason in logs. */
 export function toErrorPage(): Files {
   const rows = Object.entries<ErrorRow>(errorTable).map(([code, { status, reason, text, detail, grpc }]) => {
     const shown = `${text}${detail === undefined ? '' : `${detail}<detail>`}`
-    return `| \`${code}\` | ${status} | ${grpc ?? grpcStatusOf(status)} | \`${reason}\` | \`${shown}\` |`
+    return `| \`${code}\` | ${status} | ${grpc ?? grpcStatusOfError(status)} | \`${reason}\` | \`${shown}\` |`
   })
   return {
     'docs/reference/errors.md': `<!-- Written by \`make generate\`. Do not edit. -->

@@ -5,11 +5,12 @@ import { recordResponse } from './health.ts'
 import { readHeldBody } from '../exchange/held.ts'
 import { BufferBody, type Body } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
-import type { HttpVersion, RequestHead, ResponseHead } from '../http/message.ts'
+import { withoutDefaultPort, type HttpVersion, type RequestHead, type ResponseHead } from '../http/message.ts'
 import { ObservedBody } from '../http/observe.ts'
 import { authenticate, authorizeRequest, isFetched, type AuthHints } from '../upstream/auth.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import { defaultSettings, type Destination } from '../upstream/destination.ts'
+import { returnsOnce } from '../upstream/loop.ts'
 import { UpstreamError, type UpstreamCall } from '../upstream/types.ts'
 import { circuitOf, type Permit } from './circuit.ts'
 
@@ -173,7 +174,7 @@ class OwnCall implements StartedCall {
     const { exchange, isGuarded = false } = this.#options
     checkDestination(this.#destination)
     if (exchange?.abortReason !== undefined) throw new UpstreamError('cancelled', 'the client is gone', exchange.abortReason)
-    const request = requestOf(callout, this.#destination)
+    const request = requestOf(callout, this.#destination, exchange === undefined ? returnsOnce() : exchange.request.loop)
     if (callout.isGrpc === true && this.#destination.chooseHttp({ request, connection: plain }) === 'http1')
       throw new UpstreamError('connect', `${this.#destination.name} is called by HTTP/1.1, as its appProtocol or a policy says; gRPC needs HTTP/2`)
     this.#startTimer()
@@ -196,7 +197,8 @@ class OwnCall implements StartedCall {
   /** Runs before the endpoint is chosen. A signature covers the authority, so this sets it. */
   async #authorize(request: RequestHead, hints: AuthHints | undefined): Promise<void> {
     const { name, settings } = this.#destination
-    if (request.authority === '') request.authority = this.#destination.pick({ request, connection: plain })?.label ?? ''
+    if (request.authority === '')
+      request.authority = withoutDefaultPort(this.#destination.pick({ request, connection: plain })?.label ?? '', settings.tls !== undefined)
     if (settings.auth === undefined) return
     await authorizeRequest(request, settings.auth, { exchange: this.#options.exchange, ...hints }).catch((error: unknown) => {
       throw new UpstreamError('connect', `${name} cannot be called: ${error instanceof ProxyError ? (error.detail ?? error.message) : 'no credentials'}`, error)
@@ -211,7 +213,7 @@ class OwnCall implements StartedCall {
     const endpoint = this.#options.pinned ?? this.#destination.pick(caller, failed)
     if (endpoint === undefined || endpoint === failed) throw new UpstreamError('connect', `${this.#destination.name} has no endpoints`)
     this.#acquire(endpoint)
-    const sent = { ...request, authority: request.authority === '' ? endpoint.label : request.authority }
+    const sent = { ...request, authority: request.authority === '' ? withoutDefaultPort(endpoint.label, settings.tls !== undefined) : request.authority }
     if (settings.auth !== undefined) authenticate(sent.headers, settings.auth, this.#options.exchange)
     this.#call = this.#destination.poolFor(endpoint, caller).call(sent, { connectMs: this.#connectMs() })
     try {
@@ -266,7 +268,7 @@ class OwnCall implements StartedCall {
 
   #judge(failure: unknown): void {
     const upstreamFailure = this.#timeout === undefined && failure instanceof UpstreamError ? failure.failure : undefined
-    if (upstreamFailure === 'cancelled') return void this.#permit?.end('cancelled')
+    if (upstreamFailure === 'cancelled' || upstreamFailure === 'limit') return void this.#permit?.end('cancelled')
     // A connect timeout delays each call by the whole timeout, so it weighs more.
     this.#permit?.end({ failedWeight: upstreamFailure === 'connect-timeout' ? 2 : 1 })
     this.#recordFailure()
@@ -305,7 +307,7 @@ function checkDestination({ name, error, settings: { broken, auth } }: Destinati
   if (auth?.kind === 'broken') throw new UpstreamError('connect', `${name} cannot be called: ${auth.reason}`)
 }
 
-function requestOf(callout: Callout, destination: Destination): RequestHead {
+function requestOf(callout: Callout, destination: Destination, loop: RequestHead['loop']): RequestHead {
   const { method, target, authority, headers = new HeaderList(), body, isGrpc = false, version = isGrpc ? 'HTTP/2' : 'HTTP/1.1' } = callout
   return {
     method,
@@ -317,5 +319,6 @@ function requestOf(callout: Callout, destination: Destination): RequestHead {
     body: typeof body === 'string' || Buffer.isBuffer(body) ? new BufferBody(body) : body,
     upgrade: undefined,
     acceptsTrailers: isGrpc,
+    loop,
   }
 }

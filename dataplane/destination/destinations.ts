@@ -1,9 +1,11 @@
 import type { A2ABackend, BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
-import { authorityOf, withoutBrackets } from '../http/message.ts'
+import { authorityOf, originAuthority, withoutBrackets } from '../http/message.ts'
 import type { EndpointState, EvictionEvent, SharedHealths } from '../upstream/balancer/balancer.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 import { defaultSettings, Destination, type DestinationConfig, type Measured, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
+import type { OpenConnections } from '../upstream/connections.ts'
+import type { LoopMarks } from '../upstream/loop.ts'
 import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
 import { targetKey, type PolicyIndex } from '../config/merge.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
@@ -40,8 +42,10 @@ export interface DestinationOptions {
   readonly nodeName?: string | undefined
   /** For dynamicForwardProxy backends; default: a process that listens on no port. */
   readonly own?: OwnProcess
-  /** Value of the loop header of requests to dynamicForwardProxy backends. */
-  readonly loopMark?: string
+  /** Marks requests, to recognize those that return; default: none are marked. */
+  readonly marks?: LoopMarks | undefined
+  /** Counts connections; default: they are not limited. */
+  readonly connections?: OpenConnections | undefined
   /** Health of endpoints in all workers; default: this thread handles all traffic. */
   readonly health?: SharedHealthTable | undefined
 }
@@ -206,9 +210,11 @@ export class Destinations {
       known.isStale = false
       return known.destination
     }
-    const { nowMs, onEviction, health } = this.#options
+    const { nowMs, onEviction, health, marks, connections } = this.#options
     const destination = new Destination(name, how.configure(), this.#createPool, {
       nowMs,
+      marks,
+      connections,
       shared: health && sharedHealths(health, key),
       onEviction: onEviction && ((event: EvictionEvent) => onEviction(name, event)),
     })
@@ -263,9 +269,9 @@ export class Destinations {
     const settingsFor = (host: string | undefined): UpstreamSettings =>
       this.#settingsOf('Backend', key, { host, port: undefined, inline: backend.policies, outer })
     if (backend.dynamicForwardProxy !== undefined) {
-      const { own = noProcess, loopMark } = this.#options
+      const { own = noProcess } = this.#options
       const guard = compileReach(backend.dynamicForwardProxy, own)
-      return { ...noEndpoints, type: 'dynamic', isDynamic: true, guard, loopMark, settings: settingsFor(undefined) }
+      return { ...noEndpoints, type: 'dynamic', isDynamic: true, guard, settings: settingsFor(undefined) }
     }
     if (backend.a2a !== undefined) {
       const { host, port } = backend.a2a
@@ -347,7 +353,7 @@ function addressConfig(address: string, settings: UpstreamSettings): Destination
     endpoints: [{ address: host, port }],
     settings,
     // An IP address is no virtual host name: keep the client's Host (traffic.md §8.11).
-    hostname: isIP(host) === 0 ? host : undefined,
+    ...(isIP(host) === 0 && { hostname: host, authority: originAuthority(host, port, settings.tls !== undefined) }),
     isHostRewritten: true,
   }
 }

@@ -4,6 +4,7 @@ import type { RequestHead } from '../http/message.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { Destination } from '../upstream/destination.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
+import { returnsOnce } from '../upstream/loop.ts'
 import { UpstreamError, type Tunnel, type UpstreamCall } from '../upstream/types.ts'
 
 /** Resolves a tunnel's reference in the current config. */
@@ -47,7 +48,9 @@ function nested({ settings }: Destination): string | undefined {
 
 function connectRequest(authority: string, token: string | undefined): RequestHead {
   const headers = new HeaderList(token === undefined ? [] : ['proxy-authorization', `Bearer ${token}`])
-  return { method: 'CONNECT', target: '', scheme: 'http', authority, version: 'HTTP/1.1', headers, body: undefined, upgrade: undefined, acceptsTrailers: false }
+  const head = { method: 'CONNECT', target: '', scheme: 'http', authority, version: 'HTTP/1.1', upgrade: undefined, acceptsTrailers: false } as const
+  // A connection serves the requests of many clients.
+  return { ...head, headers, body: undefined, loop: returnsOnce() }
 }
 
 /** Records the health of the proxy itself: 502 and 504 are about the target. */

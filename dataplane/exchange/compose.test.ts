@@ -143,6 +143,36 @@ describe('compose', () => {
     expect(trace).toEqual(['a'])
   })
 
+  test.each([
+    ['JWT', '16'],
+    ['BASIC', '16'],
+    ['AUTHORIZATION', '7'],
+    ['DESTINATION_DENIED', '7'],
+    ['ROUTE_NOT_FOUND', '12'],
+    ['RATE_LIMIT', '8'],
+    ['BUDGET', '8'],
+    ['BODY_TOO_LARGE', '8'],
+    ['EXT_AUTH_BODY', '8'],
+    ['HEADERS_TOO_LARGE', '8'],
+    ['REQUEST_TIMEOUT', '4'],
+    ['UPSTREAM_TIMEOUT', '4'],
+    ['PLUGIN_TIMEOUT', '4'],
+    ['CLIENT_TIMEOUT', '4'],
+    ['UPSTREAM_FAILED', '14'],
+    ['HELD_BYTES', '14'],
+    ['CONNECTION_LIMIT', '14'],
+    ['BACKEND_TOKEN', '14'],
+    ['CLIENT_CLOSED', '1'],
+    ['INVALID_REQUEST', '13'],
+    ['INTERNAL', '2'],
+  ] as const)('gRPC clients receive %s as grpc-status %s', async (code, status) => {
+    const { response } = await run(
+      compose([], () => Promise.reject(new ProxyError(code))),
+      { 'content-type': 'application/grpc' },
+    )
+    expect([response.status, response.headers.get('grpc-status')]).toEqual([200, status])
+  })
+
   test('gRPC clients receive the error as grpc-status', async () => {
     const chain = compose([], () => Promise.reject(new ProxyError('NO_HEALTHY_BACKENDS')))
     const { response, exchange } = await run(chain, { 'content-type': 'application/grpc' })

@@ -1,4 +1,4 @@
-import { errorTable, grpcStatusOf, type ErrorCode, type ErrorRow } from '#api/errors.ts'
+import { errorTable, grpcStatusOfError, type ErrorCode, type ErrorRow } from '#api/errors.ts'
 import { BufferBody } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
@@ -63,7 +63,7 @@ export function toErrorResponse(error: ProxyError, request: RequestHead, format?
       'content-type',
       'application/grpc',
       'grpc-status',
-      String(grpc ?? grpcStatusOf(status)),
+      String(grpc ?? grpcStatusOfError(status)),
       'grpc-message',
       encodeGrpcMessage(message),
       'content-length',

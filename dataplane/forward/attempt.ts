@@ -62,8 +62,9 @@ export async function callEndpoint(
     return response
   } catch (error) {
     if (step !== undefined) step.detail = { ...step.detail, failed: error instanceof Error ? error.message : String(error) }
-    const isCancelled = error instanceof UpstreamError && error.failure === 'cancelled' && watch?.isLate !== true
-    if (!isCancelled) judge(target, exchange, undefined, 0)
+    // Neither a client that disconnects nor a limit of this process says anything about the endpoint.
+    const isOwn = error instanceof UpstreamError && ((error.failure === 'cancelled' && watch?.isLate !== true) || error.failure === 'limit')
+    if (!isOwn) judge(target, exchange, undefined, 0)
     throw watch?.isLate === true ? new ProxyError(watch.code, { cause: error }) : toProxyFailure(error)
   } finally {
     if (watch !== undefined) clearTimeout(watch.timer)

@@ -1,7 +1,6 @@
 import { callEndpoint, type Active, type AttemptTarget } from './attempt.ts'
 import { toProxyFailure } from './failure.ts'
 import { removeRetryHeader, setRetryHeader, withRetries } from './retry.ts'
-import { LOOP_HEADER } from './loop.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold } from '../exchange/held.ts'
@@ -12,7 +11,7 @@ import { reportResponse } from '../inference/report.ts'
 import { ObservedBody } from '../http/observe.ts'
 import { recordResponse } from '../callout/health.ts'
 import { ReplayableBody } from '../http/replay.ts'
-import type { ResponseHead } from '../http/message.ts'
+import { withoutDefaultPort, type ResponseHead } from '../http/message.ts'
 import { sendMirrors } from './mirror.ts'
 import { applyHeaderModifiers } from '../policy/header-modifiers/apply.ts'
 import { transformForBackend } from '../transformation/backend.ts'
@@ -22,6 +21,7 @@ import type { ForwardPlan, PlannedBackend } from './plan.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import { authenticate, fetchCredentials, isFetched, signRequest } from '../upstream/auth.ts'
 import { authorityFor, type Destination } from '../upstream/destination.ts'
+import { returnsNever } from '../upstream/loop.ts'
 
 /**
  * The end of a rule's chain: sends the request to one of the rule's backends and sets `exchange.response` (traffic.md §5 steps 7 and 8).
@@ -95,10 +95,9 @@ function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
   // After credentials and transformation, because header modifiers of the backendRef override both (traffic.md §5 step 8).
   if (backend.requestHeaders.length > 0 && applyHeaderModifiers(request.headers, backend.requestHeaders, request).isAuthoritySet)
     exchange.isAuthorityFixed = true
-  if (destination.loopMark !== undefined) request.headers.set(LOOP_HEADER, destination.loopMark)
-  request.authority = authorityFor(exchange, destination)
-  const defaultPort = destination.settings.tls === undefined ? ':80' : ':443'
-  if (request.authority.endsWith(defaultPort) && !destination.isDynamic) request.authority = request.authority.slice(0, -defaultPort.length)
+  if (destination.isDynamic) request.loop = returnsNever(request.loop)
+  const authority = authorityFor(exchange, destination)
+  request.authority = destination.isDynamic ? authority : withoutDefaultPort(authority, destination.settings.tls !== undefined)
 }
 
 async function callOnly(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, chosen?: readonly string[]): Promise<ResponseHead> {

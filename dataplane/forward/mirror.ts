@@ -1,5 +1,4 @@
 import type { Exchange } from '../exchange/exchange.ts'
-import { LOOP_HEADER } from './loop.ts'
 import { ExchangeView } from '../expression/view.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { transformRequest } from '../transformation/request.ts'
@@ -7,6 +6,7 @@ import { beginCall } from '../telemetry/metrics/call.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { authenticate, authorizeRequest, isFetched } from '../upstream/auth.ts'
 import { authorityFor } from '../upstream/destination.ts'
+import { returnsNever, returnsOnce } from '../upstream/loop.ts'
 import type { ForwardPlan, PlannedMirror } from './plan.ts'
 
 /**
@@ -25,8 +25,8 @@ function sendMirror(exchange: Exchange, { destination }: PlannedMirror, registry
   const headers = exchange.request.headers.clone()
   headers.remove('content-length')
   if (auth !== undefined) authenticate(headers, auth, exchange)
-  if (destination.loopMark !== undefined) headers.set(LOOP_HEADER, destination.loopMark)
-  const request: RequestHead = { ...exchange.request, headers, body: undefined, upgrade: undefined }
+  const loop = (destination.isDynamic ? returnsNever : returnsOnce)(exchange.request.loop)
+  const request: RequestHead = { ...exchange.request, headers, body: undefined, upgrade: undefined, loop }
   const copy = exchange.fork(request)
   copy.backend = destination.name
   copy.backendType = destination.type

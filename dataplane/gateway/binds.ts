@@ -1,7 +1,9 @@
+import { grpcStatusOf } from '#api/errors.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
 import { connectionSettings, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import { isGrpcRequest } from '../exchange/error.ts'
 import type { Exchange, OnRequest } from '../exchange/exchange.ts'
 import { releaseBodies } from '../exchange/held.ts'
 import type { Gateway, RunningBind } from './gateway.ts'
@@ -9,7 +11,7 @@ import type { RunningListener } from './listener.ts'
 import { compileNetworkAuthorization } from '../policy/authorization/rules.ts'
 import { relayToBackend } from './relay.ts'
 import { selectListener } from '../route/listeners.ts'
-import { createBind, drainBinds, type Bind } from '../server/bind.ts'
+import { createBind, drainBinds, type Bind, type ConnectionRoom } from '../server/bind.ts'
 import type { BindHooks, BindProgram, DownstreamProtocol } from '../server/program.ts'
 import { createTlsChoices, type TlsChoice, type TlsListener } from '../server/tls.ts'
 import { defineMetrics } from '../telemetry/metrics/area.ts'
@@ -66,6 +68,8 @@ export interface BindsOptions {
   readonly ports?: SharedPorts | undefined
   /** Undefined: this thread handles all requests. */
   readonly relay?: RequestRelay | undefined
+  /** Connections that clients of this thread may have open; default: unlimited. */
+  readonly maxConnections?: number
 }
 
 interface ChosenTls {
@@ -80,10 +84,12 @@ export class Binds {
   readonly #telemetry: Telemetry
   readonly #ports: SharedPorts | undefined
   readonly #relay: RequestRelay | undefined
+  readonly #room: ConnectionRoom | undefined
   readonly #choices = createTlsChoices()
   #open = new Map<string, OpenBind>()
 
-  constructor({ gateway, telemetry, ports, relay }: BindsOptions) {
+  constructor({ gateway, telemetry, ports, relay, maxConnections }: BindsOptions) {
+    this.#room = maxConnections === undefined ? undefined : { limit: maxConnections, open: 0 }
     this.#gateway = gateway
     this.#telemetry = telemetry
     this.#ports = ports
@@ -158,6 +164,7 @@ export class Binds {
       onRequest: this.#relayed(this.#relay),
       onFinished: (exchange) => this.finish(exchange),
       hooks: this.#hooksOf(key),
+      room: this.#room,
       reusePort: this.#ports !== undefined,
     })
     const open: OpenBind = { bind, place, opening: Promise.resolve(), isListening: false, failure: undefined, tls: choices, isClosed: false }
@@ -272,6 +279,7 @@ export class Binds {
   /** Records a finished exchange. */
   finish(exchange: Exchange): void {
     if (exchange.pendingOn !== undefined) exchange.pendingOn.pending--
+    if (exchange.grpcStatus === undefined && isGrpcRequest(exchange.request)) exchange.grpcStatus = missingGrpcStatus(exchange)
     if (this.#relay?.isRelayed(exchange) !== true) this.#telemetry.onFinished(exchange)
     exchange.trace?.onFinish?.()
     releaseBodies(exchange)
@@ -282,6 +290,16 @@ export class Binds {
     return relay === undefined ? (exchange) => gateway.handle(exchange) : (exchange) => relay.forward(exchange) ?? gateway.handle(exchange)
   }
 }
+
+/** The status that a gRPC client reports for a response without one. */
+function missingGrpcStatus({ cutBy, error, response }: Exchange): string | undefined {
+  if (cutBy !== undefined) return statusOfCut[cutBy]
+  const status = error?.row.status ?? response?.status
+  // UNKNOWN: a response of gRPC, but for its end.
+  return status === undefined ? undefined : String(status === 200 ? 2 : grpcStatusOf(status))
+}
+
+const statusOfCut = { client: '1', upstream: '13', timeout: '4', shutdown: '14' }
 
 /** The listener of all plaintext HTTP connections of a port; undefined if the Host of each request selects one of several. */
 function soleListener(running: RunningBind | undefined): string | undefined {

@@ -1,5 +1,4 @@
 import type { Backend, BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
-import { LoopMark } from '../forward/loop.ts'
 import type { OwnProcess } from '../destination/reach.ts'
 import { Destinations, type OnEviction } from '../destination/destinations.ts'
 import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
@@ -24,6 +23,8 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
 import { Tracer } from '../trace/tracer.ts'
 import type { PoolFactory } from '../upstream/destination.ts'
+import type { OpenConnections } from '../upstream/connections.ts'
+import { LoopMarks } from '../upstream/loop.ts'
 
 /** The listeners of one port, by protocol. */
 export interface RunningBind {
@@ -52,6 +53,8 @@ export interface GatewayOptions {
   readonly own?: OwnProcess
   /** Common to the replicas of the Gateway; by it they recognize requests that return to them. Default: random. */
   readonly loopSecret?: Buffer | undefined
+  /** Counts connections to upstreams; default: they are not limited. */
+  readonly connections?: OpenConnections | undefined
   /** State of all workers; default: this thread handles all traffic. */
   readonly shared?: SharedState | undefined
   /** Memory of the counters of budgets that outlive the process; undefined: of the worker, or none. */
@@ -77,9 +80,7 @@ export class Gateway {
   /** Route tables of the next version, by listener. */
   #prepared = new Map<string, PreparedTable>()
   #binds = new Map<string, RunningBind>()
-  readonly #loopMark: LoopMark
-  /** Whether a backend sends requests to destinations that clients choose. */
-  #hasDynamic = false
+  readonly #marks: LoopMarks
 
   constructor({
     createPool,
@@ -91,18 +92,20 @@ export class Gateway {
     factories = {},
     own,
     loopSecret,
+    connections,
     shared,
     budgetCells,
     shares,
     quotas,
     log,
   }: GatewayOptions) {
-    this.#loopMark = new LoopMark(loopSecret)
+    this.#marks = new LoopMarks(loopSecret)
     this.destinations = new Destinations(createPool, {
+      marks: this.#marks,
+      connections,
       nowMs: clocks?.monotonicMs,
       onEviction,
       nodeName,
-      loopMark: this.#loopMark.value,
       health: shared?.health,
       own: {
         isInPod: own?.isInPod === true,
@@ -140,7 +143,6 @@ export class Gateway {
     const secrets = snapshot.secrets === before?.secrets ? state.secrets : selectSecrets(state.secrets, snapshot.secrets)
     const areSecretsNew = secrets !== state.secrets
     const areBackendChainsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
-    if (snapshot.backends !== before?.backends) this.#hasDynamic = [...snapshot.backends.values()].some((backend) => backend.dynamicForwardProxy !== undefined)
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
     if (arePoliciesNew || snapshot.listeners !== before?.listeners) bodyBudget.limitBytes = heldBytesLimit(this.#context.policies, uniqueGateways(snapshot))
     const permitsInProcess = snapshot.listeners === before?.listeners ? state.permitsInProcess : permitsInProcessPlugins(snapshot)
@@ -194,7 +196,7 @@ export class Gateway {
 
   #handle(exchange: Exchange): Promise<void> | void {
     try {
-      if (this.#hasDynamic) this.#loopMark.check(exchange.request.headers)
+      this.#marks.receive(exchange.request)
       return this.#selectListener(exchange).handle(exchange, this.#context)
     } catch (error) {
       respondWithError(exchange, error)

@@ -1,9 +1,9 @@
 import { ProxyError } from '../exchange/error.ts'
+import { toProxyFailure } from '../forward/failure.ts'
 import type { Gateway } from './gateway.ts'
 import type { TcpConnection } from '../server/program.ts'
 import { relayTcp } from './splice.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
-import { failureClass } from '../upstream/failure-class.ts'
 import { UpstreamError } from '../upstream/types.ts'
 
 /** Relays a connection to a backend of its listener's L4 route, or closes it: TCP has no error responses. */
@@ -46,9 +46,7 @@ function isTlsPassthrough({ connection, initial }: TcpConnection): boolean {
   return connection.tls === undefined && initial?.[0] === 0x16
 }
 
+/** A connection that breaks off is a failure of the upstream, too. */
 function toFailure(error: Error): ProxyError {
-  const failure = error instanceof UpstreamError ? error.failure : undefined
-  if (failure === 'connect-timeout') return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })
-  if (failure === 'forbidden') return new ProxyError('DESTINATION_DENIED', { detail: error.message, cause: error })
-  return failure === 'dns' ? new ProxyError('DNS_FAILED', { cause: error }) : new ProxyError('UPSTREAM_FAILED', { detail: failureClass(error), cause: error })
+  return error instanceof UpstreamError ? toProxyFailure(error) : new ProxyError('UPSTREAM_FAILED', { cause: error })
 }

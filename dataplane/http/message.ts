@@ -23,6 +23,16 @@ export interface RequestHead {
   upgrade: string | undefined
   /** The client sent `te: trailers`, which is forwarded to the upstream. HTTP/2 clients receive trailers in any case. */
   acceptsTrailers: boolean
+  /** Gateways that the request came through; undefined: none that left a mark. */
+  loop?: LoopTrail | undefined
+}
+
+/** What the loop marks of a request say (upstream/loop.ts). */
+export interface LoopTrail {
+  /** How often it came through this gateway. */
+  readonly passes: number
+  /** Marks of other gateways, for the next one. */
+  readonly others: string
 }
 
 /** A response head with its body; trailers are passed at the end of the body. Hop-by-hop headers are already removed. */
@@ -64,6 +74,17 @@ export function hostOf(authority: string): string {
 /** `host:port`, IPv6 literals in brackets (RFC 3986 §3.2.2). */
 export function authorityOf(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** The Host of requests to an origin: the port is omitted if it is the default of the scheme (RFC 9110 §7.2). */
+export function originAuthority(host: string, port: number, isTls: boolean): string {
+  return withoutDefaultPort(authorityOf(host, port), isTls)
+}
+
+/** An authority without the default port of its scheme. */
+export function withoutDefaultPort(authority: string, isTls: boolean): string {
+  const suffix = isTls ? ':443' : ':80'
+  return authority.endsWith(suffix) ? authority.slice(0, -suffix.length) : authority
 }
 
 /** A host as sockets and certificates need it: IPv6 literals without brackets. */

@@ -223,6 +223,30 @@ describe('the port for other replicas', () => {
     expect(textOf(await callTool(two.url, retryOf(await callTool(one.url))))).toBe(DONE)
   })
 
+  test('serves replicas while silent connections come from one address, and while there are as many as it accepts', async () => {
+    const { one, two } = await startReplicas()
+    const silent: Socket[] = []
+    bed.onClose(async () => {
+      for (const socket of silent) socket.destroy()
+    })
+    const connect = async (localAddress: string, count: number): Promise<void> => {
+      for (let opened = 0; opened < count; opened++) {
+        const socket = connectTcp({ port, host: HOSTS[0], localAddress }).on('error', () => undefined)
+        silent.push(socket)
+        await new Promise((resolve) => socket.once('connect', resolve))
+      }
+    }
+    const closed = (): number => silent.filter((socket) => socket.destroyed || socket.readableEnded).length
+    const call = async (): Promise<void> => expect(textOf(await callTool(two.url, retryOf(await callTool(one.url))))).toBe(DONE)
+    await connect('127.0.0.3', 100)
+    for (const socket of silent) socket.resume()
+    await until('connections of one address are closed', () => closed() >= 36)
+    await call()
+    // More than the port accepts, from many addresses.
+    for (let address = 4; address < 21; address++) await connect(`127.0.0.${address}`, 63)
+    await call()
+  })
+
   test('rejects a replica with another key', async () => {
     await openPeers(HOSTS[0])
     const other = await openPeers(HOSTS[1], [otherKey])

@@ -11,6 +11,8 @@ import type { SharedState } from '../policy/state.ts'
 import type { Logging } from '../telemetry/log.ts'
 import { createEvictionReport } from '../telemetry/metrics/eviction.ts'
 import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
+import { descriptorLimit } from '../runtime/descriptors.ts'
+import { connectionLimits, OpenConnections } from '../upstream/connections.ts'
 import { createPool } from '../upstream/pools.ts'
 import type { WorkerDrain } from '../workers/data.ts'
 import { aliveRoutes } from './alive-routes.ts'
@@ -71,6 +73,7 @@ export function createParts(options: PartsOptions): Parts {
   const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
   const onEviction = createEvictionReport(logging.logger('health'), metrics.registry)
   const services = createServiceLoader({ onEviction, keys, version, sharing: worker?.sharing, messages: worker?.messages, openPeers: openerOf(options) })
+  const limits = connectionLimits(descriptorLimit(), worker?.count ?? 1)
   const gateway = new Gateway({
     registry: metrics.registry,
     onEviction,
@@ -78,6 +81,7 @@ export function createParts(options: PartsOptions): Parts {
     factories: services.factories,
     own,
     loopSecret,
+    connections: new OpenConnections(limits),
     shared: worker?.shared,
     budgetCells,
     shares,
@@ -90,7 +94,7 @@ export function createParts(options: PartsOptions): Parts {
         onConnected: (seconds) => connectSeconds[transport.tls === undefined ? 'plaintext' : 'tls'].observe(seconds),
       }),
   })
-  const binds = new Binds({ gateway, telemetry, ports: worker?.ports, relay: worker?.relay })
+  const binds = new Binds({ gateway, telemetry, ports: worker?.ports, relay: worker?.relay, maxConnections: limits.inbound })
   metrics.registry.onCollect(() => binds.report())
   const parts: Parts = { logging, telemetry, store: createConfigStore(), services, gateway, binds }
   applyConfig(parts, worker?.ports.isReporter ?? true)

@@ -21,6 +21,8 @@ export interface AcceptedOwner {
   readonly isDraining: boolean
   /** Program of connections that have not finished their handshake. */
   readonly program: BindProgram
+  /** The protocol is known and a handshake is finished. */
+  begins(accepted: Accepted): void
   forget(accepted: Accepted): void
 }
 
@@ -35,6 +37,8 @@ const TLS_HANDSHAKE_BYTE = 22
 const DEFAULT_HANDSHAKE_MS = 15_000
 /** How long a connection that is to close may still need until its protocol is known. */
 const CLOSING_MS = 1000
+/** How long a connection may need for its handshake when there are too many connections. */
+const SLOW_MS = 250
 
 let lastId = 0
 
@@ -51,6 +55,7 @@ export class Accepted implements Waiter {
   readonly #raw: Socket
   #base: Omit<Connection, 'tls' | 'listener'>
   readonly #deadlines: Deadlines
+  readonly #acceptedAtMs = performance.now()
   #peeked: Buffer | undefined
   #isInHeader = false
   #isAdmitted = false
@@ -81,6 +86,27 @@ export class Accepted implements Waiter {
   /** Key of the listener selected for TLS or TCP; undefined before that and for plaintext HTTP. */
   get listener(): string | undefined {
     return this.#listener
+  }
+
+  /** Address of the socket's peer. */
+  get peerAddress(): string | undefined {
+    return this.#raw.remoteAddress
+  }
+
+  /** Without a protocol or a finished handshake for so long that it gives way to others. */
+  get isSlow(): boolean {
+    return this.#serving === undefined && performance.now() - this.#acceptedAtMs > SLOW_MS
+  }
+
+  /** Closes the connection for another one. */
+  giveWay(): true {
+    this.#drop('limit', 'too many connections')
+    return true
+  }
+
+  /** The connection is closed, or will be without another request. */
+  get isOver(): boolean {
+    return this.#raw.destroyed || this.#raw.writableEnded
   }
 
   begin(): void {
@@ -247,6 +273,7 @@ export class Accepted implements Waiter {
     const { http1, http2, maxConnectionMs } = this.#program.settings ?? {}
     if (!this.#admit(tls, this.#listener)) return
     const connection: Connection = { ...this.#base, tls, listener: this.#listener }
+    this.#owner.begins(this)
     this.#meter = hooks.onConnection?.(tls === undefined ? 'http' : 'https', this.#listener)
     const initial = this.#consumePeeked()
     this.deadlineMs = maxConnectionMs === undefined ? Infinity : this.#deadlines.nowMs + maxConnectionMs
@@ -272,6 +299,7 @@ export class Accepted implements Waiter {
     this.#stopPeeking()
     this.#deadlines.remove(this)
     this.#listener = listener
+    this.#owner.begins(this)
     this.#meter = this.#owner.hooks.onConnection?.(protocol, listener)
     // Relayed connections cannot be drained: only force ends them.
     this.#serving = { drain: () => undefined, close: (force) => force && socket.destroy() }

@@ -6,6 +6,12 @@ import { Accepted, type AcceptedOwner } from './accepted.ts'
 import { listenOn } from './listen.ts'
 import type { BindHooks, BindProgram } from './program.ts'
 
+/** Connections that a thread has open, over all binds. */
+export interface ConnectionRoom {
+  readonly limit: number
+  open: number
+}
+
 /** Configuration of a bind that does not change. */
 export interface BindOptions {
   /** Key of the bind, `connection.bind` in exchanges. */
@@ -20,8 +26,10 @@ export interface BindOptions {
   readonly hooks?: BindHooks
   /** Allows several processes to listen on the same port. */
   readonly reusePort?: boolean
-  /** Further connections are closed at once. Default: unlimited. */
-  readonly maxConnections?: number
+  /** Connections of all binds of the thread; beyond its limit, idle ones are closed for new ones. Default: unlimited. */
+  readonly room?: ConnectionRoom | undefined
+  /** Connections of one client address without a protocol or a finished handshake; beyond it the oldest is closed. Default: unlimited. */
+  readonly maxPendingPerAddress?: number
   readonly deadlines?: Deadlines
 }
 
@@ -51,6 +59,8 @@ export interface Bind {
 
 const QUIET_TURNS = 2
 const MAX_TURNS = 1000
+/** Connections that are looked at for an idle one. */
+const CLOSE_CANDIDATES = 32
 
 /** Creates a bind, which accepts connections after `listen`. */
 export function createBind(options: BindOptions): Bind {
@@ -76,6 +86,8 @@ class RunningBind implements Bind, AcceptedOwner {
   readonly deadlines: Deadlines | undefined
   readonly #options: BindOptions
   readonly #open = new Set<Accepted>()
+  /** Those whose protocol is not known or whose handshake is not finished, the oldest first. */
+  readonly #pending = new Set<Accepted>()
   #servers: Server[] = []
   #program: BindProgram
   #isDraining = false
@@ -116,7 +128,6 @@ class RunningBind implements Bind, AcceptedOwner {
       for (const address of addresses === undefined || addresses.length === 0 ? [undefined] : addresses) {
         const server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
         this.#servers.push(server)
-        if (this.#options.maxConnections !== undefined) server.maxConnections = this.#options.maxConnections
         await listenOn(server, port, address, this.#options.reusePort === true)
         // Port 0: one free port for all addresses.
         port = (server.address() as AddressInfo).port
@@ -169,16 +180,56 @@ class RunningBind implements Bind, AcceptedOwner {
     for (const accepted of this.#open) accepted.report()
   }
 
+  begins(accepted: Accepted): void {
+    this.#pending.delete(accepted)
+  }
+
   forget(accepted: Accepted): void {
+    this.#pending.delete(accepted)
     this.#open.delete(accepted)
+    if (this.#options.room !== undefined) this.#options.room.open--
     if (this.#open.size > 0) return
     for (const resolve of this.#onEmpty.splice(0)) resolve()
   }
 
   #accept(socket: Socket): void {
     this.#accepted++
+    const { room, maxPendingPerAddress: most = Infinity } = this.#options
+    if (most !== Infinity) this.#dropPendingOf(socket.remoteAddress, most)
+    if (room !== undefined && room.open >= room.limit && !this.#closeIdle()) {
+      this.hooks.onDrop?.(`${room.limit} connections are open`, socket.remoteAddress ?? '', 'limit')
+      return void socket.destroy()
+    }
+    if (room !== undefined) room.open++
     const accepted = new Accepted(socket, this)
     this.#open.add(accepted)
+    this.#pending.add(accepted)
     accepted.begin()
+  }
+
+  #dropPendingOf(address: string | undefined, most: number): void {
+    const [oldest, ...others] = [...this.#pending].filter(({ peerAddress }) => peerAddress === address)
+    if (others.length + 1 >= most) oldest?.giveWay()
+  }
+
+  /**
+   * Closes a connection that serves no request: the oldest whose handshake takes long, or one of the oldest of the others. Busy ones of those that are
+   * looked at close after their requests.
+   */
+  #closeIdle(): boolean {
+    for (const silent of this.#pending) {
+      if (silent.isSlow) return silent.giveWay()
+      break
+    }
+    let left = CLOSE_CANDIDATES
+    for (const accepted of this.#open) {
+      if (left-- === 0) return false
+      accepted.drain(false)
+      if (accepted.isOver) return true
+      // Look at others next time.
+      this.#open.delete(accepted)
+      this.#open.add(accepted)
+    }
+    return false
   }
 }

@@ -81,6 +81,8 @@ export type DropCause =
   | 'closed'
   /** It could not be accepted, for example for lack of file descriptors. */
   | 'accept'
+  /** The thread has too many connections. */
+  | 'limit'
 
 /** Events of a bind. All are optional; none may throw. */
 export interface BindHooks {

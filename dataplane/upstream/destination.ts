@@ -9,6 +9,8 @@ import { Balancer, type BalancerOptions, type EndpointState, type PickNotes } fr
 import { explainPick } from './balancer/explain.ts'
 import type { HealthPolicy } from './balancer/health.ts'
 import type { PlacedEndpoint } from './balancer/locality.ts'
+import type { OpenConnections } from './connections.ts'
+import type { LoopMarks } from './loop.ts'
 import type { ConnectGuard, TcpProbes, Transport, Tunnel, UpstreamPool, UpstreamTls } from './types.ts'
 
 /** Health and load of an endpoint, or of the LLM provider that it belongs to. */
@@ -63,16 +65,16 @@ export interface DestinationConfig {
   readonly endpoints: readonly PlacedEndpoint[]
   readonly appProtocol: ServicePort['appProtocol']
   readonly settings: UpstreamSettings
-  /** Authority with hostRewrite Auto; undefined for IP addresses, which keep the client's Host. */
+  /** Its name; undefined for IP addresses, which keep the client's Host. */
   readonly hostname: string | undefined
+  /** Authority with hostRewrite Auto; default: `hostname`. */
+  readonly authority?: string | undefined
   /** Default of hostRewrite: Auto for ProxyBackends, None for Services (traffic.md §8.11). */
   readonly isHostRewritten: boolean
   /** The endpoint is the authority of the request (dynamicForwardProxy). */
   readonly isDynamic: boolean
   /** Admits the addresses of a dynamic destination. */
   readonly guard?: ConnectGuard | undefined
-  /** Value of the header by which a request that returns to this gateway is recognized; dynamic destinations only. */
-  readonly loopMark?: string | undefined
   readonly error: ErrorCode | undefined
   /** Default: unknown. */
   readonly type?: BackendType
@@ -89,6 +91,14 @@ export interface EndpointPicker {
   readonly isFailOpen: boolean
 }
 
+/** The parts of all transports of a destination. */
+type CommonTransport = Pick<Transport, 'marks' | 'connections'>
+
+export interface DestinationOptions extends BalancerOptions {
+  readonly marks?: LoopMarks | undefined
+  readonly connections?: OpenConnections | undefined
+}
+
 const IDLE_MS = 90_000
 const DYNAMIC_ENDPOINT_LIMIT = 10_000
 
@@ -100,14 +110,16 @@ export class Destination {
   /** `<namespace>/<name>` or an address: its name in logs and metrics. */
   readonly name: string
   readonly #createPool: PoolFactory
+  readonly #common: CommonTransport
   readonly #balancer: Balancer
   readonly #pools = new Map<EndpointState, Map<HttpChoice, UpstreamPool>>()
   readonly #dynamic = new Map<string, Balancer>()
   #config: DestinationConfig
   #transportKey: string
 
-  constructor(name: string, config: DestinationConfig, createPool: PoolFactory, options: BalancerOptions = {}) {
+  constructor(name: string, config: DestinationConfig, createPool: PoolFactory, { marks, connections, ...options }: DestinationOptions = {}) {
     this.name = name
+    this.#common = { marks, connections: connections?.of(name) }
     this.#createPool = createPool
     this.#balancer = new Balancer(options)
     this.#config = config
@@ -121,7 +133,8 @@ export class Destination {
 
   /** Authority of requests to it; undefined keeps the client's. `isAuto`: a policy sets hostRewrite Auto. */
   authorityFor(isAuto: boolean): string | undefined {
-    return isAuto || this.#config.isHostRewritten ? this.#config.hostname : undefined
+    const { isHostRewritten, authority, hostname } = this.#config
+    return isAuto || isHostRewritten ? (authority ?? hostname) : undefined
   }
 
   /**
@@ -166,11 +179,6 @@ export class Destination {
 
   get isDynamic(): boolean {
     return this.#config.isDynamic
-  }
-
-  /** Value of the loop header of its requests; undefined: none. */
-  get loopMark(): string | undefined {
-    return this.#config.loopMark
   }
 
   update(config: DestinationConfig): void {
@@ -240,7 +248,7 @@ export class Destination {
 
   transportTo(endpoint: EndpointState): Transport {
     const { tls, tunnel, probes } = this.#config.settings
-    return { host: endpoint.address, port: endpoint.port, tls, keepAlive: { idleMs: IDLE_MS }, tunnel, probes, guard: this.#config.guard }
+    return { host: endpoint.address, port: endpoint.port, tls, keepAlive: { idleMs: IDLE_MS }, tunnel, probes, guard: this.#config.guard, ...this.#common }
   }
 
   /** HTTP version by policy, then appProtocol, then the client's version; TLS negotiates unless a policy sets the version (traffic.md §13). */

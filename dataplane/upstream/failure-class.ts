@@ -7,6 +7,7 @@ const classes: Readonly<Record<UpstreamFailure, string>> = {
   reset: 'connection reset',
   protocol: 'protocol error',
   forbidden: 'destination not allowed',
+  limit: 'too many connections',
   upgrade: 'protocol not switched as requested',
   cancelled: 'cancelled',
 }

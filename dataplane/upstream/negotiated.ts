@@ -4,7 +4,7 @@ import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { createHttp1Pool } from './http1/pool.ts'
 import { createConnector } from './http1/connect.ts'
 import { createHttp2Pool } from './http2/pool.ts'
-import { connectTcp } from './tcp.ts'
+import { connectFirst } from './tcp.ts'
 import { UpstreamError, type Transport, type UpstreamCall, type UpstreamPool } from './types.ts'
 
 const protocols = ['h2', 'http/1.1']
@@ -68,7 +68,7 @@ class NegotiatedPool implements UpstreamPool {
 
   async #connect(connectMs: number): Promise<UpstreamPool> {
     const tls = this.#transport.tls && { ...this.#transport.tls, alpn: this.#transport.tls.alpn ?? protocols }
-    const socket = await connectTcp({ ...this.#transport, tls }, connectMs).socket
+    const socket = await connectFirst({ ...this.#transport, tls }, connectMs)
     // Half-open is for relays only: Node's HTTP/2 session does not notice the end of such a socket.
     socket.allowHalfOpen = false
     if ((socket as Socket & { alpnProtocol?: string | false }).alpnProtocol === 'h2') {

@@ -1,3 +1,4 @@
+import type { LoopMarks } from './loop.ts'
 import type { RequestHead, ResponseHead } from '../http/message.ts'
 
 /**
@@ -34,6 +35,8 @@ export type UpstreamFailure =
   | 'upgrade'
   /** The guard of the transport does not admit the address. */
   | 'forbidden'
+  /** Too many connections are open. */
+  | 'limit'
   | 'cancelled'
 
 /** Why a call has no response head, or why its body failed. Messages contain addresses, never header values. */
@@ -62,6 +65,14 @@ export interface ConnectGuard {
   reject(host: string, address: string, port: number): string | undefined
 }
 
+/** Connections of one backend, with all of its policies and endpoints. */
+export interface ConnectionShare {
+  /** Counts a connection that is about to be opened; an error if the limit is reached. */
+  take(): UpstreamError | undefined
+  /** A counted connection is closed. */
+  give(): void
+}
+
 /** How to reach an endpoint: the transport part of a pool's key. */
 export interface Transport {
   readonly host: string
@@ -76,6 +87,10 @@ export interface Transport {
   readonly tunnel?: Tunnel | undefined
   /** For destinations that clients choose; undefined: every address is admitted. */
   readonly guard?: ConnectGuard | undefined
+  /** Marks the requests; undefined: they carry no mark. */
+  readonly marks?: LoopMarks | undefined
+  /** Counts and limits the connections; undefined: no limit. */
+  readonly connections?: ConnectionShare | undefined
   /** Receives the seconds that each new connection took to become ready, including its TLS handshake. */
   readonly onConnected?: (seconds: number) => void
 }

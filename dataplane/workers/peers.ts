@@ -16,9 +16,12 @@ import { messageRequest, receiveMessage } from './message.ts'
 const CONNECT_MS = 3000
 /** Until the head of the response. The other replica first sends the responses of the client to the target, for at most 30 s. */
 const RESPONSE_MS = 35_000
-const HANDSHAKE_MS = 5000
+/** Replicas are near, and begin at once. */
+const HANDSHAKE_MS = 2000
 /** Each carries one retry, until its response ends. As many calls wait at most in a worker. */
 const MAX_CONNECTIONS = 1000
+/** Connections of one address that have not proved that they have a key. */
+const MAX_PENDING = 64
 /** Finds out that the machine of the other replica is gone. */
 const PROBES = { timeMs: 30_000, intervalMs: 10_000, retries: 3 }
 /** Milliseconds between attempts to open the port. */
@@ -81,7 +84,8 @@ export class Peers implements PeerMessages {
       onRequest: (exchange) => receiveMessage(exchange, this.#handler),
       onFinished: releaseBodies,
       reusePort: ports !== undefined,
-      maxConnections: MAX_CONNECTIONS,
+      room: { limit: MAX_CONNECTIONS, open: 0 },
+      maxPendingPerAddress: MAX_PENDING,
     })
   }
 

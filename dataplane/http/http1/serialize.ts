@@ -61,14 +61,14 @@ export function requestFraming(request: RequestHead): Framing | undefined {
   return expectsBody(request.method) || request.headers.has('content-length') ? 0 : undefined
 }
 
-/** Serializes a request head with its empty line: Host first, names in lower case. Throws UnwritableHeadError. */
-export function encodeRequestHead(request: RequestHead, framing: Framing | undefined, keepAlive: boolean): string {
+/** Serializes a request head with its empty line: Host first, names in lower case. `ownLines`: field lines of the gateway. Throws UnwritableHeadError. */
+export function encodeRequestHead(request: RequestHead, framing: Framing | undefined, keepAlive: boolean, ownLines = ''): string {
   const { method, target, authority, upgrade } = request
   if (!isToken(method)) throw new UnwritableHeadError('method')
   const isConnect = method === 'CONNECT'
   if (!isConnect && target !== '*' && !isOriginForm(target)) throw new UnwritableHeadError('target')
   if (authority !== '' && !isAuthority(authority)) throw new UnwritableHeadError('authority')
-  let text = `${method} ${isConnect ? authority : target} HTTP/1.1\r\nhost: ${authority}\r\n${fieldLines(request.headers)}`
+  let text = `${method} ${isConnect ? authority : target} HTTP/1.1\r\nhost: ${authority}\r\n${fieldLines(request.headers)}${ownLines}`
   if (framing !== undefined) text += framingLine(framing)
   if (upgrade !== undefined) {
     if (!isFieldValue(upgrade)) throw new UnwritableHeadError('upgrade')

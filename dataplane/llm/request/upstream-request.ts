@@ -2,7 +2,7 @@ import { setRetryHeader } from '../../forward/retry.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import { pathOf, queryOf, type RequestHead } from '../../http/message.ts'
+import { pathOf, queryOf, withoutDefaultPort, type RequestHead } from '../../http/message.ts'
 import { transformForBackend, backendTransformation } from '../../transformation/backend.ts'
 import { authenticate, fetchCredentials, isFetched, signRequest } from '../../upstream/auth.ts'
 import { ProxyError } from '../../exchange/error.ts'
@@ -46,12 +46,13 @@ export async function buildUpstreamRequest(
     target: targetOf(exchange.request.target, target.path, draft.path),
     scheme: settings.tls === undefined ? 'http' : 'https',
     // The provider's host, unless a policy fixes the authority (traffic.md §8.11).
-    authority: exchange.isAuthorityFixed ? exchange.request.authority : authorityOf(endpoint, settings.tls === undefined ? ':80' : ':443'),
+    authority: exchange.isAuthorityFixed ? exchange.request.authority : withoutDefaultPort(endpoint, settings.tls !== undefined),
     version: 'HTTP/1.1',
     headers,
     body,
     upgrade: exchange.request.upgrade,
     acceptsTrailers: exchange.request.acceptsTrailers,
+    loop: exchange.request.loop,
   }
   // A failure to authenticate happens before the transformation and must not apply its response side.
   backendTransformation.set(exchange, undefined)
@@ -97,5 +98,3 @@ function targetOf(client: string, configured: string | undefined, own: string | 
   if (query === '') return own
   return `${own}${pathOf(own) === own ? '?' : '&'}${query}`
 }
-
-const authorityOf = (label: string, defaultPort: string): string => (label.endsWith(defaultPort) ? label.slice(0, -defaultPort.length) : label)

@@ -92,7 +92,7 @@ async function redirectToLogin(config: MCPAuthentication, provider: IdentityProv
 
 async function register(provider: IdentityProvider, exchange: Exchange): Promise<PublicAnswer> {
   const { bytes } = await readHeldBody(exchange, exchange.request.body, REGISTRATION_LIMIT_BYTES)
-  const { status, headers, body } = await provider.register(bytes)
+  const { status, headers, body } = await provider.register(bytes, exchange)
   return { status, body, headers: { 'content-type': headers.get('content-type') ?? 'application/json' } }
 }
 

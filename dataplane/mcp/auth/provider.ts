@@ -2,6 +2,7 @@ import type { MCPAuthentication } from '#gen/config/types.ts'
 import { withoutBrackets } from '../../http/message.ts'
 import { fetchDestination, type Callout, type CalloutResponse } from '../../callout/http.ts'
 import type { Destinations } from '../../destination/destinations.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { Destination } from '../../upstream/destination.ts'
 
@@ -40,14 +41,14 @@ export class IdentityProvider {
   }
 
   /** Registers a client (RFC 7591) at the provider's registration endpoint, default Keycloak's. Rejects if the provider cannot be reached. */
-  async register(body: Buffer): Promise<CalloutResponse> {
+  async register(body: Buffer, exchange: Exchange): Promise<CalloutResponse> {
     const issuer = this.#requireIssuer()
     const advertised = await this.metadata().then(
       ({ registration_endpoint: endpoint }) => (typeof endpoint === 'string' ? URL.parse(endpoint) : null),
       () => null,
     )
     const url = advertised ?? new URL(`${trimmedPath(issuer)}/clients-registrations/openid-connect`, issuer)
-    return this.#call(url, { method: 'POST', body })
+    return this.#call(url, { method: 'POST', body }, exchange)
   }
 
   async #fetchMetadata(): Promise<ServerMetadata> {
@@ -62,12 +63,12 @@ export class IdentityProvider {
     return document as ServerMetadata
   }
 
-  #call(url: URL, { method, body }: Pick<Callout, 'method' | 'body'>): Promise<CalloutResponse> {
+  #call(url: URL, { method, body }: Pick<Callout, 'method' | 'body'>, exchange?: Exchange): Promise<CalloutResponse> {
     const headers = new HeaderList(['accept', 'application/json', ...(body === undefined ? [] : ['content-type', 'application/json'])])
     return fetchDestination(
       this.#destinationOf(url),
       { method, target: `${url.pathname}${url.search}`, authority: url.host, headers, body },
-      { timeoutMs: TIMEOUT_MS, limitBytes: LIMIT_BYTES },
+      { timeoutMs: TIMEOUT_MS, limitBytes: LIMIT_BYTES, exchange },
     )
   }
 

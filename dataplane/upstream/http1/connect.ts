@@ -13,7 +13,7 @@ export type Connector = (onReady: () => void, reads?: OnReadOpts) => Socket
 
 /** Creates a connector to an endpoint. TLS offers `alpn`, accepts no other protocol, and resumes sessions. */
 export function createConnector(transport: Transport, alpn: readonly string[]): Connector {
-  const connect = withProbes(connectorTo(transport, alpn), transport)
+  const connect = withinShare(withProbes(connectorTo(transport, alpn), transport), transport)
   const { onConnected } = transport
   if (onConnected === undefined) return connect
   return (onReady, reads) => {
@@ -22,6 +22,15 @@ export function createConnector(transport: Transport, alpn: readonly string[]): 
       onConnected((performance.now() - startedAtMs) / 1000)
       onReady()
     }, reads)
+  }
+}
+
+function withinShare(connect: Connector, { connections }: Transport): Connector {
+  if (connections === undefined) return connect
+  return (onReady, reads) => {
+    const refusal = connections.take()
+    if (refusal !== undefined) return new Socket().destroy(refusal)
+    return connect(onReady, reads).once('close', () => connections.give())
   }
 }
 

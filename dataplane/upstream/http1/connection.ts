@@ -117,7 +117,8 @@ export class ClientConnection implements BodyOwner, OutgoingOwner {
     const framing = requestFraming(request)
     let head: string
     try {
-      head = encodeRequestHead(request, framing, this.#pool.transport.keepAlive !== undefined)
+      const { keepAlive, marks } = this.#pool.transport
+      head = encodeRequestHead(request, framing, keepAlive !== undefined, marks?.line(request.loop))
     } catch (error) {
       // The request is invalid, but nothing was written: the connection can be reused.
       this.#call = undefined

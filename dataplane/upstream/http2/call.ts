@@ -40,6 +40,7 @@ export class Http2Call implements UpstreamCall, SessionCall {
   #stream: Http2ClientStream | undefined
   #block = ''
   #wasFresh = true
+  /** Streams that were opened for it. */
   #attempts = 0
   #isSettled = false
   #resolve: (response: ResponseHead) => void = () => undefined
@@ -57,17 +58,18 @@ export class Http2Call implements UpstreamCall, SessionCall {
 
   send(isFresh: boolean): void {
     try {
-      this.#block = encodeRequestHead(this.#request, this.#pool.transport.tls === undefined ? 'http' : 'https')
+      const { tls, marks } = this.#pool.transport
+      this.#block = encodeRequestHead(this.#request, tls === undefined ? 'http' : 'https') + (marks?.literal(this.#request.loop) ?? '')
     } catch (error) {
       return this.fail(new UpstreamError('protocol', (error as Error).message, error))
     }
-    this.#attempts++
     this.#session = this.#pool.acquire(this.#connectMs, isFresh)
     this.#session.run(this)
   }
 
   /** For the session: it is connected. */
   begin(connection: Http2ClientConnection, session: Http2UpstreamSession): void {
+    this.#attempts++
     this.#wasFresh = session.isFresh
     const stream = (this.#stream = connection.openStream(this, this.#request.method))
     stream.send(this.#block, this.#request)

@@ -79,6 +79,78 @@ async function start(settings: string = ''): Promise<{
 const ok = (id: number, flags = 0): Buffer => headers(id, [[':status', '200']], flags)
 const initialWindow = (size: number): string => frames.settingBytes(frames.SETTINGS_INITIAL_WINDOW_SIZE, size)
 
+describe('a hostile upstream', () => {
+  const { DATA, HEADERS, CONTINUATION, END_STREAM, END_HEADERS, WINDOW_UPDATE, RST_STREAM, PUSH_PROMISE, SETTINGS, PING, GOAWAY, PRIORITY } = frames
+  const interim = (status: string, flags = 0): Buffer => headers(1, [[':status', status]], flags)
+  /** A head that announces two bytes. */
+  const ok2 = headers(1, Object.entries({ ':status': '200', 'content-length': '2' }), 0)
+  const repeat = (part: Buffer, count: number): Buffer[] => Array.from({ length: count }, () => part)
+
+  test.each<[string, Buffer[]]>([
+    ['DATA before the head', [frame(DATA, 0, 1, 'x')]],
+    ['empty DATA before the head', [frame(DATA, 0, 1)]],
+    ['DATA that ends the stream before the head', [frame(DATA, END_STREAM, 1, 'x')]],
+    ['DATA after an interim response', [interim('103'), frame(DATA, END_STREAM, 1, 'x')]],
+    ['trailers before the head', [headers(1, [['x-a', '1']], END_STREAM)]],
+    ['an interim response that ends the stream', [interim('103', END_STREAM)]],
+    ['interim responses without end', repeat(interim('103'), 33)],
+    ['101', [interim('101')]],
+    ['a status that is none', [interim('20')]],
+    ['a head of another stream', [headers(3, [[':status', '200']], END_STREAM)]],
+    ['DATA of another stream', [frame(DATA, END_STREAM, 3, 'x')]],
+    ['a second head', [ok(1), ok(1)]],
+    ['trailers without an end', [ok(1), frame(DATA, 0, 1, 'x'), headers(1, [['x-a', '1']], 0)]],
+    ['trailers with a pseudo-header field', [ok(1), headers(1, [[':status', '200']], END_STREAM)]],
+    ['less than its content-length', [ok2, frame(DATA, END_STREAM, 1, 'x')]],
+    ['more than its content-length', [ok2, frame(DATA, 0, 1, 'xxx')]],
+    ['a header section without end', [frame(HEADERS, 0, 1), ...repeat(frame(CONTINUATION, 0, 1, 'x'), 129)]],
+    ['empty parts of a header section without end', [frame(HEADERS, 0, 1), ...repeat(frame(CONTINUATION, 0, 1), 129)]],
+    ['a header section that another frame interrupts', [frame(HEADERS, 0, 1), frame(PING, 0, 0, '12345678')]],
+    ['CONTINUATION without a header section', [frame(CONTINUATION, END_HEADERS, 1)]],
+    ['a header section that cannot be decoded', [frame(HEADERS, END_HEADERS | END_STREAM, 1, '\xff\xff\xff\xff\xff\xff')]],
+    [
+      'a header section of more than 64 KiB',
+      [
+        headers(
+          1,
+          [
+            [':status', '200'],
+            ['x-a', 'x'.repeat(70_000)],
+          ],
+          END_STREAM,
+        ),
+      ],
+    ],
+    ['WINDOW_UPDATE of 0', [frame(WINDOW_UPDATE, 0, 1, uint32(0))]],
+    ['WINDOW_UPDATE of 0 for the connection', [frame(WINDOW_UPDATE, 0, 0, uint32(0))]],
+    ['a window beyond 2^31-1', repeat(frame(WINDOW_UPDATE, 0, 1, uint32(0x7fff_ffff)), 2)],
+    ['a window of the connection beyond 2^31-1', repeat(frame(WINDOW_UPDATE, 0, 0, uint32(0x7fff_ffff)), 2)],
+    ['RST_STREAM before the head', [frame(RST_STREAM, 0, 1, uint32(0))]],
+    ['RST_STREAM after the head', [ok(1), frame(RST_STREAM, 0, 1, uint32(8))]],
+    ['PUSH_PROMISE', [frame(PUSH_PROMISE, END_HEADERS, 1, uint32(2))]],
+    ['GOAWAY and nothing else', [frame(GOAWAY, 0, 0, Buffer.concat([uint32(0), uint32(0)]))]],
+    ['SETTINGS of 5 bytes', [frame(SETTINGS, 0, 0, '12345')]],
+    ['PING of 7 bytes', [frame(PING, 0, 0, '1234567')]],
+    ['PRIORITY of itself', [frame(PRIORITY, 0, 1, Buffer.concat([uint32(1), Buffer.from('x')]))]],
+    ['padding beyond the frame', [ok(1), frame(DATA, frames.PADDED, 1, '\x05abc')]],
+    ['PING frames without end', repeat(frame(PING, 0, 0, '12345678'), 25_000)],
+    ['empty DATA without end', [ok(1), ...repeat(frame(DATA, 0, 1), 25_000)]],
+  ])('ends the request with an error: %s', async (_, parts) => {
+    const { upstream, call } = await start()
+    // Not sent again: its method is not idempotent.
+    const answered = call({ method: 'POST', body: new BufferBody('x') })
+    await until(() => upstream.of(HEADERS).length === 1)
+    upstream.send(...parts)
+    // GOAWAY for stream 0: the request was not processed, and is sent to the same upstream again.
+    if (parts[0]?.[3] === GOAWAY) {
+      await until(() => upstream.connections() === 2)
+      await until(() => upstream.of(HEADERS).length === 2)
+      upstream.send(frame(RST_STREAM, 0, 1, uint32(8)))
+    }
+    expect((await answered).error).toBeInstanceOf(Error)
+  })
+})
+
 describe('HTTP/2 codec of the upstream side', () => {
   test('requests of one turn are sent with increasing identifiers, and a cancelled one leaves no frame', async () => {
     const { upstream, call, pool } = await start()

@@ -99,6 +99,37 @@ test('a slow upstream receives one PING and keeps its connection', async () => {
   expect([await answered, connections()]).toEqual(['200 here', 1])
 })
 
+test('a dead connection is given up although every call times out before', async () => {
+  const { pool, call, swallow, connections } = await start(answerOnce)
+  expect(await call('POST')).toBe('200 here')
+  swallow()
+  const failures: string[] = []
+  while (connections() === 1) {
+    const short = pool.call(testRequest({ method: 'POST' }), { connectMs: 20_000 })
+    setTimeout(() => short.cancel(new Error('timed out')), 20)
+    failures.push(
+      await short.response.then(
+        () => 'response',
+        (error: Error) => error.message,
+      ),
+    )
+  }
+  expect(failures.slice(0, -1)).not.toContain('response')
+  expect(failures.length).toBeGreaterThan(2)
+  expect(await call('POST')).toBe('200 here')
+})
+
+test('a call that times out on a slow connection leaves it open', async () => {
+  let isSlow = true
+  const { pool, call, pings, connections } = await start((stream) => void (isSlow || answerOnce(stream)))
+  const short = pool.call(testRequest(), { connectMs: 20_000 })
+  setTimeout(() => short.cancel(new Error('timed out')), 20)
+  await expect(short.response).rejects.toThrow('cancelled')
+  await until(() => pings() === 1)
+  isSlow = false
+  expect([await call('POST'), connections()]).toEqual(['200 here', 1])
+})
+
 test('a connection without calls receives no PING', async () => {
   const { call, pings } = await start(answerOnce)
   expect(await call()).toBe('200 here')

@@ -14,8 +14,8 @@ export interface LivenessSettings {
 export const defaultLiveness: LivenessSettings = { silenceMs: 10_000, answerMs: 10_000, restMs: 300_000 }
 
 /**
- * Detects a dead connection, which TCP alone reports after a quarter of an hour: sends a PING if nothing is received while calls wait, and
- * reports the connection as dead without an acknowledgement. A slow upstream is not affected.
+ * Detects a dead connection, which TCP alone reports after a quarter of an hour: sends a PING if nothing is received after a call began, also if the
+ * call has timed out meanwhile, and reports the connection as dead without an acknowledgement. A slow upstream is not affected.
  */
 export class Liveness implements Waiter {
   deadlineMs = Infinity
@@ -26,6 +26,8 @@ export class Liveness implements Waiter {
   readonly #onDead: () => void
   #seenBytes = 0
   #isAsked = false
+  /** Whether a call waits. */
+  #isWatched = false
   #askAgainMs = 0
 
   /** `probe` sends a PING; its acknowledgement must be reported to `onProbed`. */
@@ -39,14 +41,21 @@ export class Liveness implements Waiter {
 
   /** A call waits for the upstream. */
   watch(): void {
+    this.#isWatched = true
     if (this.deadlineMs !== Infinity) return
     this.#deadlines.add(this)
     this.#seenBytes = this.#socket.bytesRead
     this.deadlineMs = this.#deadlines.nowMs + this.#settings.silenceMs
   }
 
-  /** No call waits any more. */
+  /** No call waits any more. The PING stays due until something is received: calls that time out first would keep a dead connection alive. */
   rest(): void {
+    this.#isWatched = false
+    if (!this.#isAsked && this.#socket.bytesRead !== this.#seenBytes) this.end()
+  }
+
+  /** The connection is closed, or not silent. */
+  end(): void {
     this.deadlineMs = Infinity
     this.#deadlines.remove(this)
   }
@@ -58,6 +67,7 @@ export class Liveness implements Waiter {
     const isSilent = bytesRead === this.#seenBytes
     this.#seenBytes = bytesRead
     if (this.#isAsked && isSilent) return this.#onDead()
+    if (!isSilent && !this.#isWatched) return this.end()
     this.deadlineMs = now + (this.#isAsked ? answerMs : silenceMs)
     if (!isSilent) this.#askAgainMs = 0
     else if (now >= this.#askAgainMs) this.#ping(now + answerMs, now + restMs)
@@ -75,6 +85,7 @@ export class Liveness implements Waiter {
     this.#isAsked = false
     // The acknowledgement alone does not count as traffic.
     this.#seenBytes = this.#socket.bytesRead
-    if (this.deadlineMs !== Infinity) this.deadlineMs = this.#deadlines.nowMs + this.#settings.silenceMs
+    if (!this.#isWatched) this.end()
+    else if (this.deadlineMs !== Infinity) this.deadlineMs = this.#deadlines.nowMs + this.#settings.silenceMs
   }
 }

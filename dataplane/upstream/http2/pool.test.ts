@@ -1,6 +1,6 @@
 import { createServer as createHttp2Server, createSecureServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
-import { createServer as createNetServer, type AddressInfo, type Server } from 'node:net'
+import { connect as connectTcp, createServer as createNetServer, type AddressInfo, type Server } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { BufferBody, type BodySink } from '../../http/body.ts'
@@ -51,6 +51,47 @@ async function serve(server: Http2Server | ReturnType<typeof createSecureServer>
   })
   return { sessions, port: (server.address() as AddressInfo).port }
 }
+
+/** An upstream over TLS whose first `stalled` connections never begin their handshake; a pool to it. */
+async function startStalling(stalled: number, kind: 'h2' | 'negotiated'): Promise<{ pool: UpstreamPool; connections: () => number }> {
+  const { certificate: cert, privateKey: key } = makeCertificate({ name: 'localhost', authority: makeAuthority() })
+  const server = createSecureServer({ cert, key })
+  const { port } = await serve(server, (stream) => void (stream.respond({ ':status': 200 }), stream.end('ok')))
+  let connections = 0
+  const relay = createNetServer((client) => {
+    client.on('error', () => undefined)
+    if (connections++ < stalled) return
+    const upstream = connectTcp(port, '127.0.0.1')
+    upstream.on('error', () => undefined)
+    client.pipe(upstream).pipe(client)
+    client.on('close', () => upstream.destroy())
+  })
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+  open.push(() => void relay.close())
+  const tls = { servername: 'localhost', ca: undefined, cert: undefined, key: undefined, subjectAltNames: undefined, verify: 'none', alpn: undefined } as const
+  const transport = { host: '127.0.0.1', port: (relay.address() as AddressInfo).port, tls, keepAlive: { idleMs: 60_000 } }
+  const pool = kind === 'h2' ? createHttp2Pool(transport) : createNegotiatedPool(transport)
+  open.push(() => pool.close())
+  return { pool, connections: () => connections }
+}
+
+describe.each(['h2', 'negotiated'] as const)('a connection that stalls in its handshake (%s)', (kind) => {
+  test('does not hold up the calls that wait for it, nor later ones', async () => {
+    const { pool, connections } = await startStalling(2, kind)
+    const call = async (): Promise<string> => (await readResponse(await pool.call(testRequest(), { connectMs: 60_000 }).response)).text
+    const first = [call(), call()]
+    await until(() => connections() === 2)
+    expect(await Promise.all([...first, call()])).toEqual(['200 ok', '200 ok', '200 ok'])
+    expect([await call(), connections()]).toEqual(['200 ok', 3])
+  })
+
+  test('is followed by two others at most, and calls end at the connect timeout', async () => {
+    const { pool, connections } = await startStalling(100, kind)
+    const calls = Array.from({ length: 5 }, () => pool.call(testRequest(), { connectMs: 2500 }).response)
+    for (const call of calls) await expect(call).rejects.toMatchObject({ failure: 'connect-timeout' })
+    expect(connections()).toBe(3)
+  })
+})
 
 function poolTo(server: Server | { address(): unknown }, transport: Partial<Transport> = {}): { pool: UpstreamPool } {
   const { port } = server.address() as AddressInfo

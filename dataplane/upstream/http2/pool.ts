@@ -5,6 +5,7 @@ import { createConnector, type Connector } from '../http1/connect.ts'
 import { Http2Call, type SessionSource } from './call.ts'
 import { defaultLiveness, type LivenessSettings } from './liveness.ts'
 import { Http2UpstreamSession } from './session.ts'
+import { MAX_ATTEMPTS } from '../tcp.ts'
 import type { Transport, UpstreamCall, UpstreamPool } from '../types.ts'
 
 /** Dependencies of an HTTP/2 pool. */
@@ -67,11 +68,24 @@ class SessionPool implements Http2Pool, SessionSource, Waiter {
   }
 
   acquire(connectMs: number, isFresh: boolean): Http2UpstreamSession {
-    const known = isFresh ? undefined : this.#sessions.find((session) => session.hasRoom)
+    const known = isFresh ? undefined : (this.#sessions.find((session) => session.isReady && session.hasRoom) ?? this.#sessions.find(({ hasRoom }) => hasRoom))
     if (known !== undefined) return known
     const session = new Http2UpstreamSession(this, this.#connect, connectMs)
     this.#sessions.push(session)
     return session
+  }
+
+  /** Opens another connection beside one that may have stalled. */
+  slow(_: Http2UpstreamSession, connectMs: number): void {
+    if (this.#isClosed || this.#sessions.filter(({ isReady }) => !isReady).length >= MAX_ATTEMPTS) return
+    this.#sessions.push(new Http2UpstreamSession(this, this.#connect, connectMs))
+  }
+
+  ready(session: Http2UpstreamSession): void {
+    for (const other of this.#sessions.slice()) {
+      if (other.isReady || other === session) continue
+      for (const call of other.yieldWaiting()) call.send(false)
+    }
   }
 
   rest(session: Http2UpstreamSession): void {

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Deadlines } from '../../http/deadlines.ts'
 import { connectFailure, type Connector } from '../http1/connect.ts'
+import { SLOW_MS } from '../tcp.ts'
 import { Http2ClientConnection, type ConnectionOwner } from './connection.ts'
 import { Liveness, type LivenessSettings } from './liveness.ts'
 import type { StreamCall } from './stream.ts'
@@ -18,6 +19,10 @@ export interface SessionOwner {
   readonly liveness: LivenessSettings
   /** Concurrent streams that the upstream allowed on its last connection; undefined before the first SETTINGS frame. */
   knownRoom: number | undefined
+  /** The session is ready: it may take the calls that wait for others. */
+  ready(session: Http2UpstreamSession): void
+  /** The session needs long to connect: `connectMs` are left. */
+  slow(session: Http2UpstreamSession, connectMs: number): void
   /** The last call of the session has ended. */
   rest(session: Http2UpstreamSession): void
   /** The session is closed. */
@@ -58,6 +63,7 @@ export class Http2UpstreamSession implements ConnectionOwner {
   #isClosing = false
   #hasServed = false
   #connectTimer: NodeJS.Timeout | undefined
+  readonly #slowTimer: NodeJS.Timeout
 
   /** Connects, or adopts a connection that is ready. */
   constructor(pool: SessionOwner, source: Connector | Socket, connectMs: number) {
@@ -67,6 +73,7 @@ export class Http2UpstreamSession implements ConnectionOwner {
       const { host, port } = pool.transport
       this.#fail(new UpstreamError('connect-timeout', `${host}:${port}: no connection within ${connectMs} ms`))
     }, connectMs)
+    this.#slowTimer = setTimeout(() => pool.slow(this, Math.max(1, connectMs - SLOW_MS)), SLOW_MS)
     if (typeof source !== 'function') {
       this.#socket = source
       this.#begin()
@@ -83,6 +90,10 @@ export class Http2UpstreamSession implements ConnectionOwner {
 
   get hasRoom(): boolean {
     return !this.isClosing && this.#calls < this.#room && this.#connection?.hasIds !== false
+  }
+
+  get isReady(): boolean {
+    return this.#isReady
   }
 
   get isIdle(): boolean {
@@ -120,6 +131,14 @@ export class Http2UpstreamSession implements ConnectionOwner {
     if (this.isClosed || !this.#isReady || this.#connection?.isClosed === true) return
     if (this.#isClosing) this.close()
     else this.#pool.rest(this)
+  }
+
+  /** Gives up the calls that wait, for a session that is ready. */
+  yieldWaiting(): readonly SessionCall[] {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const call of waiting) this.#drop(call)
+    return waiting
   }
 
   close(): void {
@@ -170,7 +189,7 @@ export class Http2UpstreamSession implements ConnectionOwner {
   onConnectionClosed(): void {
     if (!this.#isReady) return this.#fail(connectFailure(this.#pool.transport, new Error('closed before its settings came')))
     this.isClosed = true
-    this.#liveness?.rest()
+    this.#liveness?.end()
     this.#forget()
   }
 
@@ -190,6 +209,7 @@ export class Http2UpstreamSession implements ConnectionOwner {
     const connection = this.#connection
     if (connection === undefined) return
     clearTimeout(this.#connectTimer)
+    clearTimeout(this.#slowTimer)
     this.#isReady = true
     const { deadlines, liveness } = this.#pool
     this.#liveness = new Liveness(
@@ -207,6 +227,8 @@ export class Http2UpstreamSession implements ConnectionOwner {
     // The start of a call may cancel another.
     for (const call of waiting) if (call.heldBy === this) call.begin(connection, this)
     for (const call of surplus) call.send(false)
+    this.#pool.ready(this)
+    if (this.#calls === 0 && !this.isClosing) this.#pool.rest(this)
   }
 
   /** The connection could not be established. */
@@ -214,6 +236,7 @@ export class Http2UpstreamSession implements ConnectionOwner {
     if (this.isClosed) return
     this.isClosed = true
     clearTimeout(this.#connectTimer)
+    clearTimeout(this.#slowTimer)
     this.#forget()
     this.#socket.destroy()
     const waiting = this.#waiting

@@ -6,6 +6,9 @@ import { CANCEL, NO_ERROR, PROTOCOL_ERROR, StreamError } from '../../http2/frame
 import { encodeField, encodeName, encodeValue } from '../../http2/hpack.ts'
 import { Http2Stream, type StreamOwner } from '../../http2/stream.ts'
 
+/** Limit of interim responses to one call. */
+const MAX_INTERIM_RESPONSES = 32
+
 /** The call of a stream. */
 export interface StreamCall {
   /** The final response head was received. */
@@ -21,6 +24,7 @@ export class Http2ClientStream extends Http2Stream {
   readonly call: StreamCall
   readonly #method: string
   #hasResponse = false
+  #interimResponses = 0
 
   constructor(owner: StreamOwner, id: number, call: StreamCall, method: string) {
     super(owner)
@@ -63,6 +67,7 @@ export class Http2ClientStream extends Http2Stream {
     if (this.#hasResponse) return this.receiveTrailers(fields, endStream)
     const { status, headers, contentLength } = parseResponse(fields)
     if (status < 200) {
+      if (++this.#interimResponses > MAX_INTERIM_RESPONSES) throw new StreamError(PROTOCOL_ERROR, 'too many interim responses')
       // Interim responses are not forwarded. 101 does not exist in HTTP/2 (RFC 9113 §8.6).
       if (status === 101 || endStream) throw new StreamError(PROTOCOL_ERROR, 'invalid interim response')
       return
@@ -77,6 +82,11 @@ export class Http2ClientStream extends Http2Stream {
     this.isBodyOver = true
     this.endRemote()
     this.onBodyEnd()
+  }
+
+  override receiveData(payload: Buffer, from: number, to: number, bytes: number, endStream: boolean): void {
+    if (!this.#hasResponse) throw new StreamError(PROTOCOL_ERROR, 'DATA before the response head')
+    super.receiveData(payload, from, to, bytes, endStream)
   }
 
   /** The response is complete: the rest of the request is not needed. */

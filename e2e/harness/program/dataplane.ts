@@ -25,6 +25,8 @@ export interface DataplaneOptions {
   readonly entry?: string
   /** Options for Node. */
   readonly nodeArgs?: readonly string[]
+  /** RLIMIT_NOFILE of the process. */
+  readonly openFiles?: number
   /** CPUs to pin the process to, in the syntax of taskset. */
   readonly cpus?: string
   /** A network namespace to run in, with its address seen from this machine. */
@@ -57,6 +59,7 @@ export async function startDataplane(options: DataplaneOptions): Promise<Datapla
   const host = network?.address ?? '127.0.0.1'
   const prefix = [
     ...(network === undefined ? [] : ['ip', 'netns', 'exec', network.name]),
+    ...(options.openFiles === undefined ? [] : ['prlimit', `--nofile=${options.openFiles}`]),
     ...(options.cpus === undefined ? [] : ['taskset', '-c', options.cpus]),
   ]
   const image = readImageRun(new URL('../../../dataplane/Dockerfile', import.meta.url))
