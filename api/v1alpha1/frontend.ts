@@ -98,7 +98,7 @@ export const frontendDefinitions: Definitions = {
         { default: 100_000 },
       ),
       maxHeldBytes: integer(
-        'Maximum number of bytes of bodies that a data plane buffers at once, of all requests and responses together. A request whose body would exceed it gets 503 with `retry-after`. Default: a quarter of the memory limit of the container, or of the memory of the machine without one, at least 64 MiB.',
+        'Maximum number of bytes of bodies that a data plane buffers at once, of all requests and responses together. A request whose body would exceed it gets 503 with `retry-after`. Default: a quarter of the memory limit of the container, or of the memory of the machine without one; in small containers half of what is beyond 192 MiB, at least 16 MiB.',
         1,
         MAX_HELD_BYTES,
       ),

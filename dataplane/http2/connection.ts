@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { readMemory } from '../http/read-memory.ts'
 import { MessageError, type Underscores } from '../http/syntax.ts'
 import { DEFAULT_WINDOW, FloodGuard, ReceiveWindow, SMALL_INCREMENT, type ConnectionLimits } from './flow.ts'
 import * as frames from './frames.ts'
@@ -239,6 +240,7 @@ export abstract class Http2Connection<S extends Http2Stream> implements FrameSin
   }
 
   #read(chunk: Buffer): void {
+    readMemory.add(chunk.length)
     if (this.isClosed) return
     try {
       if (this.#prefaceLeft === 0) this.#reader.read(chunk)

@@ -11,12 +11,12 @@ import { OutgoingBody, type OutgoingOwner } from '../../http/http1/outgoing.ts'
 import { encodeResponseHead, type ConnectionOption } from '../../http/http1/serialize.ts'
 import { spliceSockets } from '../../http/splice.ts'
 import { findHead, hasBareLineFeed, MessageError, requestHeadLimits, type HeadLimits } from '../../http/syntax.ts'
+import { readMemory } from '../../http/read-memory.ts'
 import { defaultTimeouts, FIRST_REQUEST_MS, LINGER_MS, MAX_HELD_BYTES, type Http1Options, type Http1Server, type Http1Timeouts } from './options.ts'
 import { hasResponseBody, requestFailure, responseFraming, setErrorResponse, unsentFailure } from './response.ts'
 
 /** Limit of unread body bytes that are skipped to reuse a connection; beyond it closing is cheaper. */
 const MAX_DISCARD_BYTES = 65_536
-
 export type { Http1Options, Http1Server, Http1Timeouts }
 
 /** Serves HTTP/1 on an accepted socket, plaintext or decrypted (RFC 9112). Serves the requests of a connection one after another. */
@@ -137,6 +137,7 @@ class ServerConnection implements Http1Server, BodyOwner, OutgoingOwner, Waiter 
   // Socket events. Properties, because the listeners are removed when the connection becomes a tunnel.
 
   readonly #onData = (chunk: Buffer): void => {
+    readMemory.add(chunk.length)
     if (this.#phase === 'exchange') {
       this.#lastActivityMs = this.#deadlines.nowMs
       if (this.#pending === undefined && this.#incoming?.isFlowing === true) this.#feed(chunk)
