@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { compose, type Chain } from './compose.ts'
+import { compose, missingGrpcStatus, type Chain } from './compose.ts'
 import { withSides, type Policy } from './context.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange } from './exchange.ts'
@@ -171,6 +171,25 @@ describe('compose', () => {
       { 'content-type': 'application/grpc' },
     )
     expect([response.status, response.headers.get('grpc-status')]).toEqual([200, status])
+  })
+
+  test.each([
+    [200, undefined, '2'],
+    [400, undefined, '13'],
+    [401, undefined, '16'],
+    [403, undefined, '7'],
+    [404, undefined, '12'],
+    [429, undefined, '14'],
+    [502, undefined, '14'],
+    [503, undefined, '14'],
+    [504, undefined, '14'],
+    [418, undefined, '2'],
+    [200, 'client', '1'],
+    [200, 'timeout', '4'],
+    [200, 'upstream', '13'],
+    [200, 'shutdown', '14'],
+  ] as const)('a response %d to a gRPC call, cut by %s, without grpc-status counts as %s', (status, cutBy, expected) => {
+    expect(missingGrpcStatus({ cutBy, response: { status, headers: new HeaderList(), body: undefined, upgraded: undefined } })).toBe(expected)
   })
 
   test('gRPC clients receive the error as grpc-status', async () => {

@@ -1,3 +1,4 @@
+import { grpcStatusOf } from '#api/errors.ts'
 import { toResponseHead } from './answer.ts'
 import { LightContext, type Policy } from './context.ts'
 import { ProxyError, toErrorResponse, toProxyError } from './error.ts'
@@ -146,6 +147,15 @@ export function respondWithError(exchange: Exchange, thrown: unknown): void {
   const response = toErrorResponse(error, exchange.request, exchange.errorFormat)
   exchange.grpcStatus = response.headers.get('grpc-status')
   replaceResponse(exchange, response)
+}
+
+const statusOfCut = { client: '1', upstream: '13', timeout: '4', shutdown: '14' }
+
+/** The status that a gRPC client reports for a response without one (traffic.md §6). */
+export function missingGrpcStatus({ cutBy, response }: Pick<Exchange, 'cutBy' | 'response'>): string | undefined {
+  if (cutBy !== undefined) return statusOfCut[cutBy]
+  // UNKNOWN: a response of gRPC, but for its end.
+  return response && String(response.status === 200 ? 2 : grpcStatusOf(response.status))
 }
 
 /** Whether the client disconnected: what fails then, fails for this reason. */

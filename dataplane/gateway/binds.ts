@@ -1,8 +1,8 @@
-import { grpcStatusOf } from '#api/errors.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
 import { connectionSettings, proxyProtocolSettings, tlsSettings, type EffectiveFrontend } from './frontend.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import { missingGrpcStatus } from '../exchange/compose.ts'
 import { isGrpcRequest } from '../exchange/error.ts'
 import type { Exchange, OnRequest } from '../exchange/exchange.ts'
 import { releaseBodies } from '../exchange/held.ts'
@@ -290,16 +290,6 @@ export class Binds {
     return relay === undefined ? (exchange) => gateway.handle(exchange) : (exchange) => relay.forward(exchange) ?? gateway.handle(exchange)
   }
 }
-
-/** The status that a gRPC client reports for a response without one. */
-function missingGrpcStatus({ cutBy, error, response }: Exchange): string | undefined {
-  if (cutBy !== undefined) return statusOfCut[cutBy]
-  const status = error?.row.status ?? response?.status
-  // UNKNOWN: a response of gRPC, but for its end.
-  return status === undefined ? undefined : String(status === 200 ? 2 : grpcStatusOf(status))
-}
-
-const statusOfCut = { client: '1', upstream: '13', timeout: '4', shutdown: '14' }
 
 /** The listener of all plaintext HTTP connections of a port; undefined if the Host of each request selects one of several. */
 function soleListener(running: RunningBind | undefined): string | undefined {
