@@ -5,7 +5,7 @@ SHELL := /bin/sh
 X := .ci/exec
 JEST := $(X) env NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWarning" jest --reporters=./.ci/reporter.js --max-workers=$(or $(MAX_WORKERS),2)
 
-.PHONY: help run test lint prices format generate gen-check golden e2e conformance bench images console proxyctl release docs clean
+.PHONY: help run test lint prices gateway-api format generate gen-check golden e2e conformance bench images console proxyctl release docs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ lint: ## check format, lint rules, types and dead code
 
 prices: ## update the built-in price catalog of LLMs from a public list; FILE=list.json reads a copy
 	@$(X) node api/codegen/prices.ts $(if $(FILE),--file '$(FILE)')
+
+gateway-api: ## update the schemas of Gateway API that lint and the directory source evaluate, from its Go modules (needs Go)
+	@$(X) node api/codegen/gateway-api.ts $$(sed -n 's/^GATEWAY_API=$$(module \(.*\))/\1/p; s/^INFERENCE_API=$$(module \(.*\))/\1/p' e2e/suites/contract/run | \
+	  while read -r module; do PATH=$$(.ci/go):$$PATH .ci/again go mod download -json "$$module" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'; done)
 
 format: ## format all files
 	@$(X) oxfmt .

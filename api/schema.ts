@@ -39,6 +39,10 @@ export interface Schema {
   format?: string
   minimum?: number
   maximum?: number
+  /** In CRDs of others only. */
+  oneOf?: readonly Schema[]
+  anyOf?: readonly Schema[]
+  not?: Schema
   'x-kubernetes-validations'?: readonly ValidationRule[]
   'x-kubernetes-int-or-string'?: true
   'x-kubernetes-preserve-unknown-fields'?: true

@@ -10,6 +10,8 @@ export interface Entropy {
 export interface Environment {
   /** Names may contain dots; the longest match wins. Undefined: any variable of the context. */
   readonly variables?: ReadonlySet<string>
+  /** All members of those variables that have no others. */
+  readonly members?: ReadonlyMap<string, ReadonlySet<string>>
   /** Variables that exist in other phases only, each with a text for the message: when they are available. */
   readonly elsewhere?: ReadonlyMap<string, string>
   /** Whether `flatten()` is allowed: only in fields of logs and traces. */
@@ -57,6 +59,112 @@ const variables: Readonly<Record<string, readonly [phases: readonly Phase[], sin
   env: [[...HTTP, 'resource'], 'in HTTP requests and resource attributes'],
 }
 
+/** Every variable and member of expressions, with type and description (traffic.md §9); `<key>` stands for any key. */
+export const variableRows: readonly (readonly [name: string, type: string, description: string])[] = [
+  ['request.method', 'string', 'Method, such as `GET`'],
+  ['request.path', 'string', 'Path without query'],
+  ['request.pathAndQuery', 'string', 'Path with query; has query(), addQuery(), setQuery()'],
+  ['request.uri', 'string', 'Scheme, host, path and query; has query(), addQuery(), setQuery()'],
+  ['request.host', 'string', 'Host with an explicit port'],
+  ['request.scheme', 'string', '`http` or `https`'],
+  ['request.version', 'string', '`HTTP/1.1` or `HTTP/2`'],
+  ['request.headers', 'headers', 'A string per name, a list if the header is repeated; names are case-insensitive'],
+  ['request.body', 'bytes', 'The body; reading it buffers the body up to maxBufferSize'],
+  ['request.bodyPrefix', 'bytes', 'The first maxBufferSize bytes of the body'],
+  ['request.startTime', 'timestamp', 'Receipt of the request head'],
+  ['request.endTime', 'timestamp', 'End of the exchange; in logs only'],
+  ['response.code', 'int', 'Status'],
+  ['response.grpcStatus', 'int', 'gRPC status'],
+  ['response.headers', 'headers', 'As request.headers'],
+  ['response.body', 'bytes', 'The body; reading it buffers the body up to maxBufferSize'],
+  ['response.bodyPrefix', 'bytes', 'The first maxBufferSize bytes of the body'],
+  ['source.address', 'ip', 'Address of the client'],
+  ['source.port', 'int', 'Port of the client'],
+  ['source.rawAddress', 'ip', 'Address of the peer, before the PROXY protocol'],
+  ['source.rawPort', 'int', 'Port of the peer, before the PROXY protocol'],
+  ['source.identity', 'map', 'trustDomain, namespace and serviceAccount of a verified SPIFFE certificate'],
+  ['source.spiffeId', 'string', 'SPIFFE ID of the verified client certificate'],
+  ['source.subjectAltNames', 'list', 'Names in the verified client certificate'],
+  ['source.issuer', 'string', 'Issuer of the verified client certificate'],
+  ['source.subject', 'string', 'Subject of the verified client certificate'],
+  ['source.subjectCn', 'string', 'Common name of the verified client certificate'],
+  ['source.certificate', 'string', 'The verified client certificate as PEM'],
+  ['source.unverifiedWorkload', 'map', 'name, namespace and serviceAccount of the pod with the address of the client'],
+  ['source.connectHeaders', 'headers', 'Headers of the CONNECT request of the tunnel'],
+  ['destination.address', 'ip', 'Address that the client connected to'],
+  ['destination.port', 'int', 'Port that the client connected to'],
+  ['destination.hostname', 'string', 'SNI'],
+  ['jwt.<claim>', 'any', 'Claims of the verified token; jwt is null without one'],
+  ['jwt.rawToken', 'secret', 'The verified token'],
+  ['apiKey.key', 'secret', 'The verified API key'],
+  ['apiKey.<key>', 'any', 'Metadata of the verified API key'],
+  ['basicAuth.username', 'string', 'The verified user'],
+  ['extauthz.<key>', 'any', 'Metadata that ext_authz returned'],
+  ['extproc.<key>', 'any', 'Metadata that ext_proc returned'],
+  ['metadata.<key>', 'any', 'Metadata that transformations set'],
+  ['mcpGuardrails.<key>', 'any', 'Metadata that MCP guardrails returned'],
+  ['backend.name', 'string', 'Name of the selected backend'],
+  ['backend.type', 'string', '`ai`, `mcp`, `static`, `dynamic`, `service` or `unknown`'],
+  ['backend.protocol', 'string', '`http`, `tcp`, `a2a`, `mcp` or `llm`'],
+  ['llm.streaming', 'bool', 'Whether the client requested a stream'],
+  ['llm.requestModel', 'string', 'Model of the request'],
+  ['llm.responseModel', 'string', 'Model of the response'],
+  ['llm.provider', 'string', 'Provider that served the request'],
+  ['llm.inputTokens', 'int', 'Input tokens; after the response'],
+  ['llm.outputTokens', 'int', 'Output tokens; after the response'],
+  ['llm.totalTokens', 'int', 'All tokens; after the response'],
+  ['llm.providerInputTokens', 'int', 'Input tokens as the provider reports them'],
+  ['llm.providerTotalTokens', 'int', 'All tokens as the provider reports them'],
+  ['llm.cachedInputTokens', 'int', 'Input tokens read from the cache of the provider'],
+  ['llm.cacheCreationInputTokens', 'int', 'Input tokens written to the cache of the provider'],
+  ['llm.reasoningTokens', 'int', 'Output tokens of reasoning'],
+  ['llm.inputTextTokens', 'int', 'Input tokens of text'],
+  ['llm.inputImageTokens', 'int', 'Input tokens of images'],
+  ['llm.inputAudioTokens', 'int', 'Input tokens of audio'],
+  ['llm.outputTextTokens', 'int', 'Output tokens of text'],
+  ['llm.outputImageTokens', 'int', 'Output tokens of images'],
+  ['llm.outputAudioTokens', 'int', 'Output tokens of audio'],
+  ['llm.countTokens', 'int', 'Result of a request that counts tokens'],
+  ['llm.serviceTier', 'string', 'Service tier of the response'],
+  ['llm.timePerOutputToken', 'duration', 'Time per output token of a stream'],
+  ['llm.timeToFirstToken', 'duration', 'Time to the first token of a stream'],
+  ['llm.prompt', 'list', 'Messages with role and content'],
+  ['llm.completion', 'list', 'Texts of the response'],
+  ['llm.toolCalls', 'list', 'Tool calls with id, name and arguments'],
+  ['llm.params', 'map', 'temperature, top_p, seed, max_tokens and others'],
+  ['llm.cost', 'double', 'Cost of the request, if the model has a price'],
+  ['llm.costRates', 'map', 'Prices per million tokens that the cost was computed with: input, output, cacheRead and others'],
+  ['llmRequest', 'any', 'The request as JSON; in transformations of LLM requests'],
+  ['mcp.methodName', 'string', 'Method, such as `tools/call`'],
+  ['mcp.sessionId', 'string', 'Session of the client'],
+  ['mcp.tool', 'map', 'target and name; in logs also arguments, result and error'],
+  ['mcp.prompt', 'map', 'target and name of the prompt'],
+  ['mcp.resource', 'map', 'target and name of the resource'],
+  ['mcp.task', 'map', 'target and name of the task'],
+  ['a2a.method', 'string', 'Method of the request to an A2A agent, such as `SendMessage`; reading it in a policy buffers the body'],
+  ['proxy.bind', 'string', 'Port with its Gateway'],
+  ['proxy.gateway', 'map', 'namespace and name of the Gateway'],
+  ['proxy.listener', 'map', 'name of the listener'],
+  ['proxy.route', 'map', 'namespace, name, kind and rule of the route'],
+  ['proxy.requestProcessingDuration', 'duration', 'Time in request policies; after the response'],
+  ['proxy.upstreamDuration', 'duration', 'Time until the response head; after the response'],
+  ['proxy.responseProcessingDuration', 'duration', 'Time in response policies; after the response'],
+  ['env.podName', 'string', 'Name of the pod'],
+  ['env.namespace', 'string', 'Namespace of the pod'],
+  ['env.gateway', 'string', 'Name of the Gateway'],
+]
+
+/**
+ * Members of the variables whose members are fixed. Those of the others are data: claims, metadata, fields of a body.
+ * Members of members are not listed: most are data, such as headers.
+ */
+const fixedMembers: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  [...Map.groupBy(variableRows, ([name]) => name.split('.')[0] ?? '')].flatMap(([root, rows]) => {
+    const members = rows.map(([name]) => name.slice(root.length + 1))
+    return members.some((member) => member === '' || member.startsWith('<')) ? [] : [[root, new Set(members)] as const]
+  }),
+)
+
 /** The phases that have a variable; empty if there is none of that name. */
 export function phasesOf(variable: string): readonly Phase[] {
   return Object.hasOwn(variables, variable) ? (variables[variable]?.[0] ?? []) : []
@@ -67,6 +175,7 @@ function buildEnvironment(phase: Phase): Environment {
   return {
     variables: new Set(names.filter(([, [phases]]) => phases.includes(phase)).map(([name]) => name)),
     elsewhere: new Map(names.filter(([, [phases]]) => !phases.includes(phase)).map(([name, [, since]]) => [name, since])),
+    members: fixedMembers,
     hasFlatten: phase === 'log',
   }
 }
@@ -83,4 +192,4 @@ export const environments: { readonly [P in Phase]: Environment } = {
 }
 
 /** All variables of all phases, for checks that do not know where an expression will be evaluated. */
-export const anywhere: Environment = { variables: new Set(Object.keys(variables)), hasFlatten: true }
+export const anywhere: Environment = { variables: new Set(Object.keys(variables)), members: fixedMembers, hasFlatten: true }

@@ -172,3 +172,46 @@ describe('the eval functions', () => {
     ])
   })
 })
+
+describe('a member that a variable never has', () => {
+  const problemOf = (source: string): string | undefined => compilePermissive(source, environments.log).problems[0]?.message
+
+  test.each([
+    ['request.pth == "/"', '"request" has no member "pth"; did you mean "path"?'],
+    ['has(request.pth)', '"request" has no member "pth"; did you mean "path"?'],
+    ['request["pth"]', '"request" has no member "pth"; did you mean "path"?'],
+    ['request.?pth.orValue("")', '"request" has no member "pth"; did you mean "path"?'],
+    ['default(source.adress, "")', '"source" has no member "adress"; did you mean "address"?'],
+    ['llm.inputToken', '"llm" has no member "inputToken"; did you mean "inputTokens"?'],
+    ['env.HOME', /^"env" has no member "HOME"; it has podName, namespace, gateway$/],
+    ['["a"].exists(x, request.nothing == x)', /^"request" has no member "nothing"; it has /],
+  ])('is reported in %s', (source, expected) => expect(problemOf(source)).toMatch(expected))
+
+  test.each([
+    'request.headers.anything',
+    'jwt.anything',
+    'jwt["https://example.com/claim"].b',
+    'apiKey.metadata.team',
+    'extauthz.a',
+    'extproc.b.c',
+    'metadata.d',
+    'mcpGuardrails.e',
+    'llm.params.temperature',
+    'mcp.tool.arguments.city',
+    'json(request.body).pth',
+    'request.path.with(request, request.startsWith("/"))',
+    '[{"pth": 1}].exists(request, request.pth == 1)',
+  ])('is not reported in %s', (source) => expect(problemOf(source)).toBeUndefined())
+
+  test('does not change the value of the expression', () => {
+    const { program } = compilePermissive('has(request.pth) || default(request.pth, "none") == "none"', environments.request)
+    expect(program.eval({ request: {} })).toBe(true)
+  })
+
+  test('is known for every variable whose members are fixed', () => {
+    for (const [root, members] of environments.log.members ?? []) {
+      for (const member of members) expect(problemOf(`${root}.${member}`)).toBeUndefined()
+      expect(problemOf(`${root}.nothing`)).toContain(`"${root}" has no member "nothing"`)
+    }
+  })
+})

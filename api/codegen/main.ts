@@ -16,8 +16,8 @@ import { toProtos } from './protos.ts'
 import { toReferencePages } from './reference.ts'
 import { findSharedTypes, toMessageTypes, toTypes } from './types.ts'
 
-/** Directories in which every file but README.md is generated. */
-const OWNED = ['gen', 'docs/reference', 'charts/proxy-crds/templates']
+/** Directories in which every file but README.md is generated. `gen/gateway-api` has another source (gateway-api.ts). */
+const OWNED = ['gen/config', 'gen/proto', 'gen/v1alpha1', 'docs/reference', 'charts/proxy-crds/templates']
 const root = join(import.meta.dirname, '../..')
 
 async function generate(): Promise<Files> {

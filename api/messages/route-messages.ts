@@ -70,8 +70,8 @@ export const routeMessages = {
   PX1115: {
     title: 'rule without requests',
     cause:
-      'Two rules on one listener and hostname have the same match. The older route gets the requests, then the first by namespace and name, then the first rule.',
-    fix: 'Remove one of the matches, or add a header, method or query parameter that tells the requests apart.',
+      'A match of another rule on the same listener and hostname has precedence and accepts all requests of this match. Exact paths precede prefixes, longer prefixes shorter ones, and prefixes regular expressions; of equal matches, that of the older route counts, then the first by namespace and name, then the first rule.',
+    fix: 'Remove one of the matches, make the other one narrower, or add a header, method or query parameter that tells the requests apart.',
   },
   PX1116: {
     title: 'field of a route is not supported',

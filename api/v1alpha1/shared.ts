@@ -2,6 +2,14 @@ import { DURATION_PATTERN, formatDuration } from '../duration.ts'
 import { exactlyOneOf, integer, list, map, object, ref, string, type Definitions, type Schema } from '../schema.ts'
 
 const DNS_SUBDOMAIN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'
+const PORT = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])'
+const IPV6 = '[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*'
+const HOST = '[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?\\.?'
+/** A host name or IP address: no scheme, user, port, path or blank. */
+export const HOST_PATTERN = `^(${HOST}|${IPV6})$`
+/** `host` or `host:port`, with brackets around an IPv6 address before a port; several with commas. */
+const ENDPOINT = `(${HOST}(:${PORT})?|${IPV6}|\\[${IPV6}\\](:${PORT})?)`
+export const ENDPOINTS_PATTERN = `^\\s*(${ENDPOINT}\\s*(,\\s*${ENDPOINT}\\s*)*)?$`
 const TOKEN = "[A-Za-z0-9!#$%&'*+\\-.^_`|~]+"
 
 /** A duration field. `minMs` becomes a CEL rule, because a pattern cannot compare durations. */
@@ -36,6 +44,7 @@ export const sharedDefinitions: Definitions = {
     pattern: `^(:(authority|method|path|scheme|status)|${TOKEN})$`,
   }),
   HTTPHeaderName: string('HTTP header name (RFC 9110 token), without pseudo headers.', { minLength: 1, maxLength: 256, pattern: `^${TOKEN}$` }),
+  Host: string('Host name or IP address, without scheme, user, port and path.', { minLength: 1, maxLength: 256, pattern: HOST_PATTERN }),
   SNI: string('TLS server name: a lower-case DNS name.', { minLength: 1, maxLength: 253, pattern: DNS_SUBDOMAIN }),
   Duration: string(
     'Duration in the format of GEP-2257: up to four numbers with a unit h, m, s or ms, for example `3s`, `5m`, `1h30m`. No fractions, no sign.',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { evalHost, HostMap } from '#api/cel/index.ts'
+import { environments, evalHost, HostMap } from '#api/cel/index.ts'
 import { ProxyError } from '../exchange/error.ts'
 import { Exchange, type Connection } from '../exchange/exchange.ts'
 import { BufferBody } from '../http/body.ts'
@@ -188,4 +188,12 @@ describe('bodies in expressions', () => {
     source.fail(error)
     await expect(buffered).rejects.toThrow(message)
   })
+})
+
+test('each member of a request is in the table of the expression language', () => {
+  const all = evaluate(sample({ tls: { sni: 'a', clientCertificate: certificate } as never }), 'variables()') as Record<string, object>
+  const { members = new Map<string, ReadonlySet<string>>() } = environments.log
+  const known = Object.entries(all).filter(([root]) => members.has(root))
+  expect(known.map(([root]) => root)).toEqual(expect.arrayContaining(['request', 'response', 'source', 'destination', 'backend', 'proxy', 'env']))
+  expect(known.flatMap(([root, value]) => Object.keys(value).filter((member) => !members.get(root)?.has(member)))).toEqual([])
 })

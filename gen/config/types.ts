@@ -56,6 +56,7 @@ import type {
   TinyString,
   LongString,
   CELExpression,
+  Host,
   SNI,
   Duration,
   SectionName
@@ -132,6 +133,7 @@ export type {
   CELExpression,
   HeaderName,
   HTTPHeaderName,
+  Host,
   SNI,
   Duration,
   SectionName,
@@ -1180,7 +1182,7 @@ export interface NamedLLMProvider {
   /**
    * Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.
    */
-  host?: ShortString
+  host?: Host
   /**
    * Port to send requests to; needs host. Default: 443.
    */
@@ -1298,10 +1300,7 @@ export interface McpTargetSelector {
  * One MCP server at a fixed address. For Services in the cluster prefer selector.
  */
 export interface McpTarget {
-  /**
-   * Host name or IP address.
-   */
-  host: ShortString
+  host: Host
   /**
    * Port.
    */
@@ -1323,10 +1322,7 @@ export interface McpTarget {
  * An agent that speaks A2A.
  */
 export interface A2ABackend {
-  /**
-   * Host name or IP address.
-   */
-  host: ShortString
+  host: Host
   /**
    * Port.
    */
@@ -3103,9 +3099,9 @@ export interface ShortProviderA {
  */
 export interface ShortProviderB {
   /**
-   * Host of the resource, for example `my-resource.openai.azure.com`; a leading `https://` is removed.
+   * Host of the resource, for example `my-resource.openai.azure.com`; a scheme and a path are ignored.
    */
-  endpoint: ShortString
+  endpoint: string
   /**
    * Deployment to use. Required unless apiVersion is v1, where the request can name the model.
    */

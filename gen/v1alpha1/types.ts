@@ -43,6 +43,10 @@ export type HeaderName = string
  */
 export type HTTPHeaderName = string
 /**
+ * Host name or IP address, without scheme, user, port and path.
+ */
+export type Host = string
+/**
  * TLS server name: a lower-case DNS name.
  */
 export type SNI = string
@@ -2360,7 +2364,7 @@ export interface LLMProvider {
   /**
    * Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.
    */
-  host?: ShortString
+  host?: Host
   /**
    * Port to send requests to; needs host. Default: 443.
    */
@@ -2411,7 +2415,7 @@ export interface NamedLLMProvider {
   /**
    * Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.
    */
-  host?: ShortString
+  host?: Host
   /**
    * Port to send requests to; needs host. Default: 443.
    */
@@ -2463,9 +2467,9 @@ export interface ProviderA {
  */
 export interface ProviderB {
   /**
-   * Host of the resource, for example `my-resource.openai.azure.com`; a leading `https://` is removed.
+   * Host of the resource, for example `my-resource.openai.azure.com`; a scheme and a path are ignored.
    */
-  endpoint: ShortString
+  endpoint: string
   /**
    * Deployment to use. Required unless apiVersion is v1, where the request can name the model.
    */
@@ -2791,10 +2795,7 @@ export interface McpSelector {
  * One MCP server at a fixed address. For Services in the cluster prefer selector.
  */
 export interface McpTarget {
-  /**
-   * Host name or IP address.
-   */
-  host: ShortString
+  host: Host
   /**
    * Port.
    */
@@ -2878,10 +2879,7 @@ export interface McpToolOverride {
  * One fixed destination.
  */
 export interface StaticBackend {
-  /**
-   * Host name or IP address.
-   */
-  host: ShortString
+  host: Host
   /**
    * Port.
    */
@@ -2891,10 +2889,7 @@ export interface StaticBackend {
  * An agent that speaks A2A.
  */
 export interface A2ABackend {
-  /**
-   * Host name or IP address.
-   */
-  host: ShortString
+  host: Host
   /**
    * Port.
    */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { GATEWAY_CLASS, SYSTEM_NAMESPACE } from '#api/names.ts'
-import { createReader } from '../source/reader.ts'
+import { loadManifests } from '../kube/manifests-testing.ts'
 import { sessionSecretName } from './metadata.ts'
 import { resolveParameters } from './parameters.ts'
 import { renderGateway } from './render.ts'
@@ -20,7 +20,7 @@ const settings: DeploySettings = {
 /** What testdata/<name>/in.yaml gives; a line `# settings: {...}` in it changes DeploySettings. */
 export async function renderCase(name: string): Promise<RenderResult> {
   const path = join(CASES, name, 'in.yaml')
-  const { snapshot, problems } = await createReader(path).load()
+  const { snapshot, problems } = await loadManifests(path)
   if (problems.length > 0) throw new Error(problems.map(({ text }) => text).join('\n'))
   const [gateway] = snapshot.list('Gateway')
   if (!gateway) throw new Error(`${path} has no Gateway`)

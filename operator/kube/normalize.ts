@@ -1,6 +1,6 @@
 import { apiVersionOf, kinds, type Kind, type KubeObject, type Pod } from '../source/objects.ts'
 import { schemas } from '../source/schemas.ts'
-import { validate } from '../source/validate.ts'
+import { fillDefaults } from '../source/validate.ts'
 import { statusKinds } from './resources.ts'
 
 /** An object as the API server sends it. */
@@ -52,8 +52,7 @@ export function normalize(kind: Kind, raw: RawObject): KubeObject {
     },
     ...(status && (statusKinds.has(kind) || kind === 'Service') ? { status } : {}),
   }
-  // The API server has validated the object, so only the defaults are used.
-  return (hasDefaults(kind) ? validate(schemas[kind], object).value : object) as KubeObject
+  return (hasDefaults(kind) ? fillDefaults(schemas[kind], object) : object) as KubeObject
 }
 
 /** Pods are numerous and their status changes often, so only the fields that make them endpoints are kept. */

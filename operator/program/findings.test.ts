@@ -59,12 +59,13 @@ const describeFinding = ({ kind, name, message, place }: ObjectFinding): string 
 
 describe('a cause is one finding', () => {
   test('two listeners in conflict, with the conditions of their Gateway, routes and policies', async () => {
-    const listeners = `${HTTP}\n    - { name: other, port: 80, protocol: HTTP }`
+    const listeners = `${HTTP}\n    - { name: other, port: 80, protocol: TCP }`
     const text = gateway(listeners) + service + route('a', '/') + route('b', '/b') + policy('HTTPRoute, name: a', 'true')
     const { conditions } = await check(text)
     expect(conditions.length).toBeGreaterThan(8)
     expect(conditions.filter(({ isConsequence }) => !isConsequence).map(describeFinding)).toEqual([
-      'a.yaml:7:9 Gateway gw/http: port 80 with any hostname is also taken by listener other [PX1015]',
+      'a.yaml:7:9 Gateway gw/http: port 80 is also used with another protocol: other (TCP) [PX1014]',
+      'a.yaml:8:9 Gateway gw/other: port 80 is also used with another protocol: http (HTTP) [PX1014]',
     ])
   })
 
@@ -97,7 +98,7 @@ describe('overlapping rules', () => {
   test('the later of two rules with one match is found', async () => {
     const { load, translation } = await check(gateway(HTTP) + service + route('b', '/x') + route('a', '/x'))
     expect(findOverlaps(load, translation).map(describeFinding)).toEqual([
-      'a.yaml:29:7 HTTPRoute a: rule 0 has a match of rule 0 of HTTPRoute default/b (a.yaml:20), which gets these requests [PX1115]',
+      'a.yaml:29:17 HTTPRoute a: match 0 of rule 0 (PathPrefix /x) never gets a request: rule 0 of HTTPRoute default/b (a.yaml:20) has precedence and matches all of them [PX1115]',
     ])
   })
 

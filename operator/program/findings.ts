@@ -1,9 +1,10 @@
-import type { Route } from '#gen/config/types.ts'
+import type { Listener, Route } from '#gen/config/types.ts'
 import { withCode, withoutCodes } from '#api/messages/code.ts'
 import { suggest } from '#api/suggest.ts'
 import type { Translation } from '../model/translation.ts'
 import type { Load, Place } from '../source/reader.ts'
 import { findTroubles, type ConditionReport } from './report.ts'
+import { findShadows, type Shadow } from './shadows.ts'
 
 /** A problem of manifests, with its position if a file holds the object. */
 export interface ObjectFinding {
@@ -111,40 +112,32 @@ export function findStrayRoutes({ snapshot, locate }: Manifests, translation: Tr
   )
 }
 
-/** Rules with a match that an earlier rule on the same listener and host has: the earlier one gets all of its requests (traffic.md §1, D6). */
+/** Matches of rules that get no request, because another rule has precedence and matches all of them. */
 export function findOverlaps({ locate }: Manifests, { gateways }: Translation): ObjectFinding[] {
   const found = new Map<string, ObjectFinding>()
   for (const messages of gateways.values()) {
-    const rules = messages.flatMap(({ kind, message }) => (kind === 'route' ? [message as Route] : []))
-    const winners = new Map<string, Route>()
-    for (const rule of rules.toSorted(compareRules)) {
-      for (const match of matchesOf(rule)) {
-        const winner = winners.get(match)
-        if (winner === undefined) winners.set(match, rule)
-        else if (winner !== rule) found.set(`${rule.key} ${winner.key}`, describeOverlap(rule, winner, locate))
-      }
+    const routes = messages.flatMap(({ kind, message }) => (kind === 'route' ? [message as Route] : []))
+    const listeners = messages.flatMap(({ kind, message }) => (kind === 'listener' ? [message as Listener] : []))
+    for (const shadow of findShadows(routes, listeners)) {
+      const id = `${shadow.loser.key} ${shadow.match} ${shadow.winner.key} ${shadow.hosts.join()}`
+      found.set(id, describeShadow(shadow, locate))
     }
   }
   return [...found.values()]
 }
 
-/** The oldest route wins, then the first by name, then the first rule. */
-function compareRules(a: Route, b: Route): number {
-  const text = ({ creationTimestamp = '', route }: Route): string => `${creationTimestamp} ${route.namespace}/${route.name}`
-  return text(a) < text(b) ? -1 : text(a) > text(b) ? 1 : a.route.ruleIndex - b.route.ruleIndex
-}
+const MAX_HOSTS = 3
 
-function matchesOf({ listeners, hostnames = [], matches = [] }: Route): string[] {
-  const hosts = hostnames.length === 0 ? ['*'] : hostnames
-  return listeners.flatMap((listener) =>
-    hosts.flatMap((host) => (matches.length === 0 ? [{}] : matches).map((match) => `${listener} ${host} ${JSON.stringify(match)}`)),
-  )
-}
-
-function describeOverlap({ route: loser }: Route, { route: winner }: Route, locate: Load['locate']): ObjectFinding {
-  const placeOf = ({ kind, namespace, name, ruleIndex }: Route['route']): Place | undefined => locate(kind, namespace, name, ['spec', 'rules', ruleIndex])
-  const { kind, namespace, name, ruleIndex } = loser
-  const at = placeOf(winner)
-  const other = `rule ${winner.ruleIndex} of ${winner.kind} ${winner.namespace}/${winner.name}${at === undefined ? '' : ` (${at.file}:${at.line})`}`
-  return { kind, namespace, name, message: withCode(`rule ${ruleIndex} has a match of ${other}, which gets these requests`, 'PX1115'), place: placeOf(loser) }
+function describeShadow({ loser, match, winner, hosts }: Shadow, locate: Load['locate']): ObjectFinding {
+  const placeOf = ({ kind, namespace, name, ruleIndex }: Route['route'], ...more: (string | number)[]): Place | undefined =>
+    locate(kind, namespace, name, ['spec', 'rules', ruleIndex, ...more])
+  const { kind, namespace, name, ruleIndex } = loser.route
+  const at = placeOf(winner.route)
+  const other = `rule ${winner.route.ruleIndex} of ${winner.route.kind} ${winner.route.namespace}/${winner.route.name}${at === undefined ? '' : ` (${at.file}:${at.line})`}`
+  const { path } = loser.matches?.[match] ?? {}
+  const own = `match ${match} of rule ${ruleIndex}${path === undefined ? '' : ` (${path.type} ${path.value})`}`
+  const rest = hosts.length > MAX_HOSTS ? ` and ${hosts.length - MAX_HOSTS} others` : ''
+  const where = hosts.length === 0 ? '' : ` for ${hosts.slice(0, MAX_HOSTS).join(', ')}${rest}`
+  const message = withCode(`${own} never gets a request${where}: ${other} has precedence and matches all of them`, 'PX1115')
+  return { kind, namespace, name, message, place: placeOf(loser.route, 'matches', match) }
 }

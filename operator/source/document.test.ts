@@ -65,23 +65,23 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
   ],
   'a path without leading slash': [
     route('  rules:\n    - matches:\n        - path: {value: a}'),
-    '8: spec.rules[0].matches[0].path.value: a must start with /',
+    "8: spec.rules[0].matches[0].path: value must be an absolute path and start with '/' when type one of ['Exact', 'PathPrefix']",
   ],
   'a path with two slashes': [
     route('  rules:\n    - matches:\n        - path: {value: /a//b}'),
-    '8: spec.rules[0].matches[0].path.value: /a//b must not contain //',
+    "8: spec.rules[0].matches[0].path: must not contain '//' when type one of ['Exact', 'PathPrefix']",
   ],
   'a filter without its settings': [
     route('  rules:\n    - filters:\n        - type: URLRewrite'),
-    '8: spec.rules[0].filters[0]: urlRewrite is required for type URLRewrite',
+    '8: spec.rules[0].filters[0]: filter.urlRewrite must be specified for URLRewrite filter.type',
   ],
   'settings of another filter type': [
     route('  rules:\n    - filters:\n        - type: CORS\n          cors: {}\n          urlRewrite: {}'),
-    '10: spec.rules[0].filters[0].urlRewrite: belongs to filters of type URLRewrite, this one is of type CORS',
+    '8: spec.rules[0].filters[0]: filter.urlRewrite must be nil if the filter.type is not URLRewrite',
   ],
   'a path modifier of the wrong type': [
     route('  rules:\n    - filters:\n        - type: URLRewrite\n          urlRewrite: {path: {type: ReplaceFullPath, replacePrefixMatch: /a}}'),
-    '9: spec.rules[0].filters[0].urlRewrite.path: replaceFullPath is required for type ReplaceFullPath',
+    "9: spec.rules[0].filters[0].urlRewrite.path: replaceFullPath must be specified when type is set to 'ReplaceFullPath'",
   ],
   'a duplicate listener name': [
     gateway('{name: a, port: 80, protocol: HTTP}\n    - {name: a, port: 81, protocol: HTTP}'),
@@ -100,28 +100,32 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
   ],
   'a redirect with backends': [
     route('  rules:\n    - filters: [{type: RequestRedirect, requestRedirect: {scheme: https}}]\n      backendRefs: [{name: a, port: 80}]'),
-    '7: spec.rules[0].filters[0]: RequestRedirect cannot be used together with backendRefs; remove one of them',
+    '7: spec.rules[0]: RequestRedirect filter must not be used together with backendRefs',
   ],
   'a backend timeout longer than the request timeout': [
     route('  rules:\n    - timeouts: {request: 1s, backendRequest: 1001ms}'),
-    '7: spec.rules[0].timeouts.backendRequest: 1001ms is longer than timeouts.request 1s',
+    '7: spec.rules[0].timeouts: backendRequest timeout cannot be longer than request timeout',
   ],
   'a duplicate parentRef': [
     route('  parentRefs:\n    - name: g\n    - name: g'),
-    '8: spec.parentRefs[1]: is the same as an earlier entry; set sectionName or port',
+    '8: spec.parentRefs[1]: sectionName or port must be unique when parentRefs includes 2 or more references to the same parent',
   ],
-  'a duplicate rule name': [route('  rules:\n    - name: a\n    - name: a'), '8: spec.rules[1].name: name a is already used by an earlier rule'],
+  'a duplicate rule name': [route('  rules:\n    - name: a\n    - name: a'), '8: spec.rules[1]: Rule name must be unique within the route'],
   'tls on an HTTP listener': [
-    gateway('{name: a, port: 80, protocol: HTTP, tls: {}}'),
-    '8: spec.listeners[0].tls: tls must not be set for protocol HTTP; use HTTPS or TLS',
+    gateway('{name: a, port: 80, protocol: HTTP, tls: {mode: Passthrough}}'),
+    "8: spec.listeners[0]: tls must not be specified for protocols ['HTTP', 'TCP', 'UDP']",
   ],
   'Passthrough on an HTTPS listener': [
     gateway('{name: a, port: 80, protocol: HTTPS, tls: {mode: Passthrough}}'),
-    '8: spec.listeners[0].tls.mode: mode must be Terminate for protocol HTTPS; use protocol TLS',
+    '8: spec.listeners[0]: tls mode must be Terminate for protocol HTTPS',
   ],
   'a hostname on a TCP listener': [
     gateway('{name: a, port: 80, protocol: TCP, hostname: a.b}'),
-    '8: spec.listeners[0].hostname: hostname must not be set for protocol TCP',
+    "8: spec.listeners[0]: hostname must not be specified for protocols ['TCP', 'UDP']",
+  ],
+  'an address that is not one': [
+    'apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g}\nspec:\n  gatewayClassName: proxy\n  addresses: [{value: a.example.com}]\n  listeners: [{name: a, port: 80, protocol: HTTP}]',
+    '6: spec.addresses[0].value: "a.example.com" is not valid; it must be ipv4 or ipv6',
   ],
   'a Secret entry that is not base64': [
     'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata:\n  key: "p@ss"',
@@ -221,6 +225,44 @@ const mistakes: Record<string, [manifest: string, finding: string | RegExp]> = {
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: a}]\n  traffic: {budgets: [{name: b, limits: [{requests: 5, window: Day}], quotaService: {backendRef: {name: q, port: 1}, domain: d, bucket: {key: a}}}]}',
     '6: spec.traffic.budgets[0].quotaService: bucket must not have the entry that keyName names, which is the value of key',
   ],
+  ...Object.fromEntries(
+    [
+      'https://a.example.com',
+      'a.example.com:443',
+      'a.example.com/v1',
+      'a example.com',
+      ' a.example.com',
+      'user@a.example.com',
+      'a.example.com?b',
+      '[2001:db8::1]',
+    ].flatMap((host) =>
+      (
+        [
+          ['static', `static: {host: "${host}", port: 1}`, 'static.host'],
+          ['a2a', `a2a: {host: "${host}", port: 1}`, 'a2a.host'],
+          ['mcp', `mcp: {targets: [{name: a, static: {host: "${host}", port: 1}}]}`, 'mcp.targets[0].static.host'],
+          ['ai', `ai: {provider: {openai: {}, host: "${host}", port: 1}}`, 'ai.provider.host'],
+        ] as const
+      ).map(([kind, spec, field]): [string, [string, string]] => [
+        `${kind} with the host ${JSON.stringify(host)}`,
+        [
+          `apiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: a}\nspec:\n  ${spec}`,
+          `5: spec.${field}: ${JSON.stringify(host)} is not valid; write a host name or an IP address, without scheme, user, port and path`,
+        ],
+      ]),
+    ),
+  ),
+  ...Object.fromEntries(
+    ['10.0.0.1:0', '10.0.0.1:70000', '10.0.0.1;10.0.0.2', 'http://10.0.0.1', '10.0.0.1,,10.0.0.2', 'a b', '10.0.0.1:http', '[::1'].map(
+      (text): [string, [string, string]] => [
+        `the annotation for endpoints with ${JSON.stringify(text)}`,
+        [
+          `apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n  annotations:\n    proxy.dev/endpoints: "${text}"\nspec: {ports: [{port: 80}]}`,
+          `6: metadata.annotations.proxy.dev/endpoints: ${JSON.stringify(text)} is not valid; write addresses such as 10.0.0.1, 10.0.0.2:8080 or api.example.com, separated by commas`,
+        ],
+      ],
+    ),
+  ),
   'a backend of two types': [
     'apiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: a}\nspec: {static: {host: a, port: 1}, dynamicForwardProxy: {}}',
     '4: spec: exactly one of the fields in [ai static dynamicForwardProxy mcp cloudBackend a2a] must be set',
@@ -252,6 +294,18 @@ describe('a manifest of a kind that the operator does not read', () => {
 
   test('a document of comments has no objects and no findings', () =>
     expect(readChunk('# nothing here\n')).toEqual({ items: [], findings: [], isUnreadable: false }))
+})
+
+describe('a host and endpoints that are valid', () => {
+  test.each(['a', 'a.example.com', 'A.example.com.', 'my_host', '10.0.0.1', '2001:db8::1', '::1', '::ffff:10.0.0.1'])('host %s', (host) => {
+    const manifest = { apiVersion: 'proxy.dev/v1alpha1', kind: 'ProxyBackend', metadata: { name: 'a' }, spec: { static: { host, port: 1 } } }
+    expect(readChunk(JSON.stringify(manifest)).findings).toEqual([])
+  })
+
+  test.each(['', '10.0.0.1', '10.0.0.1, a.example.com:8080', '2001:db8::1,[::1]:80', '[::1]'])('endpoints %j', (endpoints) => {
+    const metadata = { name: 'a', annotations: { 'proxy.dev/endpoints': endpoints } }
+    expect(readChunk(JSON.stringify({ apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } })).findings).toEqual([])
+  })
 })
 
 describe('a valid manifest, completed as by an API server,', () => {

@@ -2,8 +2,7 @@ import { withCode, type MessageCode } from '#api/messages/code.ts'
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
 import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
 import { apiVersionOf, kinds, type Kind, type KubeObject } from './objects.ts'
-import { checkRules } from './rules.ts'
-import { schemas } from './schemas.ts'
+import { schemaOf } from './schemas.ts'
 import { suggest } from '#api/suggest.ts'
 import { validate, type CodedIssue, type Path } from './validate.ts'
 
@@ -169,11 +168,10 @@ function readObject(value: unknown, defaultNamespace: string, positionOf: (path:
 
   const namespace = kinds[kind].isClusterScoped ? '' : typeof raw.metadata.namespace === 'string' ? raw.metadata.namespace : defaultNamespace
   const item = { id: `${kind}/${namespace}/${raw.metadata.name}`, positionOf }
-  const checked = validate(schemas[kind], value)
+  const checked = validate(schemaOf(kind, String(raw.apiVersion).split('/').at(-1) ?? ''), value)
   const issues: CodedIssue[] = [...checkNames(kind, raw.metadata.name, namespace), ...checked.issues]
   // With the schema satisfied, the value has the kind's shape.
   const object = issues.length === 0 ? renameReferences(complete(kind, namespace, checked.value as KubeObject)) : undefined
-  if (object) issues.push(...checkRules(object).map((issue) => ({ ...issue, code: 'PX2008' as const })))
   const findings = issues.map(({ path, message, code }): Finding => ({
     severity: 'error',
     ...positionOf(path),

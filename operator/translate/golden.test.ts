@@ -8,7 +8,7 @@ import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
 import { messageKinds } from '#api/config/message-kinds.ts'
 import { checkExpression } from '../program/expression.ts'
 import { findTroubles } from '../program/report.ts'
-import { createReader } from '../source/reader.ts'
+import { loadManifests } from '../kube/manifests-testing.ts'
 import type { TranslateOptions } from './common/context.ts'
 import { translate } from './translate.ts'
 import type { Condition, Translation } from '../model/translation.ts'
@@ -108,7 +108,7 @@ describe('translation', () => {
   test.each(cases)('%s', async (name) => {
     const input = join(root, name, 'in.yaml')
     const text = readFileSync(input, 'utf8')
-    const { snapshot, problems } = await createReader(input).load()
+    const { snapshot, problems } = await loadManifests(input)
     const options = readOptions(text)
     const translation = translate(snapshot, options)
     expect(translate(snapshot, options)).toEqual(translation)
@@ -127,8 +127,9 @@ describe('translation', () => {
 
   test.each(cases)('each problem in the statuses of %s ends with the code of a message', async (name) => {
     const input = join(root, name, 'in.yaml')
-    const { snapshot } = await createReader(input).load()
-    const { statuses } = translate(snapshot, readOptions(readFileSync(input, 'utf8')))
+    const text = readFileSync(input, 'utf8')
+    const { snapshot } = await loadManifests(input)
+    const { statuses } = translate(snapshot, readOptions(text))
     // operator.md §4.8 fixes this text; Accepted of the same policy has the code.
     const own = findTroubles(statuses).filter(({ message }) => message !== 'Policy is not attached due to invalid status')
     expect(own.filter(({ message }) => !/ \[PX\d{4}\][;)]?/.test(message))).toEqual([])
@@ -136,8 +137,9 @@ describe('translation', () => {
 
   test.each(cases)('messages of %s keep to the config contract', async (name) => {
     const input = join(root, name, 'in.yaml')
-    const { snapshot } = await createReader(input).load()
-    for (const messages of translate(snapshot, readOptions(readFileSync(input, 'utf8'))).gateways.values()) {
+    const text = readFileSync(input, 'utf8')
+    const { snapshot } = await loadManifests(input)
+    for (const messages of translate(snapshot, readOptions(text)).gateways.values()) {
       for (const { kind, key, message } of messages) {
         expect((message as { key: string }).key).toBe(key)
         // Clients see some texts of the config.

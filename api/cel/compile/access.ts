@@ -61,6 +61,7 @@ export function compileSelect(compilation: Compilation, node: SelectNode, scope:
   }
   const { stored: operand, path } = compilation.compile(node.operand, scope)
   const { field } = node
+  checkMember(compilation, node, path, field)
   if (node.isOptional) return compileOptional(compilation, node, operand, field)
   const failures = failuresOf(compilation, node, field)
   const finish = (container: Stored): Stored => selectSlowly(container, field, failures)
@@ -70,6 +71,18 @@ export function compileSelect(compilation: Compilation, node: SelectNode, scope:
     return value === undefined ? finish(container) : value
   })
   return path ? readPath([...path, field], code, finish) : code
+}
+
+/** Reports a member that its variable never has: the expression is evaluated as before, where the member does not exist. */
+function checkMember({ environment, problems }: Compilation, node: Node, path: readonly string[] | undefined, field: string): void {
+  const [root = ''] = path ?? []
+  const members = path?.length === 1 ? environment.members?.get(root) : undefined
+  if (members === undefined || members.has(field)) return
+  const near = suggest(field, members)
+  const hint = near === undefined ? `it has ${[...members].join(', ')}` : `did you mean "${near}"?`
+  const message = `"${root}" has no member ${JSON.stringify(field)}; ${hint}`
+  // Some macros compile a node twice.
+  if (!problems.some((known) => known.offset === node.at && known.message === message)) problems.push({ offset: node.at, message })
 }
 
 /**
@@ -154,6 +167,7 @@ export function compileIndex(compilation: Compilation, node: IndexNode, scope: S
   const { stored: operand, path } = compilation.compile(node.operand, scope)
   const index = compilation.compile(node.index, scope)
   const key = index.literal?.value
+  if (typeof key === 'string') checkMember(compilation, node, path, key)
   if (node.isOptional) return compileOptional(compilation, node, operand, key, index.evaluate)
   const failures = failuresOf(compilation, node, key)
   const bounds = compilation.error(node, 'invalid_argument', outOfRange.message)
@@ -229,8 +243,9 @@ export function compileHas(compilation: Compilation, node: Node, scope: Scope | 
   if (node.kind !== 'select') return fromLiteral(compilation.report(node, 'invalid', 'has() takes a member such as a.b'))
   const chain = chainOf(node)
   if (chain && isHostChain(compilation, node, chain, scope)) compilation.recordRead(chain)
-  const operand = compilation.compile(node.operand, scope).stored
+  const { stored: operand, path } = compilation.compile(node.operand, scope)
   const { field } = node
+  checkMember(compilation, node, path, field)
   const noMap = compilation.error(node, 'no_such_overload', 'the value has no members')
   return fromStored((frame) => {
     const container = operand(frame)

@@ -11,7 +11,7 @@ const providerFields: Readonly<Record<string, Schema>> = {
   providerD: ref('ProviderD'),
   providerE: ref('ProviderE'),
   providerF: ref('ProviderF'),
-  host: ref('ShortString', 'Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.'),
+  host: ref('Host', 'Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.'),
   port: integer('Port to send requests to; needs host. Default: 443.', 1, 65535),
   path: ref('LongString', 'Path of all requests to the provider, instead of its own.'),
 }
@@ -67,7 +67,11 @@ export const aiBackendDefinitions: Definitions = {
   ProviderB: object(
     'providerB is Azure OpenAI.',
     {
-      endpoint: ref('ShortString', 'Host of the resource, for example `my-resource.openai.azure.com`; a leading `https://` is removed.'),
+      endpoint: string('Host of the resource, for example `my-resource.openai.azure.com`; a scheme and a path are ignored.', {
+        minLength: 1,
+        maxLength: 256,
+        pattern: '^(https?://)?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[1-9][0-9]{0,4})?(/[^\\s?#]*)?$',
+      }),
       deploymentName: ref('ShortString', 'Deployment to use. Required unless apiVersion is v1, where the request can name the model.'),
       apiVersion: { ...ref('TinyString', 'API version.'), default: 'v1' },
     },

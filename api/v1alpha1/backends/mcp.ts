@@ -193,7 +193,7 @@ export const mcpBackendDefinitions: Definitions = {
   McpTarget: object(
     'One MCP server at a fixed address. For Services in the cluster prefer selector.',
     {
-      host: ref('ShortString', 'Host name or IP address.'),
+      host: ref('Host'),
       port: port('Port.'),
       path: ref('LongString', 'Path of the MCP endpoint. Default: /sse for SSE, /mcp for StreamableHTTP.'),
       protocol: choice(['StreamableHTTP', 'SSE'], 'Transport: StreamableHTTP, or the older HTTP with SSE.', { default: 'StreamableHTTP' }),

@@ -2,11 +2,11 @@ import { exactlyOneOf, list, object, ref, string, type Definitions } from '../..
 import { port } from '../shared.ts'
 
 export const staticBackendDefinitions: Definitions = {
-  StaticBackend: object('One fixed destination.', { host: ref('ShortString', 'Host name or IP address.'), port: port('Port.') }, ['host', 'port']),
+  StaticBackend: object('One fixed destination.', { host: ref('Host'), port: port('Port.') }, ['host', 'port']),
   A2ABackend: object(
     'An agent that speaks A2A.',
     {
-      host: ref('ShortString', 'Host name or IP address.'),
+      host: ref('Host'),
       port: port('Port.'),
       skills: list(
         ref('A2ASkill'),

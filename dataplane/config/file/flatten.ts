@@ -265,7 +265,7 @@ class Flattener {
 
   #staticOf(host: string | undefined, path: Path): Pick<Backend, 'static'> {
     if (host === undefined) return {}
-    const [, name = '', port] = /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]/@]+):(\d{1,5})$/.exec(host) ?? []
+    const [, name = '', port] = /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]/@?#]+):(\d{1,5})$/.exec(host) ?? []
     if (port === undefined || Number(port) < 1 || Number(port) > 65_535) {
       this.#report(path, `must be host:port with a port of 1 to 65535, is ${this.#show(path, host)}`)
       return {}

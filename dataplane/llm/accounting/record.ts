@@ -306,7 +306,8 @@ const usageKeys = [
   'outputAudioTokens',
 ] as const satisfies readonly (keyof Usage)[]
 
-const viewKeys = [
+/** Members of `llm` in expressions. */
+export const viewKeys = [
   ...'streaming requestModel responseModel provider prompt params completion toolCalls serviceTier countTokens'.split(' '),
   ...'timeToFirstToken timePerOutputToken cost costRates'.split(' '),
   ...usageKeys,

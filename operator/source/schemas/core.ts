@@ -67,8 +67,8 @@ export const pod = shape({
   ),
 })
 
-const keyData = { data: map(), immutable: flag }
+const bytes = map(text({ format: 'byte' }))
 
-export const secret = shape({ 'apiVersion!': text(), 'kind!': text(), 'metadata!': metadata, ...keyData, stringData: map(), type: text() })
-export const configMap = shape({ 'apiVersion!': text(), 'kind!': text(), 'metadata!': metadata, ...keyData, binaryData: map() })
+export const secret = shape({ 'apiVersion!': text(), 'kind!': text(), 'metadata!': metadata, data: bytes, immutable: flag, stringData: map(), type: text() })
+export const configMap = shape({ 'apiVersion!': text(), 'kind!': text(), 'metadata!': metadata, data: map(), immutable: flag, binaryData: bytes })
 export const namespaceObject = envelope({ spec: shape({ finalizers: list(text()) }) })

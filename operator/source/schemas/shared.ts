@@ -1,4 +1,6 @@
+import { ENDPOINTS_ANNOTATION } from '#api/names.ts'
 import type { Json, Schema } from '#api/schema.ts'
+import { ENDPOINTS_PATTERN } from '#api/v1alpha1/shared.ts'
 
 /** Constructors of schemas of kinds that we read but do not define. */
 export const text = (more: Schema = {}): Schema => ({ type: 'string', ...more })
@@ -37,34 +39,9 @@ export function shape(fields: Readonly<Record<string, Schema>>, more: Schema = {
 }
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
-const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`
-const TOKEN = "[A-Za-z0-9!#$%&'*+\\-.^_`|~]+"
-const LONG_NAME = { minLength: 1, maxLength: 253 }
-
-export const group = (fallback?: string): Schema =>
-  text({ maxLength: 253, pattern: `^$|^${SUBDOMAIN}$`, ...(fallback === undefined ? {} : { default: fallback }) })
-export const kind = (fallback?: string): Schema =>
-  text({ minLength: 1, maxLength: 63, pattern: '^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$', ...(fallback === undefined ? {} : { default: fallback }) })
-export const objectName = text(LONG_NAME)
-export const namespace = text({ minLength: 1, maxLength: 63, pattern: `^${LABEL}$` })
-export const sectionName = text({ ...LONG_NAME, pattern: `^${SUBDOMAIN}$` })
+const objectName = text({ minLength: 1, maxLength: 253 })
+const namespace = text({ minLength: 1, maxLength: 63, pattern: `^${LABEL}$` })
 export const port = integer(1, 65_535)
-export const hostname = text({ ...LONG_NAME, pattern: `^(\\*\\.)?${SUBDOMAIN}$` })
-export const preciseHostname = text({ ...LONG_NAME, pattern: `^${SUBDOMAIN}$` })
-export const controllerName = text({ ...LONG_NAME, pattern: `^${SUBDOMAIN}/[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+$` })
-export const duration = text({ pattern: '^([0-9]{1,5}(h|m|s|ms)){1,4}$' })
-export const headerName = text({ minLength: 1, maxLength: 256, pattern: `^${TOKEN}$` })
-export const headerValue = text({ minLength: 1, maxLength: 4096, pattern: '^[!-~]+([\\t ]?[!-~]+)*$' })
-
-/** LocalObjectReference and PolicyTargetReference: nothing has a default. */
-export const localRef = shape({ 'group!': group(), 'kind!': kind(), 'name!': objectName })
-export const objectRef = shape({ 'group!': group(), 'kind!': kind(), 'name!': objectName, namespace })
-export const secretRef = shape({ group: group(''), kind: kind('Secret'), 'name!': objectName, namespace })
-
-export const labelSelector = shape({
-  matchLabels: map(),
-  matchExpressions: list(shape({ 'key!': text(), 'operator!': oneOf(['In', 'NotIn', 'Exists', 'DoesNotExist']), values: list(text()) })),
-})
 
 export const metadata = shape({
   'name!': objectName,
@@ -77,7 +54,7 @@ export const metadata = shape({
   deletionTimestamp: text(),
   deletionGracePeriodSeconds: integer(),
   labels: map(),
-  annotations: map(),
+  annotations: { ...map(), properties: { [ENDPOINTS_ANNOTATION]: text({ pattern: ENDPOINTS_PATTERN }) } },
   finalizers: list(text()),
   ownerReferences: list(anything),
   managedFields: list(anything),

@@ -64,7 +64,7 @@ export function parseAddress(text: string, fallbackPort: number): Endpoint | und
   const [, bracketed, bracketedPort] = /^\[([^\]]+)\](?::(\d+))?$/.exec(text) ?? []
   if (bracketed !== undefined) return toEndpoint(bracketed, bracketedPort, fallbackPort)
   if (isIP(text) === 6) return { address: text, port: fallbackPort }
-  const [, address = '', port] = /^([A-Za-z0-9.-]+)(?::(\d+))?$/.exec(text) ?? []
+  const [, address = '', port] = /^([\w.-]+)(?::(\d+))?$/.exec(text) ?? []
   return address === '' ? undefined : toEndpoint(address, port, fallbackPort)
 }
 

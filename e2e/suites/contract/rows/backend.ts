@@ -35,6 +35,12 @@ const mtls = [{ name: 's' }]
 export const backendRows: Row[] = [
   ['a static backend', backend({ static: host })],
   ['a static backend with policies', backend({ static: host, policies: { tls: {}, tcp: { connectTimeout: '100ms' } } })],
+  ['a static backend with an IPv6 address', backend({ static: { host: '2001:db8::1', port: 443 } })],
+  ['a host with a scheme', backend({ static: { host: 'https://example.com', port: 443 } }), 'spec.static.host', PATTERN],
+  ['a host with a port', backend({ a2a: { host: 'example.com:443', port: 443 } }), 'spec.a2a.host', PATTERN],
+  ['a host with a path', backend({ static: { host: 'example.com/v1', port: 443 } }), 'spec.static.host', PATTERN],
+  ['a host with a user', backend({ static: { host: 'user@example.com', port: 443 } }), 'spec.static.host', PATTERN],
+  ['a host with a blank', backend({ static: { host: 'example.com ', port: 443 } }), 'spec.static.host', PATTERN],
   ['a dynamic forward proxy', backend({ dynamicForwardProxy: {} })],
   ['an A2A agent', backend({ a2a: host })],
   [
