@@ -85,6 +85,17 @@ describe('a unary call', () => {
     expect(received).toBe('1500m')
   })
 
+  test('has the headers that gRPC requires, beside its metadata', async () => {
+    let received: unknown
+    const destination = await http2(createServer(), (stream, headers) => {
+      received = headers
+      respondOk(stream, answerBytes())
+    })
+    await outcomeOf(destination, { timeoutMs: 1500, metadata: new HeaderList(['x-a', '1', 'content-type', 'text/plain']) })
+    const required = { ':method': 'POST', te: 'trailers', 'content-type': 'application/grpc', 'grpc-timeout': '1500m' }
+    expect(received).toMatchObject({ ...required, 'x-a': '1', 'user-agent': expect.stringMatching(/^proxy\//) as unknown })
+  })
+
   test('ends at the deadline of its exchange', async () => {
     const destination = await http2(createServer(), () => undefined)
     const exchange = testExchange()

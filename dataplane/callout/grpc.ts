@@ -296,21 +296,11 @@ class MessageBody implements Body {
 
 function start(destination: Destination, method: DescMethod, body: Callout['body'], covers: 'head' | 'body', options: GrpcOptions): StartedCall {
   const { timeoutMs, exchange, metadata } = options
-  const headers = new HeaderList(['content-type', 'application/grpc', 'user-agent', 'proxy-service'])
-  const limitMs = Math.min(timeoutMs ?? Infinity, destination.settings.requestMs ?? Infinity, (exchange?.deadlineAtMs ?? Infinity) - performance.now())
-  if (limitMs !== Infinity) headers.append('grpc-timeout', encodeTimeout(limitMs))
-  if (metadata !== undefined) headers.raw.push(...metadata.raw)
   return startCall(
     destination,
-    { method: 'POST', target: `/${method.parent.typeName}/${method.name}`, headers, body, isGrpc: true },
+    { method: 'POST', target: `/${method.parent.typeName}/${method.name}`, headers: metadata?.clone() ?? new HeaderList(), body, isGrpc: true },
     { timeoutMs, exchange, covers, isGuarded: true, isJudgedByCaller: true },
   )
-}
-
-/** Encodes grpc-timeout: at most eight digits and a unit. */
-function encodeTimeout(ms: number): string {
-  const whole = Math.max(1, Math.ceil(ms))
-  return whole < 100_000_000 ? `${whole}m` : `${Math.ceil(whole / 1000)}S`
 }
 
 /** Throws a GrpcError unless this is the head of a gRPC response; maps HTTP statuses by gRPC's "HTTP to gRPC Status Code Mapping". */

@@ -1,3 +1,4 @@
+import packageJson from '../../package.json' with { type: 'json' }
 import { errorTable } from '#api/errors.ts'
 import { ProxyError } from '../exchange/error.ts'
 import { Exchange, type Connection } from '../exchange/exchange.ts'
@@ -26,7 +27,7 @@ export interface Callout {
   readonly body?: Body | Buffer | string | undefined
   /** HTTP version if neither a policy, nor appProtocol, nor TLS decides. Default HTTP/1.1. */
   readonly version?: HttpVersion
-  /** A gRPC call: requires HTTP/2 and accepts trailers. */
+  /** A gRPC call: requires HTTP/2, accepts trailers, and gets the headers that gRPC requires. */
   readonly isGrpc?: boolean
   /** Region and service for cloud credentials, if they cannot be derived from the destination's host name. */
   readonly cloud?: AuthHints
@@ -177,7 +178,8 @@ class OwnCall implements StartedCall {
     const request = requestOf(callout, this.#destination, exchange === undefined ? returnsOnce() : exchange.request.loop)
     if (callout.isGrpc === true && this.#destination.chooseHttp({ request, connection: plain }) === 'http1')
       throw new UpstreamError('connect', `${this.#destination.name} is called by HTTP/1.1, as its appProtocol or a policy says; gRPC needs HTTP/2`)
-    this.#startTimer()
+    const limitMs = this.#startTimer()
+    if (callout.isGrpc === true) setGrpcHeaders(request.headers, limitMs)
     if (isGuarded) this.#permit = acquirePermit(this.#destination)
     exchange?.onAbort((reason) => this.cancel(reason))
     try {
@@ -274,12 +276,14 @@ class OwnCall implements StartedCall {
     this.#recordFailure()
   }
 
-  #startTimer(): void {
+  /** Returns the time that the call has, in milliseconds. */
+  #startTimer(): number {
     const { timeoutMs = Infinity, exchange } = this.#options
     const limitMs = Math.min(timeoutMs, this.#destination.settings.requestMs ?? Infinity)
     const leftMs = exchange?.deadlineAtMs === undefined ? Infinity : exchange.deadlineAtMs - this.#startedAtMs
     if (leftMs <= 0) throw new ProxyError('REQUEST_TIMEOUT')
-    if (limitMs === Infinity && leftMs === Infinity) return
+    const shorterMs = Math.min(limitMs, leftMs)
+    if (shorterMs === Infinity) return shorterMs
     this.#timer = setTimeout(
       () => {
         const error =
@@ -290,8 +294,9 @@ class OwnCall implements StartedCall {
         this.#body?.fail(error)
         this.#call?.cancel(error)
       },
-      Math.min(limitMs, leftMs),
+      shorterMs,
     )
+    return shorterMs
   }
 }
 
@@ -321,4 +326,19 @@ function requestOf(callout: Callout, destination: Destination, loop: RequestHead
     acceptsTrailers: isGrpc,
     loop,
   }
+}
+
+/** The headers of each request (gRPC over HTTP/2, Requests); `te` follows from `acceptsTrailers`. */
+function setGrpcHeaders(headers: HeaderList, limitMs: number): void {
+  headers.set('content-type', 'application/grpc')
+  if (!headers.has('user-agent')) headers.append('user-agent', USER_AGENT)
+  if (limitMs !== Infinity) headers.set('grpc-timeout', encodeTimeout(limitMs))
+}
+
+const USER_AGENT = `proxy/${packageJson.version}`
+
+/** At most eight digits and a unit. */
+function encodeTimeout(ms: number): string {
+  const whole = Math.max(1, Math.ceil(ms))
+  return whole < 100_000_000 ? `${whole}m` : `${Math.ceil(whole / 1000)}S`
 }

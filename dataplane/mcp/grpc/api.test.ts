@@ -73,7 +73,8 @@ describe('a gRPC server with a policy that has other fields of http', () => {
     const { address, seen } = await startShop()
     const { post } = await begin((await bed.gateway(config(address))).url)
     expect((await post(call('tools/call', { name: 'Shop_Open', arguments: {} }))).json.result).toMatchObject({ structuredContent: {} })
-    expect(seen).toMatchObject([{ ':path': '/shop.Shop/Open', 'grpc-timeout': '7000m' }])
+    expect(seen).toMatchObject([{ ':path': '/shop.Shop/Open', 'grpc-timeout': '7000m', te: 'trailers', 'content-type': 'application/grpc' }])
+    expect(seen[0]?.['user-agent']).toBeTruthy()
   })
 })
 
@@ -96,6 +97,7 @@ test('a server without grpc.reflection.v1 that responds with 404 is asked by v1a
   const { address, seen } = await startShop((stream) => void (stream.respond({ ':status': 404 }), stream.end()))
   const { post } = await begin((await bed.gateway({ mcp: { targets: [{ ...staticTarget('shop', address.port), grpc: {} }] } })).url)
   await post(call('tools/list'))
+  expect(seen.map(({ te }) => te)).toEqual(['trailers', 'trailers'])
   expect(seen.map((headers) => headers[':path'])).toEqual(
     ['v1', 'v1alpha'].map((revision) => `/grpc.reflection.${revision}.ServerReflection/ServerReflectionInfo`),
   )

@@ -43,7 +43,7 @@ const STATUS_OF_HTTP: ReadonlyMap<number, number> = new Map([
 export const callerOf =
   (context: CallContext, target: Target): GrpcCaller =>
   async (path, frames, { limitBytes, ...call }) => {
-    const headers = metadataOf(context, target)
+    const headers = metadataOf(context)
     const { response } = await callTarget(context, target, { method: 'POST', path, headers, body: frames, ...call })
     const isGrpc = response.headers.get('content-type')?.startsWith('application/grpc') === true
     if (response.status !== 200 || !isGrpc) {
@@ -61,15 +61,10 @@ export const callerOf =
   }
 
 /** Headers of MCP and of the framing of the client's body are not metadata of the call. */
-function metadataOf({ exchange, timeoutMs = Infinity }: CallContext, { destination }: Target): HeaderList {
+function metadataOf({ exchange }: CallContext): HeaderList {
   const headers = headersFor(exchange.request.headers, { sessionId: undefined, accept: '*/*', hasBody: false })
   const names = Array.from(headers, ([name]) => name)
   for (const name of names) if (name.startsWith('mcp-') || name.startsWith('grpc-') || name === 'accept' || name === 'accept-encoding') headers.remove(name)
-  headers.set('content-type', 'application/grpc')
-  headers.set('te', 'trailers')
-  const leftMs = Math.min(timeoutMs, destination.settings.requestMs ?? Infinity, (exchange.deadlineAtMs ?? Infinity) - performance.now())
-  // At most eight digits (gRPC over HTTP/2, Timeout).
-  if (leftMs < 100_000_000) headers.set('grpc-timeout', `${Math.max(1, Math.ceil(leftMs))}m`)
   return headers
 }
 

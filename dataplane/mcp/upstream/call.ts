@@ -151,7 +151,7 @@ async function tryOnce(
   setRetryHeader(headers, number)
   if (span.traceparent !== undefined) headers.set('traceparent', span.traceparent)
   const { method, target: path, authority } = request
-  const started = startCall(destination, { method, target: path, authority, headers, body }, { timeoutMs, exchange, pinned })
+  const started = startCall(destination, { method, target: path, authority, headers, body, isGrpc: target.grpc !== undefined }, { timeoutMs, exchange, pinned })
   cancellation?.addEventListener('abort', () => started.cancel(new UpstreamError('cancelled', 'the client cancelled the request', cancellation.reason)), {
     once: true,
   })

@@ -1,3 +1,4 @@
+import packageJson from '../../../package.json' with { type: 'json' }
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { fromBinary, toBinary, create } from '@bufbuild/protobuf'
 import { ExportLogsServiceRequestSchema, ExportLogsServiceResponseSchema } from '#gen/proto/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
@@ -53,10 +54,14 @@ function emptyRecord(): ProtoWriter {
 }
 
 describe('export', () => {
-  test.each<['HTTP' | 'GRPC', string, string]>([
-    ['GRPC', '/opentelemetry.proto.collector.logs.v1.LogsService/Export', 'application/grpc'],
-    ['HTTP', '/v1/logs', 'application/x-protobuf'],
-  ])('sends records in one batch after the delay, over %s', async (protocol, path, type) => {
+  test.each<['HTTP' | 'GRPC', string, Record<string, string>]>([
+    [
+      'GRPC',
+      '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
+      { 'content-type': 'application/grpc', te: 'trailers', 'grpc-timeout': '10000m', 'user-agent': `proxy/${packageJson.version}` },
+    ],
+    ['HTTP', '/v1/logs', { 'content-type': 'application/x-protobuf' }],
+  ])('sends records in one batch after the delay, over %s', async (protocol, path, headers) => {
     const started = await start({
       protocol,
       resources: [
@@ -66,7 +71,8 @@ describe('export', () => {
     })
     addLogs(started, 3, 'ä"\n')
     await until(() => started.collector.bodies.length === 1)
-    expect([started.collector.paths, started.collector.types]).toEqual([[path], [type]])
+    expect(started.collector.paths).toEqual([path])
+    expect(started.collector.headers).toMatchObject([headers])
     const { resourceLogs } = fromBinary(ExportLogsServiceRequestSchema, started.collector.bodies[0] ?? Buffer.alloc(0))
     expect(resourceLogs).toHaveLength(1)
     const attributes = resourceLogs[0]?.resource?.attributes.map(({ key, value }) => [key, value?.value.value])

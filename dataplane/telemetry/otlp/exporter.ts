@@ -188,10 +188,9 @@ async function sendGrpc(destination: Destination, target: string, message: Buffe
   const frame = Buffer.allocUnsafe(5)
   frame.writeUInt8(0)
   frame.writeUInt32BE(message.length, 1)
-  const headers = new HeaderList(['content-type', 'application/grpc', 'user-agent', `proxy/${packageJson.version}`])
   const response = await callDestination(
     destination,
-    { method: 'POST', target, headers, body: Buffer.concat([frame, message]), isGrpc: true },
+    { method: 'POST', target, body: Buffer.concat([frame, message]), isGrpc: true },
     { timeoutMs: EXPORT_MS, covers: 'body' },
   )
   const { bytes, trailers } = await readBody(response.body, LIMIT_BYTES)

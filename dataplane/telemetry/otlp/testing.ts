@@ -11,7 +11,7 @@ export interface FakeCollector {
   readonly port: number
   readonly bodies: Buffer[]
   readonly paths: string[]
-  readonly types: string[]
+  readonly headers: IncomingHttpHeaders[]
   close(): void
 }
 
@@ -22,7 +22,7 @@ export async function startCollector(
 ): Promise<FakeCollector> {
   const bodies: Buffer[] = []
   const paths: string[] = []
-  const types: string[] = []
+  const received: IncomingHttpHeaders[] = []
   const sessions = new Set<ServerHttp2Session>()
   const http = createServer((request, response) => void acceptHttp(request, response))
   const acceptHttp = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -30,7 +30,7 @@ export async function startCollector(
     for await (const chunk of request) chunks.push(chunk as Buffer)
     bodies.push(Buffer.concat(chunks))
     paths.push(request.url ?? '')
-    types.push(request.headers['content-type'] ?? '')
+    received.push(request.headers)
     const { status, body } = answer()
     response.writeHead(status).end(body)
   }
@@ -43,7 +43,7 @@ export async function startCollector(
     stream.on('end', () => {
       bodies.push(Buffer.concat(chunks).subarray(5))
       paths.push(headers[':path'] ?? '')
-      types.push(headers['content-type'] ?? '')
+      received.push(headers)
       const { status, body = Buffer.alloc(0) } = answer()
       stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': String(status) }))
@@ -58,7 +58,7 @@ export async function startCollector(
     port: (server.address() as AddressInfo).port,
     bodies,
     paths,
-    types,
+    headers: received,
     close: () => {
       for (const session of sessions) session.destroy()
       http.closeAllConnections()

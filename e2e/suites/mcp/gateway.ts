@@ -11,6 +11,9 @@ interface E2eTarget {
   readonly port: number
   readonly path?: string
   readonly protocol?: 'StreamableHTTP' | 'SSE'
+  readonly policies?: object
+  /** The target is a gRPC server. */
+  readonly grpc?: object
 }
 
 /** An MCP backend of a `-f` file. */
@@ -43,7 +46,7 @@ export async function startGateway(backends: Readonly<Record<string, E2eBackend>
         routes: [
           {
             name,
-            backends: [{ mcp: { ...mcp, targets: targets.map(({ name: target, ...rest }) => ({ name: target, static: { host: '127.0.0.1', ...rest } })) } }],
+            backends: [{ mcp: { ...mcp, targets: targets.map(({ name: target, grpc, ...rest }) => ({ name: target, grpc, static: { host: '127.0.0.1', ...rest } })) } }],
           },
         ],
       },
