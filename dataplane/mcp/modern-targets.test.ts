@@ -177,7 +177,11 @@ describe('a federation of servers with and without sessions (mcp.md §13.3)', ()
 
   test('an input_required result and its retry pass through', async () => {
     const { url } = await withBoth()
-    expect((await sendModern(url, 'tools/call', { name: 'a_ask' })).json.result).toMatchObject({ resultType: 'input_required', requestState: 'asked' })
+    const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } }
+    expect((await sendModern(url, 'tools/call', { name: 'a_ask' }, { meta })).json.result).toMatchObject({
+      resultType: 'input_required',
+      requestState: 'asked',
+    })
     expect((await sendModern(url, 'tools/call', { name: 'a_ask', requestState: 'asked', inputResponses: { who: {} } })).json.result?.['content']).toEqual(
       text('{"who":{}}'),
     )

@@ -1,6 +1,6 @@
 import type { HeaderList } from '../../http/headers.ts'
 import { McpFailure } from './failure.ts'
-import { capabilitiesOf } from './capabilities.ts'
+import { admitsInput, capabilitiesOf } from './capabilities.ts'
 import { decodeValue } from './headers.ts'
 import { isObject, parseJson, type JsonObject } from './json.ts'
 import {
@@ -339,6 +339,7 @@ export interface ModernConversion {
   readonly freshness: () => JsonObject | undefined
   /** The result depends on the user. */
   readonly isPrivate: boolean
+  readonly capabilities: JsonObject
 }
 
 /** Notifications that do not relate to a request; the revision has a stream of its own for some of them. */
@@ -374,9 +375,29 @@ function toModernResponse(message: RpcMessage, conversion: ModernConversion): Rp
   if (message.id !== id && (message.id ?? null) !== null) return undefined
   if (message.error !== undefined) return { ...message, id: clientId, error: toModernError(message.error) }
   if (!isObject(message.result)) return { ...message, id: clientId }
+  const refused = refusedInput(message.result, conversion.capabilities)
+  if (refused !== undefined) return { jsonrpc: '2.0', id: clientId, error: { code: INTERNAL_ERROR, message: refused } }
   const freshness = conversion.freshness()
   const result = toModernResult(method, freshness === undefined ? message.result : { ...freshness, ...message.result }, server())
   return { ...message, id: clientId, result: isPrivate && result['cacheScope'] !== undefined ? { ...result, cacheScope: 'private' } : result }
+}
+
+const MAX_NAME_CHARS = 100
+
+/**
+ * Why a result that requires input may not reach a client: a server may require elicitation, sampling and roots, if the client declared them. Any other request
+ * could make the client do what it does for no server. Undefined if it may.
+ */
+export function refusedInput({ resultType, inputRequests = {} }: JsonObject, capabilities: JsonObject): string | undefined {
+  if (resultType !== 'input_required') return undefined
+  if (!isObject(inputRequests)) return 'an upstream requires input in no object'
+  for (const request of Object.values(inputRequests)) {
+    const { method, params } = isObject(request) ? request : {}
+    const isAdmitted =
+      typeof method === 'string' && (params === undefined || isObject(params)) && admitsInput(capabilities, { method, ...(params && { params }) })
+    if (!isAdmitted) return `an upstream requires input that the client does not provide: ${String(method).slice(0, MAX_NAME_CHARS)}`
+  }
+  return undefined
 }
 
 /** Index of a level; -1 if it does not exist. */

@@ -99,6 +99,10 @@ export const isSuccess = ({ error, result }: RpcMessage): boolean => error === u
 /** An id as a map key: 1 and "1" differ. */
 export const idKey = (id: unknown): string => JSON.stringify(id)
 
+/** Whether a message is the response to request `id`. Errors without an id count, because parse errors have none. */
+export const isAnswerTo = (message: RpcMessage, id: RpcId): boolean =>
+  message.method === undefined && (idKey(message.id) === idKey(id) || (message.error !== undefined && (message.id ?? null) === null))
+
 /** A message as JSON. */
 export function toText(message: JsonObject): string {
   return JSON.stringify(message)

@@ -95,6 +95,7 @@ async function dispatchConverted(
     server: () => (config.isMultiplexing || sole === undefined ? gateway : bridge.serverOf(sole)),
     freshness: () => (config.isMultiplexing && listShape(request.method) !== undefined ? freshness.members(config.targets.length) : undefined),
     isPrivate: config.hasRules,
+    capabilities: client.capabilities,
   }
   if (request.method === 'server/discover') {
     const result = { supportedVersions: SUPPORTED_VERSIONS, ...(await discover(run, bridge)) }

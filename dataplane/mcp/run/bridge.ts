@@ -225,6 +225,8 @@ export class Bridge {
   }
 
   async #sendModern(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
+    // The revision has no responses of clients: the request that this one answers was none of the revision.
+    if (label.method === undefined) return { kind: 'accepted' }
     const name = label.name ?? (this.#isUnchanged ? decodeValue(context.exchange.request.headers.get('mcp-name') ?? '') : undefined)
     // The client has the server's schemas, and adds headers of arguments itself, so that the server can compare them.
     const isAsSent = this.#isUnchanged || label.arguments === this.#request?.message.params?.['arguments']
@@ -276,7 +278,8 @@ export class Bridge {
   async #sendLegacy(run: Run, target: Target, context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer | undefined> {
     if (label.id !== undefined && this.#client.logLevel !== undefined) await this.#setLevel(run, target, plainLink(run, target))
     if (label.id !== undefined) this.#sent.push({ target, id: label.id })
-    return unlessGone(run, target, (link) => link.post(context, text, label))
+    const takesLogs = this.#client.logLevel !== undefined
+    return unlessGone(run, target, (link) => link.post(context, text, takesLogs ? { ...label, takesLogs } : label))
   }
 
   /** Servers of older revisions keep one level for the session: it is set to the most verbose one that was requested. */

@@ -5,6 +5,7 @@ import {
   errorText,
   idKey,
   INTERNAL_ERROR,
+  isAnswerTo,
   isRequest,
   METHOD_NOT_FOUND,
   parseUpstreamMessage,
@@ -15,7 +16,6 @@ import {
 } from '../message/rpc.ts'
 import type { EventSink, EventSource } from '../sse/source.ts'
 import type { CallContext } from '../upstream/call.ts'
-import { isAnswerTo } from './run.ts'
 
 /** What a call needs of the request that it was made for. */
 export interface PendingCallOptions {
@@ -253,8 +253,9 @@ export class PendingCall {
     if (this.#answer !== undefined) {
       this.#pass(this.#answer)
       this.#end()
+      // The reader of the stream lets that of the target end.
+      this.#last = consumer
       if (this.#source === undefined || this.#hasEnded) sink.onEnd()
-      else this.#last = consumer
       return
     }
     if (this.#hasEnded) {

@@ -10,7 +10,7 @@ import { isObject, type JsonObject } from '../message/json.ts'
 import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
 import type { McpHooks } from '../hooks/index.ts'
 import { Flow } from '../message/reply.ts'
-import { idKey, INTERNAL_ERROR, parseUpstreamMessage, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import { INTERNAL_ERROR, isAnswerTo, parseUpstreamMessage, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { Revisions } from '../session/revisions.ts'
 import type { Session } from '../session/sessions.ts'
 import type { EventSource } from '../sse/source.ts'
@@ -228,10 +228,6 @@ function readEventsUntil(
 
 /** The text of a message in a body. Rejects as reading it does. */
 export const readMessageText = async (run: Run, body: Body): Promise<string> => (await readHeldBody(run.exchange, body, messageLimit(run))).bytes.toString()
-
-/** Whether a message is the response to request `id`. Errors without an id count, because parse errors have none. */
-export const isAnswerTo = (message: RpcMessage, id: RpcId): boolean =>
-  message.method === undefined && (idKey(message.id) === idKey(id) || (message.id ?? null) === null)
 
 /** The error for a result of the wrong type. */
 export function badAnswer({ name }: Target, what = 'the request'): McpFailure {

@@ -3,11 +3,11 @@ import { bodyHold } from '../../exchange/held.ts'
 import { MAX_BUFFER_BYTES } from '../../expression/buffer.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
 import { ObservedBody } from '../../http/observe.ts'
-import { statusOf } from '../message/modern.ts'
+import { MODERN_VERSION, statusOf } from '../message/modern.ts'
 import { PASSED_CHARS, streamOf, Flow, type EventOutput, type Reply } from '../message/reply.ts'
 import { mapServerMessage, mayBeMapped } from './reverse.ts'
-import { brokenAnswer, endedAnswer, isAnswerTo, labelOf, post, readAnswer, type Run } from './run.ts'
-import { isSuccess, parseUpstreamMessage, toText, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import { brokenAnswer, endedAnswer, labelOf, post, readAnswer, type Run } from './run.ts'
+import { idKey, isAnswerTo, isResponse, isSuccess, parseUpstreamMessage, toText, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
 import type { ProxyError } from '../../exchange/error.ts'
 import { CancelledError, type McpFailure } from '../message/failure.ts'
 import { reportFailure } from './gather.ts'
@@ -106,6 +106,16 @@ function watched(run: Run, body: Body, request: RpcRequest): Body {
   })
 }
 
+/** Time after the response in which the target's stream may end on its own, in milliseconds. */
+const END_MS = 1000
+
+/** Whether a text without a method is the response to request `id`, or to another one. Most are not parsed. */
+function kindOf(data: string, id: RpcId): 'answer' | 'foreign' | undefined {
+  if (data.includes(`"id":${idKey(id)}`)) return 'answer'
+  const message = data === '' ? undefined : parseUpstreamMessage(data)
+  return message && (isAnswerTo(message, id) ? 'answer' : 'foreign')
+}
+
 /** The event stream of a target's response on its way to the client. */
 class PassedEvents {
   readonly #run: Run
@@ -117,8 +127,14 @@ class PassedEvents {
   readonly #isMultiplexing: boolean
   #isAnswered = false
   #isEmpty = true
+  #events: EventSource | undefined
+  readonly #flow = new Flow()
+  /** Ends the target's stream, which may stay open after the response. */
+  #timer: NodeJS.Timeout | undefined
   /** The check of the response, while it runs. */
   #checking: Promise<void> | undefined
+  /** The client can resume the stream at an event id, or poll if it ends without any event (SEP-1699). Revision 2026-07-28 has neither. */
+  readonly #isResumable: boolean
   /** The server gave an event id to resume at. */
   #hasId = false
   #outline: MessageOutline | undefined
@@ -131,10 +147,13 @@ class PassedEvents {
     this.#check = check
     this.#out = out
     this.#isMultiplexing = run.config.isMultiplexing
+    const isLegacy = run.linkOf === undefined && run.session.links.get(target.name)?.version !== MODERN_VERSION
+    this.#isResumable = out.isResumable && isLegacy && check === undefined && !this.#isMultiplexing
   }
 
   start(events: EventSource): Flow {
-    const flow = new Flow()
+    const flow = this.#flow
+    this.#events = events
     flow.add(events)
     const canPass = this.#change === undefined && this.#check === undefined && !this.#isMultiplexing && this.#out.part !== undefined
     events.start({
@@ -156,11 +175,22 @@ class PassedEvents {
       this.#note(part)
       this.#outline = new MessageOutline()
     } else if (part.kind === 'data') this.#outline?.push(part.text)
-    else if (this.#outline?.hasMethod === false) {
-      this.#isAnswered = true
-      this.#run.onOutcome?.(true)
-    }
+    const isAnswer = part.kind === 'end' && this.#outline?.hasMethod === false && this.#outline.id === idKey(this.#request.id)
     this.#out.part?.(part)
+    if (!isAnswer) return
+    this.#run.onOutcome?.(true)
+    this.#finish()
+  }
+
+  /** The client's stream ends with the response. That of the target usually ends then, too, and its connection can be used again. */
+  #finish(): void {
+    this.#isAnswered = true
+    if (this.#events !== undefined) {
+      const events = this.#events
+      this.#flow.remove(events)
+      this.#timer = setTimeout(() => events.cancel(), END_MS).unref()
+    }
+    if (this.#checking === undefined) this.#out.end()
   }
 
   #note({ id }: Omit<SseEvent, 'data'>): void {
@@ -169,13 +199,17 @@ class PassedEvents {
   }
 
   #onEvent(event: SseEvent): void {
+    // A second result, or what else the target sends after the response.
+    if (this.#isAnswered) return
     const { data } = event
     this.#note(event)
     if (this.#change === undefined && this.#check === undefined && !mayBeMapped(this.#run, data)) {
-      // A message without method is a response.
-      if (data.trimStart().startsWith('{')) this.#isAnswered = true
+      const kind = kindOf(data, this.#request.id)
+      if (kind === 'foreign') return
       if (isLogged(this.#run, this.#request, data)) report(this.#run, data, this.#request)
-      return this.#out.write(event)
+      this.#out.write(event)
+      if (kind === 'answer') this.#finish()
+      return
     }
     const message = data === '' ? undefined : parseUpstreamMessage(data)
     if (message !== undefined) return this.#pass(event, message)
@@ -187,12 +221,16 @@ class PassedEvents {
     // Event ids of several targets would be ambiguous. A stream that is resumed elsewhere would not be checked.
     const place = this.#isMultiplexing || this.#check !== undefined ? {} : { id: event.id, retry: event.retry }
     if (isAnswerTo(message, this.#request.id)) {
-      if (this.#check !== undefined && this.#isAnswered) return
-      this.#isAnswered = true
-      if (this.#check !== undefined) return void (this.#checking = this.#passChecked(message, this.#check))
+      if (this.#check !== undefined) {
+        this.#checking = this.#passChecked(message, this.#check).finally(() => this.#out.end())
+        return this.#finish()
+      }
       this.#run.onAnswer?.(message)
-      return this.#out.write({ ...place, data: this.#change === undefined ? event.data : changed(this.#run, message, this.#request, this.#change) })
+      this.#out.write({ ...place, data: this.#change === undefined ? event.data : changed(this.#run, message, this.#request, this.#change) })
+      return this.#finish()
     }
+    // The response to another request, which was not checked as that one is.
+    if (isResponse(message)) return
     const mapped = mapServerMessage(this.#run, this.#target, message)
     if (mapped !== undefined) this.#out.write({ ...place, data: mapped === message ? event.data : toText(mapped) })
   }
@@ -211,23 +249,20 @@ class PassedEvents {
   }
 
   #onEnd(): void {
-    if (this.#checking !== undefined) return void this.#checking.then(() => this.#out.end())
+    clearTimeout(this.#timer)
+    if (this.#isAnswered) return
     // A server may end the stream of a call so that the client polls (SEP-1699).
-    if (!this.#isAnswered && !(this.#canResume() || (this.#isEmpty && this.#check === undefined && !this.#isMultiplexing && this.#out.isResumable)))
-      this.#fail(endedAnswer(this.#target))
+    if (!(this.#isResumable && (this.#hasId || this.#isEmpty))) this.#fail(endedAnswer(this.#target))
     this.#out.end()
   }
 
   #onError(error: Error): void {
+    clearTimeout(this.#timer)
+    if (this.#isAnswered) return
     if (error instanceof CancelledError) return this.#out.end()
-    if (this.#checking !== undefined) return void this.#checking.then(() => this.#out.end())
-    if (this.#isAnswered || this.#canResume()) return this.#out.fail(error)
+    if (this.#isResumable && this.#hasId) return this.#out.fail(error)
     this.#fail(brokenAnswer(this.#target, error))
     this.#out.end()
-  }
-
-  #canResume(): boolean {
-    return this.#hasId && this.#check === undefined && !this.#isMultiplexing && this.#out.isResumable
   }
 
   /** Clients without a timeout would wait for the response for ever. */

@@ -49,10 +49,11 @@ export class StdioConnection implements Connection {
     return this.#messages.isClosed
   }
 
-  async post({ exchange }: CallContext, text: string, { method, id, progressToken }: MessageLabel): Promise<LinkAnswer> {
+  async post({ exchange }: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> {
     if (this.isClosed) throw new UpstreamError('reset', `the process of ${this.#name} has ended`)
+    const { method, id } = label
     if (method !== 'initialize') clearTimeout(this.#timer)
-    const answer = id === undefined || method === undefined ? undefined : this.#messages.expect(id, progressToken)
+    const answer = id === undefined || method === undefined ? undefined : this.#messages.expect(id, label)
     try {
       // Line breaks in JSON are white space.
       this.#process.write(text.replaceAll(/[\r\n]+/g, ' '))

@@ -33,6 +33,8 @@ export interface MessageLabel {
   readonly id?: RpcId | undefined
   /** Token of the progress notifications that the client wants. */
   readonly progressToken?: unknown
+  /** The response has log messages too, which the client receives on no other stream. */
+  readonly takesLogs?: boolean
 }
 
 /** Context of a call to a target: the client's request and the plan of its rule. */

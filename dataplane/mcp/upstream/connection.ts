@@ -99,9 +99,10 @@ export class SseConnection implements Connection {
   }
 
   /** Sends a message. The response to a request arrives on the stream with the same id. */
-  async post(context: CallContext, text: string, { method, name, id, progressToken }: MessageLabel): Promise<LinkAnswer> {
+  async post(context: CallContext, text: string, label: MessageLabel): Promise<LinkAnswer> {
     if (this.isClosed) throw new UpstreamError('reset', `the event stream of ${this.#target.name} has ended`)
-    const answer = id === undefined || method === undefined ? undefined : this.#messages.expect(id, progressToken)
+    const { method, name, id } = label
+    const answer = id === undefined || method === undefined ? undefined : this.#messages.expect(id, label)
     try {
       const received = context.exchange.request.headers
       const headers = headersFor(received, { sessionId: undefined, version: versionFor(received), method, name, hasBody: true })

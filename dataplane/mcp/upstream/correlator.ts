@@ -1,6 +1,7 @@
-import { idKey, parseUpstreamMessage, type RpcId } from '../message/rpc.ts'
+import { idKey, parseUpstreamMessage, type RpcId, type RpcMessage } from '../message/rpc.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import type { EventSink, EventSource } from '../sse/source.ts'
+import type { MessageLabel } from './call.ts'
 
 /** Messages without a listener are kept for the next GET, up to this number. */
 const MAX_KEPT = 64
@@ -9,6 +10,8 @@ const MAX_KEPT = 64
 interface PendingRequest {
   /** Key of the token of its progress notifications; undefined if it wants none. */
   readonly progressKey: string | undefined
+  /** The request receives log messages: its client has no other stream. */
+  readonly takesLogs: boolean
   onProgress(event: SseEvent): void
   onAnswer(event: SseEvent): void
   onError(error: Error): void
@@ -47,8 +50,13 @@ export class Correlator {
     }
   }
 
-  /** Events of one request: its progress notifications, then its response. */
-  expect(id: RpcId, progressToken: unknown): EventSource {
+  /** Number of requests whose response has not arrived. */
+  get pendingCount(): number {
+    return this.#pending.size
+  }
+
+  /** Events of one request: its progress notifications, then its response. `takesLogs`: log messages too, if it is the newest such request. */
+  expect(id: RpcId, { progressToken, takesLogs = false }: Pick<MessageLabel, 'progressToken' | 'takesLogs'> = {}): EventSource {
     const key = idKey(id)
     if (this.#pending.has(key)) throw new DuplicateIdError(`a request with id ${key} is under way`)
     let sink: EventSink | undefined
@@ -57,8 +65,9 @@ export class Correlator {
       if (sink === undefined) early.push(step)
       else step(sink)
     }
-    this.#pending.set(key, {
+    const pending: PendingRequest = {
       progressKey: progressToken === undefined ? undefined : idKey(progressToken),
+      takesLogs,
       onProgress: (event) => deliver((receiver) => receiver.onEvent(event)),
       onAnswer: (event) =>
         deliver((receiver) => {
@@ -66,7 +75,8 @@ export class Correlator {
           receiver.onEnd()
         }),
       onError: (error) => deliver((receiver) => receiver.onError(error)),
-    })
+    }
+    this.#pending.set(key, pending)
     return {
       start(receiver) {
         sink = receiver
@@ -74,7 +84,10 @@ export class Correlator {
       },
       pause() {},
       resume() {},
-      cancel: () => this.#pending.delete(key),
+      // Another request may have the id by now.
+      cancel: () => {
+        if (this.#pending.get(key) === pending) this.#pending.delete(key)
+      },
     }
   }
 
@@ -89,11 +102,17 @@ export class Correlator {
       pending?.onAnswer(event)
       return
     }
-    const reported = message.method === 'notifications/progress' ? this.#pendingWith(message.params?.['progressToken']) : undefined
+    const reported = this.#receiverOf(message)
     if (reported !== undefined) return reported.onProgress(event)
     if (this.#listener !== undefined) return this.#listener.onEvent(event)
     this.#kept.push(event)
     if (this.#kept.length > MAX_KEPT) this.#kept.shift()
+  }
+
+  /** The request that a notification is for; undefined if it is for the listener. */
+  #receiverOf({ method, params }: RpcMessage): PendingRequest | undefined {
+    if (method === 'notifications/progress') return this.#pendingWith(params?.['progressToken'])
+    return method === 'notifications/message' ? [...this.#pending.values()].findLast(({ takesLogs }) => takesLogs) : undefined
   }
 
   /** The request that progress is reported for (mcp.md §4.3). */

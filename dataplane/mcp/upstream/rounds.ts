@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isObject, type JsonObject } from '../message/json.ts'
-import { errorText, INTERNAL_ERROR, parseUpstreamMessage, toText, type RpcId, type RpcMessage } from '../message/rpc.ts'
+import { refusedInput } from '../message/modern.ts'
+import { errorText, INTERNAL_ERROR, isAnswerTo, isNotification, isResponse, parseUpstreamMessage, toText, type RpcId, type RpcMessage } from '../message/rpc.ts'
 import type { EventSink, EventSource } from '../sse/source.ts'
 import type { LinkAnswer, LinkState } from './link.ts'
 
@@ -22,6 +23,8 @@ export interface RoundContext {
   readonly send: (text: string, id: RpcId) => Promise<LinkAnswer>
   /** Text of the message that a rejection or a JSON body holds. */
   readonly read: (answer: LinkAnswer) => Promise<string>
+  /** What the client declared. */
+  readonly capabilities: JsonObject
   /** A response as the client knows it. */
   readonly convert: (message: RpcMessage) => RpcMessage
 }
@@ -51,12 +54,15 @@ class Rounds implements EventSource {
   readonly #waiting = new Set<string>()
   #source: EventSource | undefined
   #sink: EventSink | undefined
+  /** Id of the request that the target responds to: the call, then its retries. */
+  #expected: RpcId
   #count = 0
   #isClosed = false
   #isBehind = false
 
   constructor(context: RoundContext, first: EventSource | RpcMessage) {
     this.#context = context
+    this.#expected = context.id
     this.#first = first
     if ('start' in first) this.#source = first as EventSource
   }
@@ -95,8 +101,9 @@ class Rounds implements EventSource {
       onEvent: ({ data }) => {
         if (data === '' || source !== this.#source) return
         const message = parseUpstreamMessage(data)
-        if (message === undefined || message.method !== undefined) this.#sink?.onEvent({ data })
-        else this.#onMessage(message)
+        if (message === undefined || isNotification(message)) this.#sink?.onEvent({ data })
+        // The revision has no requests of servers.
+        else if (isResponse(message)) this.#onMessage(message)
       },
       onEnd: () => {
         if (source !== this.#source) return
@@ -111,8 +118,13 @@ class Rounds implements EventSource {
     })
   }
 
-  /** The response to the call, or to its retry. */
+  /** A response on the stream of the call, or of its retry. */
   #onMessage(message: RpcMessage): void {
+    // Another server, or a confused one, may respond to other requests.
+    if (!isAnswerTo(message, this.#expected)) {
+      if (this.#source === undefined) this.#reject('an upstream responded to another request')
+      return
+    }
     const required = inputRequired(message)
     if (required === undefined) return this.#finish(toText({ ...this.#context.convert(message), id: this.#context.id }))
     const source = this.#source
@@ -121,9 +133,12 @@ class Rounds implements EventSource {
     this.#request(required).catch((error: unknown) => this.#fail(error instanceof Error ? error : new Error(String(error))))
   }
 
-  async #request({ inputRequests, requestState }: JsonObject): Promise<void> {
+  async #request(required: JsonObject): Promise<void> {
+    const { inputRequests, requestState } = required
     const requests = Object.entries(isObject(inputRequests) ? inputRequests : {})
     if (++this.#count > MAX_ROUNDS || requests.length > MAX_INPUTS) return this.#reject('an upstream requires too much input')
+    const refused = refusedInput(required, this.#context.capabilities)
+    if (refused !== undefined) return this.#reject(refused)
     const responses = await Promise.all(requests.map(([key, request]) => this.#requestInput(key, request)))
     if (this.#isClosed) return
     const failed = responses.find(({ error }) => error !== undefined)
@@ -131,6 +146,7 @@ class Rounds implements EventSource {
     const { text, send, read } = this.#context
     const original = parseUpstreamMessage(text)
     const id = `proxy_retry_${randomUUID()}`
+    this.#expected = id
     const inputResponses = Object.fromEntries(responses.map(({ key, result }) => [key, result]))
     const params = { ...original?.params, inputResponses, ...(requestState !== undefined && { requestState }) }
     const answer = await send(toText({ ...original, id, params }), id)
@@ -145,7 +161,6 @@ class Rounds implements EventSource {
   async #requestInput(key: string, request: unknown): Promise<{ key: string; result?: unknown; error?: unknown }> {
     const id = `input_${randomUUID()}`
     const { method, params } = isObject(request) ? request : {}
-    if (typeof method !== 'string') return { key, error: { code: INTERNAL_ERROR, message: 'an upstream requires input of an unknown kind' } }
     this.#waiting.add(id)
     const response = new Promise<RpcMessage>((resolve) => (this.#context.state.inputs ??= new Map()).set(id, resolve))
     this.#sink?.onEvent({ data: toText({ jsonrpc: '2.0', id, method, ...(isObject(params) && { params: withElicitationId(params, id) }) }) })

@@ -6,7 +6,19 @@ import { CancelledError } from '../message/failure.ts'
 import { isObject, type JsonObject } from '../message/json.ts'
 import { clientMeta, isLevel, modernErrorIn, toLegacyMessage, withMeta, withoutTaskExtension, type SessionClient } from '../message/modern.ts'
 import { mayHaveParamHeaders, paramHeaders } from '../message/param-headers.ts'
-import { errorText, INVALID_PARAMS, METHOD_NOT_FOUND, parseUpstreamMessage, resultText, toText, type RpcMessage } from '../message/rpc.ts'
+import {
+  errorText,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  isAnswerTo,
+  isNotification,
+  METHOD_NOT_FOUND,
+  parseUpstreamMessage,
+  resultText,
+  toText,
+  type RpcId,
+  type RpcMessage,
+} from '../message/rpc.ts'
 import { spliceMeta } from '../message/splice.ts'
 import type { SseEvent } from '../sse/parser.ts'
 import type { EventSink, EventSource } from '../sse/source.ts'
@@ -46,20 +58,22 @@ export function upgradedLink(target: Target, state: LinkState, client: SessionCl
         text,
         send: (retry, retryId) => send(context, retry, { ...label, id: retryId }),
         read: (refused) => textIn(target, context, refused),
+        capabilities: client.capabilities,
         convert: (message) => toLegacyMessage(method, message),
       }
       const withRounds = async (sent: LinkAnswer): Promise<LinkAnswer> => {
         if (sent.kind === 'events') return { kind: 'events', events: roundsOf(rounds, sent.events) }
-        if (sent.kind !== 'json') return readable(target, method, context, sent)
+        if (sent.kind !== 'json') return readable(target, { method, id }, context, sent)
         const body = await textIn(target, context, sent)
         const message = parseUpstreamMessage(body)
         if (message === undefined) return jsonOf(body)
+        if (!isAnswerTo(message, id)) return jsonOf(otherAnswer(id))
         return inputRequired(message) === undefined ? jsonOf(toText(toLegacyMessage(method, message))) : { kind: 'events', events: roundsOf(rounds, message) }
       }
       let answer: LinkAnswer | undefined
       try {
         const sent = await send(context, text, label)
-        answer = hasRounds(method) ? await withRounds(sent) : await readable(target, method, context, sent)
+        answer = hasRounds(method) ? await withRounds(sent) : await readable(target, { method, id }, context, sent)
       } catch (error) {
         throw call.causeOf(error)
       } finally {
@@ -128,18 +142,24 @@ const MAX_URI_CHARS = 4096
 
 const jsonOf = (text: string): LinkAnswer => ({ kind: 'json', body: new BufferBody(text) })
 
-/** The response in the form of revisions with sessions. */
-async function readable(target: Target, method: string, context: CallContext, answer: LinkAnswer): Promise<LinkAnswer> {
-  const convert = (text: string): string => {
+/** The response to a request in the form of revisions with sessions. */
+async function readable(target: Target, { method, id }: { method: string; id: RpcId }, context: CallContext, answer: LinkAnswer): Promise<LinkAnswer> {
+  const convert = (text: string): string | undefined => {
     const message = parseUpstreamMessage(text)
-    if (message === undefined || message.method !== undefined) return text
+    if (message === undefined || isNotification(message)) return text
+    // A request, which the revision does not have, or the response to another request.
+    if (!isAnswerTo(message, id)) return undefined
     const legacy = toLegacyMessage(method, message)
     return toText(method === 'tools/list' && mayHaveParamHeaders(text) ? withoutInvalidParams(legacy) : legacy)
   }
   if (answer.kind === 'accepted' || (answer.kind === 'refused' && !REJECTIONS.has(answer.response.status))) return answer
-  if (answer.kind === 'events') return { kind: 'events', events: mapped(answer.events, (event) => ({ ...event, data: convert(event.data) })) }
-  return jsonOf(convert(await textIn(target, context, answer)))
+  if (answer.kind === 'events') return { kind: 'events', events: mapped(answer.events, (event) => toEvent(convert(event.data))) }
+  return jsonOf(convert(await textIn(target, context, answer)) ?? otherAnswer(id))
 }
+
+const otherAnswer = (id: RpcId): string => errorText(id, INTERNAL_ERROR, 'an upstream responded to another request')
+
+const toEvent = (data: string | undefined): SseEvent | undefined => (data === undefined ? undefined : { data })
 
 /** Clients of the revision do not offer a tool whose schema breaks the rules for headers of arguments. Older ones do not know them. */
 function withoutInvalidParams(message: RpcMessage): RpcMessage {
