@@ -81,6 +81,14 @@ export const shortFormDefinitions: Definitions = {
       failureMode: { type: 'string', enum: ['FailClosed', 'FailOpen'], description: 'Handling of a server that fails. Default: FailClosed.' },
       sessionRouting: { type: 'string', enum: ['Stateful', 'Stateless'], description: 'Whether clients have sessions. Default: Stateful.' },
       toolSearch: { type: 'string', enum: ['Disabled', 'Enabled'], description: 'Enabled: clients search for tools and see three. Default: Disabled.' },
+      allowOrigins: {
+        ...list(
+          string('Origin: `*`, or `scheme://host[:port]`.', { minLength: 1, maxLength: 253 }),
+          'Origins of pages that may send requests. Others get 403.',
+        ),
+        minItems: 1,
+        maxItems: 64,
+      },
       views: { ...list(ref('McpView'), 'Parts of the servers, by path or host.'), minItems: 1, maxItems: 32 },
       toolPins: ref('ResolvedMcpToolPins', 'Pins of tools: `pins: "${file:pins.json}"`.'),
       toolNames: {

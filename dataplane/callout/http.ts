@@ -284,18 +284,13 @@ class OwnCall implements StartedCall {
     if (leftMs <= 0) throw new ProxyError('REQUEST_TIMEOUT')
     const shorterMs = Math.min(limitMs, leftMs)
     if (shorterMs === Infinity) return shorterMs
-    this.#timer = setTimeout(
-      () => {
-        const error =
-          limitMs <= leftMs
-            ? new UpstreamError('connect-timeout', `${this.#destination.name} took longer than ${limitMs} ms`)
-            : new ProxyError('REQUEST_TIMEOUT')
-        this.#timeout = error
-        this.#body?.fail(error)
-        this.#call?.cancel(error)
-      },
-      shorterMs,
-    )
+    this.#timer = setTimeout(() => {
+      const error =
+        limitMs <= leftMs ? new UpstreamError('connect-timeout', `${this.#destination.name} took longer than ${limitMs} ms`) : new ProxyError('REQUEST_TIMEOUT')
+      this.#timeout = error
+      this.#body?.fail(error)
+      this.#call?.cancel(error)
+    }, shorterMs)
     return shorterMs
   }
 }

@@ -177,10 +177,11 @@ class McpService implements BackendService {
     setProtocol(exchange, 'mcp')
     const base = this.#config
     if (base.broken !== undefined) throw new ProxyError('FILTER_FAILED', { cause: new Error(base.broken) })
-    const answer = await base.authentication?.admit(exchange)
-    if (answer !== undefined) return answer
     const seen: { message: RpcMessage | undefined } = { message: undefined }
     try {
+      if (isForeign(base, exchange)) throw McpFailure.text(403, FOREIGN)
+      const answer = await base.authentication?.admit(exchange)
+      if (answer !== undefined) return answer
       const view = viewFor(base, exchange)
       const config = McpHooks.of(exchange) === undefined ? view : hookedOf(view)
       if (config.targets.length === 0 && !config.isFailOpen) throw McpFailure.text(503, 'no backends configured')
@@ -393,6 +394,15 @@ class McpService implements BackendService {
     if (reply?.kind === 'relay') reply.response.body?.cancel()
   }
 }
+
+/** Pages of all origins may read OAuth documents and register. */
+function isForeign({ authentication, isForeignOrigin }: McpConfig, exchange: Exchange): boolean {
+  const path = pathOf(exchange.receivedTarget)
+  return isForeignOrigin(exchange) && !isWellKnown(path) && authentication?.isPublic(path) !== true
+}
+
+const FOREIGN =
+  'the Origin of the request is not allowed: add it to allowOrigins of a CORS policy of the route, for pages in browsers, or to mcp.allowOrigins of the backend'
 
 /** The view that the request is for. OAuth documents are those of the backend. */
 function viewFor(config: McpConfig, exchange: Exchange): McpConfig {

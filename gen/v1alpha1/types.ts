@@ -2573,6 +2573,15 @@ export interface MCPBackend {
   toolSearch?: 'Disabled' | 'Enabled'
   toolPins?: McpToolPins
   /**
+   * Origins of pages that may send requests, besides that of the Host, loopback origins if the Host is a loopback name, and those that a CORS policy of the route allows. Requests with another Origin, also `null`, get 403; those without Origin come from no page. Default: none.
+   *
+   * @minItems 1
+   * @maxItems 64
+   *
+   * Items: `*`, or `scheme://host[:port]` with scheme http or https; the host may start with `*.` or be `*`.
+   */
+  allowOrigins?: string[]
+  /**
    * Parts of the backend, by path or host. With views, requests that match none get 404.
    *
    * @minItems 1

@@ -1,5 +1,6 @@
 import { CONTAINER_IMAGE_PATTERN } from '../../image.ts'
 import { anyJson, atLeastOneOf, atMostOneOf, choice, exactlyOneOf, keyedList, list, map, object, ref, set, string, type Definitions } from '../../schema.ts'
+import { originPattern } from '../policies/cors.ts'
 import { duration, port } from '../shared.ts'
 
 /** Longest name of a tool that MCP allows. */
@@ -42,6 +43,12 @@ export const mcpBackendDefinitions: Definitions = {
         'Enabled: clients see three tools, to search, describe and call those of the targets, so that many tools do not fill the context of a model. Default: Disabled.',
       ),
       toolPins: ref('McpToolPins'),
+      allowOrigins: set(
+        originPattern,
+        'Origins of pages that may send requests, besides that of the Host, loopback origins if the Host is a loopback name, and those that a CORS policy of the route allows. Requests with another Origin, also `null`, get 403; those without Origin come from no page. Default: none.',
+        1,
+        64,
+      ),
       views: keyedList('name', ref('McpView'), 'Parts of the backend, by path or host. With views, requests that match none get 404.', 1, 32),
     },
     ['targets'],

@@ -4,21 +4,18 @@ const alone = (what: string) => ({ rule: "!('*' in self) || self.size() == 1", m
 const headerOrStar = string('Header name, or `*`.', { minLength: 1, maxLength: 256, pattern: "^[A-Za-z0-9!#$%&'*+\\-.^_`|~]+$" })
 const LABEL = '[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?'
 
+export const originPattern = string('`*`, or `scheme://host[:port]` with scheme http or https; the host may start with `*.` or be `*`.', {
+  minLength: 1,
+  maxLength: 253,
+  pattern: `^(\\*|https?://(\\*|(\\*\\.)?${LABEL}(\\.${LABEL})*|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?)$`,
+})
+
 export const corsDefinitions: Definitions = {
   CORS: object(
     'Cross-origin resource sharing (Gateway API HTTPCORSFilter). Responds to preflight requests with 200, before authentication; adds CORS headers to responses for allowed origins. A CORS filter in the route replaces this.',
     {
       allowOrigins: {
-        ...set(
-          string('`*`, or `scheme://host[:port]` with scheme http or https; the host may start with `*.` or be `*`.', {
-            minLength: 1,
-            maxLength: 253,
-            pattern: `^(\\*|https?://(\\*|(\\*\\.)?${LABEL}(\\.${LABEL})*|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?)$`,
-          }),
-          'Origins whose scripts may read responses. `Access-Control-Allow-Origin` echoes the origin of the request.',
-          undefined,
-          64,
-        ),
+        ...set(originPattern, 'Origins whose scripts may read responses. `Access-Control-Allow-Origin` echoes the origin of the request.', undefined, 64),
         'x-kubernetes-validations': [alone('origins')],
       },
       allowCredentials: boolean('Sends `Access-Control-Allow-Credentials: true`, so that browsers attach cookies and authorization.'),

@@ -23,6 +23,7 @@ export function expandMcp(section: ShortMCP): Expansion {
     toolNames,
     toolSearch,
     toolPins,
+    allowOrigins,
     views,
     ...others
   } = section
@@ -54,6 +55,7 @@ export function expandMcp(section: ShortMCP): Expansion {
             prefixMode: prefixMode ?? 'Conditional',
             ...(toolNames && { toolNames }),
             ...(toolSearch && { toolSearch }),
+            ...(allowOrigins && { allowOrigins }),
             ...(toolPins && { toolPins }),
             ...(views && { views }),
           },

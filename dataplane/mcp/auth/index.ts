@@ -22,6 +22,8 @@ export interface McpAuthentication {
    * Never rejects.
    */
   admit(exchange: Exchange): Promise<ResponseHead | undefined>
+  /** Whether a path is that of a document, of registration or of the login. */
+  isPublic(path: string): boolean
 }
 
 /** A client registration holds only a few names and URLs. */
@@ -38,6 +40,7 @@ export function compileMcpAuthentication(
     provider: new IdentityProvider(config, destinations, monotonicMs),
   }))
   return {
+    isPublic: (path) => isRegistration(path) || parseWellKnown(path) !== undefined || (addsAudience(config) && isAuthorization(path)),
     async admit(exchange) {
       const url = clientUrlOf(exchange)
       const { method } = exchange.request

@@ -20,6 +20,8 @@ import { compileItemRules, type ItemRules } from './authorize.ts'
 import { GrpcSource } from './grpc-source.ts'
 import { ListChanges } from './list-changes.ts'
 import type { Naming } from '../message/names.ts'
+
+import { compileForeignOrigin, type IsForeignOrigin } from './origin.ts'
 import { compileMatch, compileSelection, type ViewMatch, type ViewSelection } from './views.ts'
 import { PortableNames } from '../tools/portable.ts'
 import { ToolIndexes } from '../tools/search-index.ts'
@@ -98,6 +100,7 @@ export interface McpConfig {
   readonly views: readonly View[]
   /** The backend or one of its targets restricts items: it has rules, guards, pins, or a selection of tools. */
   readonly hasRules: boolean
+  readonly isForeignOrigin: IsForeignOrigin
   /** Runs before everything else. Taken from the most specific level only. */
   readonly authentication: McpAuthentication | undefined
   /** Why all requests are rejected, for logs. */
@@ -144,6 +147,7 @@ export function compileMcp(config: ServiceConfig, previous?: McpConfig): McpConf
       rules !== undefined ||
       mcp?.toolPins !== undefined ||
       targets.some((target) => target.rules !== undefined || target.tools !== undefined || target.guards !== undefined),
+    isForeignOrigin: compileForeignOrigin(mcp?.allowOrigins),
     authentication: authenticationOf(config),
     broken: problemOf(config, targets),
     offersTool: undefined,

@@ -1,5 +1,6 @@
 import type { CORS } from '#gen/config/types.ts'
 import type { Policy } from '../../exchange/context.ts'
+import { allowedOrigin } from '../../exchange/allowed-origin.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { compileOrigins } from './origins.ts'
 
@@ -46,6 +47,7 @@ export function compileCors(config: CORS): Policy {
         vary: 'Origin',
       })
     }
+    allowedOrigin.set(exchange, true)
     await next()
     const response = exchange.response?.headers
     if (response === undefined) return

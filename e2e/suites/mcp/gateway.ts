@@ -46,7 +46,9 @@ export async function startGateway(backends: Readonly<Record<string, E2eBackend>
         routes: [
           {
             name,
-            backends: [{ mcp: { ...mcp, targets: targets.map(({ name: target, grpc, ...rest }) => ({ name: target, grpc, static: { host: '127.0.0.1', ...rest } })) } }],
+            backends: [
+              { mcp: { ...mcp, targets: targets.map(({ name: target, grpc, ...rest }) => ({ name: target, grpc, static: { host: '127.0.0.1', ...rest } })) } },
+            ],
           },
         ],
       },
