@@ -22,6 +22,7 @@ export type Reason =
   | 'Guardrail'
   | 'MCP'
   | 'UpstreamFailure'
+  | 'UpstreamDenied'
   | 'ClientClosed'
 
 /** One row of the error table. */
@@ -49,6 +50,8 @@ export const errorTable = {
   NO_HEALTHY_BACKENDS: { status: 503, reason: 'NoHealthyBackend', text: 'no healthy backends' },
   DNS_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'backends required DNS resolution which failed' },
   DESTINATION_DENIED: { status: 403, reason: 'Authorization', text: 'destination not allowed' },
+  /** The address of a backend is one that no connection may go to (traffic.md §13.2). */
+  UPSTREAM_DENIED: { status: 503, reason: 'UpstreamDenied', text: 'upstream address not allowed' },
   LOOP: { status: 508, reason: 'InvalidRequest', text: 'request loop detected' },
   CONNECTION_LIMIT: { status: 503, reason: 'UpstreamFailure', text: 'too many connections to the backend, retry later' },
   UPSTREAM_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'upstream call failed', detail: ': ' },

@@ -77,6 +77,7 @@ export const fileDefinitions: Definitions = {
     }),
     redis: ref('RedisConfig'),
     postgres: ref('PostgresConfig'),
+    upstreams: ref('UpstreamsSpec'),
     plugins: object('Permissions of plugins.', {
       inProcess: { type: 'boolean', description: 'Whether plugins with isolation InProcess may run; default false.' },
     }),

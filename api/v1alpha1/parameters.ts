@@ -1,4 +1,5 @@
 import { IMAGE_PREFIX_PATTERN } from '../image.ts'
+import { CIDR } from './policies/ip-allow-list.ts'
 import { anyObject, choice, integer, list, map, object, ref, string, type Definitions, type Schema } from '../schema.ts'
 
 const SECONDS_OF_A_YEAR = 31536000
@@ -38,6 +39,7 @@ export const parametersDefinitions: Definitions = {
       mesh: ref('MeshSpec'),
       plugins: ref('PluginsSpec'),
       mcp: ref('McpServersSpec'),
+      upstreams: ref('UpstreamsSpec'),
       deployment: overlay('Changes to the Deployment.'),
       service: overlay('Changes to the Service.'),
       serviceAccount: overlay('Changes to the ServiceAccount.'),
@@ -76,6 +78,14 @@ export const parametersDefinitions: Definitions = {
         'Whether plugins with `isolation: InProcess` may run. They run in the threads of the data plane, with its rights, and can stop it. Without it they fail. Default: false.',
     },
     images: images('plugins', 'Images that plugins may come from (`source.image`). Other images are not fetched, and their plugins fail. Default: none.'),
+  }),
+  UpstreamsSpec: object('Destinations of connections for backends and policies that are refused by default.', {
+    addresses: list(
+      string('IPv4 or IPv6 address, or a range of them as `address/prefix length`.', { minLength: 1, maxLength: 49, pattern: CIDR }),
+      'Loopback, link-local, metadata, unspecified, multicast, reserved and translated addresses that connections may go to, such as `127.0.0.1` for a sidecar. The management ports of the data plane stay refused. Default: none in pods, the loopback addresses elsewhere.',
+      undefined,
+      64,
+    ),
   }),
   McpServersSpec: object(
     'MCP servers that the operator starts (`mcp.targets[].image` of backends). Those of a GatewayClass hold for backends of all namespaces, those of a Gateway for backends of its namespace.',

@@ -3,13 +3,14 @@ import { isIP } from 'node:net'
 import { authorityOf, originAuthority, withoutBrackets } from '../http/message.ts'
 import type { EndpointState, EvictionEvent, SharedHealths } from '../upstream/balancer/balancer.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
+import { dialing } from '../upstream/dial.ts'
 import { defaultSettings, Destination, type DestinationConfig, type Measured, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
 import type { OpenConnections } from '../upstream/connections.ts'
 import type { LoopMarks } from '../upstream/loop.ts'
 import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
 import { targetKey, type PolicyIndex } from '../config/merge.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
-import { compileReach, type OwnProcess } from './reach.ts'
+import { compileReach } from './reach.ts'
 import { upstreamSettings, type Target } from './upstream.ts'
 
 const noEndpoints = {
@@ -40,8 +41,8 @@ export interface DestinationOptions {
   readonly onEviction?: OnEviction | undefined
   /** The node that this process runs on, for Services that prefer near endpoints. */
   readonly nodeName?: string | undefined
-  /** For dynamicForwardProxy backends; default: a process that listens on no port. */
-  readonly own?: OwnProcess
+  /** Ports of this process that clients of dynamicForwardProxy backends cannot choose; default: none. */
+  readonly listens?: () => Iterable<number>
   /** Marks requests, to recognize those that return; default: none are marked. */
   readonly marks?: LoopMarks | undefined
   /** Counts connections; default: they are not limited. */
@@ -49,8 +50,6 @@ export interface DestinationOptions {
   /** Health of endpoints in all workers; default: this thread handles all traffic. */
   readonly health?: SharedHealthTable | undefined
 }
-
-const noProcess: OwnProcess = { ports: () => [], operator: () => undefined, isInPod: false }
 
 /** A part of a backend: an LLM provider, an MCP target. */
 export interface BackendPart {
@@ -269,8 +268,8 @@ export class Destinations {
     const settingsFor = (host: string | undefined): UpstreamSettings =>
       this.#settingsOf('Backend', key, { host, port: undefined, inline: backend.policies, outer })
     if (backend.dynamicForwardProxy !== undefined) {
-      const { own = noProcess } = this.#options
-      const guard = compileReach(backend.dynamicForwardProxy, own)
+      const { listens } = this.#options
+      const guard = compileReach(backend.dynamicForwardProxy, { ...dialing.rules, ports: () => listens?.() ?? [] })
       return { ...noEndpoints, type: 'dynamic', isDynamic: true, guard, settings: settingsFor(undefined) }
     }
     if (backend.a2a !== undefined) {

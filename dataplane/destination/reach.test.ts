@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import type { DynamicForwardProxyBackend } from '#gen/config/types.ts'
-import { compileReach, type OwnProcess } from './reach.ts'
+import { AddressRanges, type DialRules } from '#api/address.ts'
+import { compileReach } from './reach.ts'
 
-const own: OwnProcess = {
+const own: DialRules = {
   ports: () => [15_000, 8080],
   operator: () => ({ addresses: ['10.96.0.7'], port: 9978 }),
-  isInPod: true,
+  isLoopbackAllowed: false,
   addresses: () => ['10.1.0.5', 'fd00::5'],
 }
 const rejects = (backend: DynamicForwardProxyBackend, address: string, port = 443, host = 'a.example.com', process = own): string | undefined =>
@@ -30,7 +31,7 @@ describe('the reach of a dynamicForwardProxy backend', () => {
   test('contains another port at its own address', () => expect(rejects({}, '10.1.0.5', 9000)).toBeUndefined())
 
   test('contains a program beside an operator on this machine, but not the operator', () => {
-    const local = { ...own, isInPod: false, operator: () => ({ addresses: ['127.0.0.1'], port: 9978 }) }
+    const local = { ...own, isLoopbackAllowed: true, operator: () => ({ addresses: ['127.0.0.1'], port: 9978 }) }
     expect(rejects({}, '127.0.0.1', 9001, 'localhost', local)).toBeUndefined()
     expect(rejects({}, '127.0.0.1', 9978, 'localhost', local)).toMatch(/operator/)
   })
@@ -47,15 +48,16 @@ describe('the reach of a dynamicForwardProxy backend', () => {
     '100.100.100.200',
     '168.63.129.16',
     '::ffff:169.254.169.254',
-  ])('contains %s only if a range of allow lies within its kind of address', (address) => {
+  ])('contains %s only if the owner of the gateway permits it, whatever allow says', (address) => {
     const range = address.replace('::ffff:', '').replace(/%.*/, '')
-    expect(rejects({}, address)).toMatch(/loopback, link-local or metadata/)
-    expect(rejects({ allow: ['0.0.0.0/0', '::/0', 'a.example.com', '*.example.com'] }, address)).toMatch(/loopback, link-local or metadata/)
-    expect(rejects({ allow: [range] }, address)).toBeUndefined()
-    expect(rejects({ allow: [range], deny: [range] }, address)).toMatch(/in deny/)
+    expect(rejects({}, address)).toMatch(/: an? (?:loopback|unspecified|link-local|metadata) address$/)
+    expect(rejects({ allow: [range, '0.0.0.0/0', '::/0', 'a.example.com', '*.example.com'] }, address)).toMatch(/address$/)
+    const permitted = { ...own, permitted: new AddressRanges([range]) }
+    expect(rejects({}, address, 443, 'a.example.com', permitted)).toBeUndefined()
+    expect(rejects({ deny: [range] }, address, 443, 'a.example.com', permitted)).toMatch(/in deny/)
   })
 
-  test('contains loopback addresses outside of a pod', () => expect(rejects({}, '127.0.0.1', 443, 'x', { ...own, isInPod: false })).toBeUndefined())
+  test('contains loopback addresses outside of a pod', () => expect(rejects({}, '127.0.0.1', 443, 'x', { ...own, isLoopbackAllowed: true })).toBeUndefined())
 
   test.each<[string, DynamicForwardProxyBackend, string, string, RegExp | undefined]>([
     ['a host that deny names', { deny: ['a.example.com'] }, 'a.example.com', '192.0.2.1', /in deny/],

@@ -16,6 +16,8 @@ export function toProxyFailure(error: unknown): ProxyError {
       return new ProxyError('DESTINATION_DENIED', { detail: error.message, cause: error })
     case 'limit':
       return new ProxyError('CONNECTION_LIMIT', { cause: error, headers: { 'retry-after': '1' } })
+    case 'denied':
+      return new ProxyError('UPSTREAM_DENIED', { cause: error })
     case 'upgrade':
       return new ProxyError('UPGRADE_FAILED', { detail: failureClass(error), cause: error })
     case 'connect':

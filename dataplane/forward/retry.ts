@@ -70,7 +70,7 @@ export function removeRetryHeader(headers: HeaderList): void {
 function isRetryable(outcome: ResponseHead | Error, { codes }: RetryPlan): boolean {
   if (!(outcome instanceof Error)) return codes.has(outcome.status)
   const { code, cause } = toProxyFailure(outcome)
-  if (code === 'UPSTREAM_TIMEOUT' || code === 'DNS_FAILED') return true
+  if (code === 'UPSTREAM_TIMEOUT' || code === 'DNS_FAILED' || code === 'UPSTREAM_DENIED') return true
   // A response that cannot be used counts as a 502 of the upstream (llm.md §2).
   if (code === 'LLM_RESPONSE') return codes.has(errorTable.LLM_RESPONSE.status)
   return code === 'UPSTREAM_FAILED' && cause instanceof UpstreamError && cause.failure !== 'protocol'

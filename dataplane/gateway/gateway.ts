@@ -1,5 +1,4 @@
 import type { Backend, BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
-import type { OwnProcess } from '../destination/reach.ts'
 import { Destinations, type OnEviction } from '../destination/destinations.ts'
 import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from '../config/merge.ts'
@@ -49,8 +48,6 @@ export interface GatewayOptions {
   readonly nodeName?: string | undefined
   /** Factories of backend services (LLM, MCP, agent runtime); default: none. */
   readonly factories?: ServiceFactories
-  /** This process, which dynamicForwardProxy backends do not reach. `ports`: those of the management endpoints. Default: none. */
-  readonly own?: OwnProcess
   /** Common to the replicas of the Gateway; by it they recognize requests that return to them. Default: random. */
   readonly loopSecret?: Buffer | undefined
   /** Counts connections to upstreams; default: they are not limited. */
@@ -90,7 +87,6 @@ export class Gateway {
     onEviction,
     nodeName,
     factories = {},
-    own,
     loopSecret,
     connections,
     shared,
@@ -107,11 +103,7 @@ export class Gateway {
       onEviction,
       nodeName,
       health: shared?.health,
-      own: {
-        isInPod: own?.isInPod === true,
-        operator: () => own?.operator(),
-        ports: () => [...(own?.ports() ?? []), ...[...this.#binds.values()].map(({ bind }) => bind.port)],
-      },
+      listens: () => [...this.#binds.values()].map(({ bind }) => bind.port),
     })
     const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared, budgetCells, shares, quotas, log })
     const services = new Services(factories, this.destinations)

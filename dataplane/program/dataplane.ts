@@ -9,7 +9,7 @@ import { explainRoute } from '../config/explain.ts'
 import { readConfigFile } from '../config/file/read.ts'
 import { indexPolicies } from '../config/merge.ts'
 import { readSessionKeys } from '../mcp/session/codec.ts'
-import type { OwnProcess } from '../destination/reach.ts'
+import { dialing } from '../upstream/dial.ts'
 import { followOperator } from './operator.ts'
 import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
 import { readSettings, SettingError, type ProcessSettings } from './settings.ts'
@@ -44,13 +44,10 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const addresses = resolveAddresses(env, processConfig)
   const operator = settings.xdsAddress === undefined ? undefined : followOperator(settings.xdsAddress)
   let management: Management | undefined
-  const own: OwnProcess = {
-    // Kubernetes sets it in every pod.
-    isInPod: env['KUBERNETES_SERVICE_HOST'] !== undefined,
-    operator: () => operator?.(),
-    ports: () => [...Object.values(management?.addresses ?? addresses), liveness?.address, settings.peer].flatMap((address) => address?.port ?? []),
-  }
-  const livenessAddress = resolveLivenessAddress(env, own.isInPod)
+  const ports = (): number[] =>
+    [...Object.values(management?.addresses ?? addresses), liveness?.address, settings.peer].flatMap((address) => address?.port ?? [])
+  dialing.apply(settings, ports, operator)
+  const livenessAddress = resolveLivenessAddress(env, settings.isInPod)
   // Before anything that takes time, so that a start that hangs is noticed.
   const liveness = livenessAddress && (await startLiveness(livenessAddress))
   const traffic = await createTraffic({
@@ -58,7 +55,6 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     openLedger: (registry) => openLedger(settings, logging, registry),
     openCounters: (memory) => openCounters(settings, logging, memory),
     logging,
-    own,
     keys: readSessionKeys(env),
     peer: settings.peer,
     version,
@@ -85,7 +81,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   })
   management = started
   process.on('exit', () => logging.writer.flushSync())
-  await traffic.start([...own.ports()])
+  await traffic.start(ports())
   const followed = first && { path: file ?? '', first, ...fileOptions }
   const sources = await startSources({
     settings,

@@ -1,11 +1,11 @@
 import { lookup } from 'node:dns'
-import type { OwnProcess } from '../destination/reach.ts'
+import type { DialRules } from '#api/address.ts'
 
 /** Milliseconds between lookups of the operator's name. */
 const REFRESH_MS = 30_000
 
 /** Keeps the addresses of the operator up to date: a name is looked up now and every 30 seconds. A failed lookup keeps the last addresses. */
-export function followOperator(xdsAddress: string): OwnProcess['operator'] {
+export function followOperator(xdsAddress: string): NonNullable<DialRules['operator']> {
   const { hostname, port, protocol } = new URL(xdsAddress)
   let addresses: readonly string[] = []
   const refresh = (): void =>

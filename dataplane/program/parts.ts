@@ -1,5 +1,4 @@
 import { createConfigStore, type ConfigStore } from '../config/store.ts'
-import type { OwnProcess } from '../destination/reach.ts'
 import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
 import type { SessionKeys } from '../mcp/session/codec.ts'
@@ -36,7 +35,6 @@ export interface Parts {
 
 export interface PartsOptions {
   readonly logging: Logging
-  readonly own: OwnProcess
   readonly nodeName: string
   /** Keys that MCP session ids are sealed with. */
   readonly keys: SessionKeys
@@ -67,7 +65,7 @@ interface WorkerOptions {
 
 /** Creates the parts of a thread that handles traffic. Config goes into `store`. */
 export function createParts(options: PartsOptions): Parts {
-  const { logging, own, nodeName, keys, version, loopSecret = keys[0], worker, budgetCells, shares, quotas } = options
+  const { logging, nodeName, keys, version, loopSecret = keys[0], worker, budgetCells, shares, quotas } = options
   const telemetry = createTelemetry(logging, { version, isWorker: worker !== undefined })
   const { metrics } = telemetry
   const connectSeconds = { plaintext: metrics.upstreamConnect('plaintext'), tls: metrics.upstreamConnect('tls') }
@@ -79,7 +77,6 @@ export function createParts(options: PartsOptions): Parts {
     onEviction,
     nodeName: nodeName || undefined,
     factories: services.factories,
-    own,
     loopSecret,
     connections: new OpenConnections(limits),
     shared: worker?.shared,

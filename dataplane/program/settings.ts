@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { totalmem } from 'node:os'
 import { PEER_PORT } from '#api/names.ts'
 import { countCpus, type CpuCount } from '../runtime/cpu.ts'
-import type { LedgerConfig, PostgresConfig, ProcessConfig, RedisConfig } from '#gen/config/types.ts'
+import type { LedgerConfig, PostgresConfig, ProcessConfig, RedisConfig, UpstreamsSpec } from '#gen/config/types.ts'
 import type { PeerAddress } from '../mcp/session/sharing.ts'
 import { readLedgerSettings, type LedgerSettings } from '../ledger/settings.ts'
 import { readPostgresSettings, type PostgresSettings } from '../postgres/settings.ts'
@@ -29,6 +29,10 @@ export interface ProcessSettings {
   /** Where this replica takes messages of others; undefined: nowhere. */
   readonly peer: PeerAddress | undefined
   readonly nodeName: string
+  /** Kubernetes sets a variable in every pod. */
+  readonly isInPod: boolean
+  /** Destinations that are permitted although they are refused by default. */
+  readonly upstreams: UpstreamsSpec
   readonly logLevel: string
   readonly logFormat: 'json' | 'text'
   /** Milliseconds after SIGTERM during which new requests are accepted. */
@@ -72,6 +76,8 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     podIp: text('INSTANCE_IP', '127.0.0.1'),
     peer: readPeer(text('INSTANCE_IP', ''), text('PEER_PORT', '')),
     nodeName: text('NODE_NAME', ''),
+    isInPod: env['KUBERNETES_SERVICE_HOST'] !== undefined,
+    upstreams: file.upstreams ?? {},
     logLevel: text('PROXY_LOG', file.logging?.level ?? 'info'),
     logFormat: file.logging?.format ?? 'text',
     minDrainMs: readMs('CONNECTION_MIN_TERMINATION_DEADLINE', text('CONNECTION_MIN_TERMINATION_DEADLINE', file.connectionMinTerminationDeadline ?? '0s')),

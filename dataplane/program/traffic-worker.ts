@@ -6,6 +6,7 @@ import { releaseMemoryWhenQuiet } from '../runtime/garbage.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
 import { SharedRing } from '../runtime/shared-ring.ts'
 import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
+import { dialing } from '../upstream/dial.ts'
 import { createLogging } from '../telemetry/log.ts'
 import type { SectionNames } from '../workers/config.ts'
 import { RESPONSE_BYTES, type WorkerData } from '../workers/data.ts'
@@ -46,9 +47,10 @@ const sessions = new SharedSessions(memory.sessions, number)
 let hasSessions: () => boolean = () => false
 const relay = new SessionRelay({ number, sessions, secret: data.relaySecret, isUsed: () => hasSessions() })
 const operator = xdsAddress === undefined ? undefined : followOperator(xdsAddress)
+dialing.share(memory.dialed)
+dialing.apply(data, () => managementPorts, operator)
 const parts = createParts({
   logging: createLogging({ writer, ...data.log }),
-  own: { isInPod: data.isInPod, operator: () => operator?.(), ports: () => managementPorts },
   nodeName,
   version,
   keys: data.keys.map((key) => Buffer.from(key)),

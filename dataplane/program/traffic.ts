@@ -12,6 +12,7 @@ import { createTelemetry } from '../telemetry/telemetry.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
 import { allocateBudgets, allocateMemory } from '../workers/data.ts'
 import { WorkerPool } from '../workers/pool.ts'
+import { dialing } from '../upstream/dial.ts'
 import { aliveRoutes } from './alive-routes.ts'
 import type { PartsOptions } from './parts.ts'
 import { openPostgres } from './postgres.ts'
@@ -113,10 +114,11 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
   }
 }
 
-async function inWorkers({ settings, openLedger, openCounters, logging, version, keys, peer, own }: TrafficOptions): Promise<Traffic> {
+async function inWorkers({ settings, openLedger, openCounters, logging, version, keys, peer }: TrafficOptions): Promise<Traffic> {
   const { workers: count, nodeName, logFormat, xdsAddress } = settings
   const memory = allocateMemory(count)
   bodyBudget.share(new SharedHeldBytes(memory.held, 0))
+  dialing.share(memory.dialed)
   const telemetry = createTelemetry(logging, { version })
   const { registry } = telemetry.metrics
   const ledger = await openLedger(registry)
@@ -149,7 +151,8 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
       peer,
       loopSecret,
       relaySecret,
-      isInPod: own.isInPod,
+      isInPod: settings.isInPod,
+      upstreams: settings.upstreams,
       xdsAddress,
       managementPorts,
       ledger: ledger && { settings: ledger.settings, pending: ledger.pending.memory },

@@ -8,6 +8,7 @@ const classes: Readonly<Record<UpstreamFailure, string>> = {
   protocol: 'protocol error',
   forbidden: 'destination not allowed',
   limit: 'too many connections',
+  denied: 'address not allowed',
   upgrade: 'protocol not switched as requested',
   cancelled: 'cancelled',
 }

@@ -33,10 +33,12 @@ export type UpstreamFailure =
   | 'protocol'
   /** 101 without a request for it, or to another protocol. */
   | 'upgrade'
-  /** The guard of the transport does not admit the address. */
+  /** The client chose a destination that is not admitted. */
   | 'forbidden'
   /** Too many connections are open. */
   | 'limit'
+  /** The config names an address that no connection may go to. */
+  | 'denied'
   | 'cancelled'
 
 /** Why a call has no response head, or why its body failed. Messages contain addresses, never header values. */
@@ -85,7 +87,7 @@ export interface Transport {
   readonly probes?: TcpProbes | undefined
   /** HTTP proxy; undefined: none. */
   readonly tunnel?: Tunnel | undefined
-  /** For destinations that clients choose; undefined: every address is admitted. */
+  /** For destinations that clients choose; undefined: they are as the config says. */
   readonly guard?: ConnectGuard | undefined
   /** Marks the requests; undefined: they carry no mark. */
   readonly marks?: LoopMarks | undefined

@@ -1,3 +1,4 @@
+import type { UpstreamsSpec } from '#gen/config/types.ts'
 import { SharedHeldBytes } from '../http/budget.ts'
 import type { LedgerSettings } from '../ledger/settings.ts'
 import type { PeerAddress } from '../mcp/session/sharing.ts'
@@ -6,6 +7,7 @@ import type { RedisSettings } from '../redis/settings.ts'
 import { allocateSessions, type SessionMemory } from './sessions.ts'
 import { allocateCells } from '../runtime/shared-cells.ts'
 import { allocateRing } from '../runtime/shared-ring.ts'
+import { Dialing } from '../upstream/dial.ts'
 import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 
 /** Memory that all threads of the data plane share. */
@@ -22,6 +24,8 @@ export interface SharedMemory {
   readonly epoch: SharedArrayBuffer
   /** SharedHeldBytes: the main thread, then the workers. */
   readonly held: SharedArrayBuffer
+  /** See Dialing. */
+  readonly dialed: SharedArrayBuffer
   /** See SharedSessions. */
   readonly sessions: SessionMemory
   /** Time of the last beat of each worker, nanoseconds of `process.hrtime.bigint()`. */
@@ -43,6 +47,7 @@ export const allocateMemory = (workers: number): SharedMemory => ({
   keyedCells: allocateCells(KEYED_CELLS),
   budgetCells: allocateBudgets(),
   responses: allocateRing(RESPONSE_BYTES),
+  dialed: Dialing.allocate(),
   sessions: allocateSessions(),
   epoch: SharedHealthTable.allocateEpoch(),
   held: SharedHeldBytes.allocate(workers + 1),
@@ -69,6 +74,8 @@ export interface WorkerData {
   /** Authenticates workers to each other: hexadecimal digits. */
   readonly relaySecret: string
   readonly isInPod: boolean
+  /** As in ProcessSettings. */
+  readonly upstreams: UpstreamsSpec
   readonly xdsAddress: string | undefined
   /** Ports of the management endpoints. */
   readonly managementPorts: readonly number[]

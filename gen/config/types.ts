@@ -52,6 +52,7 @@ import type {
   A2ASkill,
   DynamicForwardProxyBackend,
   CloudBackend,
+  UpstreamsSpec,
   ShortString,
   TinyString,
   LongString,
@@ -127,6 +128,7 @@ export type {
   Destination,
   CloudBackend,
   AgentRuntime,
+  UpstreamsSpec,
   ShortString,
   TinyString,
   LongString,
@@ -2661,6 +2663,7 @@ export interface ProcessConfig {
   }
   redis?: RedisConfig
   postgres?: PostgresConfig
+  upstreams?: UpstreamsSpec
   /**
    * Permissions of plugins.
    */

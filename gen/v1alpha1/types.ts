@@ -2950,11 +2950,11 @@ export interface A2ACardSigning {
   jwksUrl?: string
 }
 /**
- * Sends each request to the host that its Host header names (for TLS traffic, its SNI). Clients can reach any destination: restrict them with `allow`, or with authorization policies. Ports of the gateway itself, link-local and metadata addresses and, in a pod, loopback addresses are rejected with 403; a request that returns to the gateway with 508.
+ * Sends each request to the host that its Host header names (for TLS traffic, its SNI). Clients can reach any destination: restrict them with `allow`, or with authorization policies. Ports of the gateway itself and addresses that no backend may have (`upstreams.addresses` of ProxyParameters) are rejected with 403; a request that returns to the gateway with 508.
  */
 export interface DynamicForwardProxyBackend {
   /**
-   * Destinations that are allowed: an address, a range, a host name, or `*.` and a domain. Not set: all. A range within 127.0.0.0/8, ::1, 169.254.0.0/16, fe80::/10 or another address that is rejected by default also allows that range; a host name does not.
+   * Destinations that are allowed: an address, a range, a host name, or `*.` and a domain. Not set: all.
    *
    * @minItems 1
    * @maxItems 256
@@ -3012,6 +3012,7 @@ export interface ProxyParametersSpec {
   mesh?: MeshSpec
   plugins?: PluginsSpec
   mcp?: McpServersSpec
+  upstreams?: UpstreamsSpec
   /**
    * Changes to the Deployment.
    */
@@ -3113,6 +3114,19 @@ export interface PluginsSpec {
    * Items: A registry such as `registry.example.com`, or a repository or the beginning of its path, such as `registry.example.com/plugins`.
    */
   images?: string[]
+}
+/**
+ * Destinations of connections for backends and policies that are refused by default.
+ */
+export interface UpstreamsSpec {
+  /**
+   * Loopback, link-local, metadata, unspecified, multicast, reserved and translated addresses that connections may go to, such as `127.0.0.1` for a sidecar. The management ports of the data plane stay refused. Default: none in pods, the loopback addresses elsewhere.
+   *
+   * @maxItems 64
+   *
+   * Items: IPv4 or IPv6 address, or a range of them as `address/prefix length`.
+   */
+  addresses?: string[]
 }
 /**
  * MCP servers that the operator starts (`mcp.targets[].image` of backends). Those of a GatewayClass hold for backends of all namespaces, those of a Gateway for backends of its namespace.

@@ -1,4 +1,4 @@
-import type { EnvVar, Image, MeshSpec, PluginsSpec, ProxyLogging, ProxyParametersSpec, ResourceRequirements, ShutdownSpec } from '#gen/v1alpha1/types.ts'
+import type { EnvVar, Image, MeshSpec, PluginsSpec, ProxyLogging, ProxyParametersSpec, ResourceRequirements, ShutdownSpec, UpstreamsSpec } from '#gen/v1alpha1/types.ts'
 import type { LevelParameters } from './types.ts'
 
 /** Typed fields of both levels, the Gateway's over the GatewayClass's (operator.md §3.2). */
@@ -13,6 +13,7 @@ export interface MergedParameters {
   /** Absent: no mesh. */
   readonly mesh?: MeshSpec
   readonly plugins: PluginsSpec
+  readonly upstreams: UpstreamsSpec
 }
 
 type Quantities = Record<string, number | string>
@@ -40,6 +41,10 @@ export function mergeParameters({ class: ofClass = {}, gateway = {} }: LevelPara
     shutdown: gateway.shutdown ?? ofClass.shutdown ?? DEFAULT_SHUTDOWN,
     plugins: mergeLeaves(
       levels.map(({ plugins }) => plugins),
+      (value) => value !== undefined,
+    ),
+    upstreams: mergeLeaves(
+      levels.map(({ upstreams }) => upstreams),
       (value) => value !== undefined,
     ),
     ...(meshes.length > 0 ? { mesh: mergeLeaves(meshes, Boolean) } : {}),

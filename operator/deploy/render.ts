@@ -60,7 +60,7 @@ function collectParts(input: DeployInput, ports: readonly number[]): Parts | Dep
   const session = isKeyGiven ? undefined : chooseSessionKey(input.sessionSecret, `${gateway.metadata.namespace}/${sessionSecret}`, input.generateSessionKey)
   if (session && !session.ok) return session
 
-  const config = renderConfig(parameters.rawConfig, parameters.logging, parameters.plugins)
+  const config = renderConfig(parameters.rawConfig, parameters.logging, parameters.plugins, parameters.upstreams)
   const checksums = { 'checksum/config': sha256Hex(config), ...(ca ? { 'checksum/xds-ca': sha256Hex(ca.pem) } : {}) }
   return {
     metadata: describeMetadata(input),

@@ -6,7 +6,7 @@ import { createServer as createTcpServer } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { makeAuthority, makeCertificate, type Certificate } from '../../e2e/harness/certificates.ts'
 import type { RemoteRequest, RemoteTls } from '../model/translation.ts'
-import { createLookup, refuseAddress } from './address.ts'
+import { createLookup, describeRefusal } from './address.ts'
 import { describeSource } from './fetch.ts'
 import { createKeySetFetch } from './key-set.ts'
 
@@ -194,16 +194,16 @@ describe('the address of a key set', () => {
     ['::1', true],
     ['::ffff:127.0.0.1', true],
   ])('%s is rejected, in directory mode only if it is not loopback', (address, isLoopback) => {
-    expect(refuseAddress(address, false)).toContain(address)
-    expect(refuseAddress(address, true) === undefined).toBe(isLoopback)
+    expect(describeRefusal(address, 443, false)).toContain(address)
+    expect(describeRefusal(address, 443, true) === undefined).toBe(isLoopback)
   })
 
   test.each(['10.0.0.1', '192.168.1.1', '8.8.8.8', '2001:db8::1', 'fd00::1', '169.253.255.255', '64:ff9b::a00:1'])('%s is accepted', (address) =>
-    expect(refuseAddress(address, false)).toBeUndefined(),
+    expect(describeRefusal(address, 443, false)).toBeUndefined(),
   )
 
   test.each<[sentence: string, source: Partial<RemoteRequest>, message: string]>([
-    ['an endpoint', { endpoints: [{ address: '169.254.169.254', port: 80 }] }, '169.254.169.254 is a link-local'],
+    ['an endpoint', { endpoints: [{ address: '169.254.169.254', port: 80 }] }, '169.254.169.254 is a metadata address'],
     ['a host that is an address', { url: { host: '::1', port: 80, path: '/' } }, '::1 is a loopback'],
     ['a host in another spelling of an address', { url: { host: '2130706433', port: 80, path: '/' } }, '2130706433: 127.0.0.1 is a loopback'],
     ['a name', { url: { host: 'localhost', port: 80, path: '/' } }, 'localhost: '],
@@ -214,7 +214,7 @@ describe('the address of a key set', () => {
 
   test.each([true, false])('a name with permitted addresses resolves (all: %s)', async (all) => {
     const found = await new Promise((resolve, reject) => {
-      createLookup(true)('localhost', { all, family: 0 }, (error, address) => (error ? reject(error) : resolve(address)))
+      createLookup(443, true)('localhost', { all, family: 0 }, (error, address) => (error ? reject(error) : resolve(address)))
     })
     expect(JSON.stringify(found)).toMatch(all ? /^\[\{"address":/ : /^"(127|::1)/)
   })

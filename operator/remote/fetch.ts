@@ -3,7 +3,7 @@ import { request as requestTls, type RequestOptions as TlsRequestOptions } from 
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type { RemoteRequest, RemoteTls } from '../model/translation.ts'
-import { createLookup, refuseAddress } from './address.ts'
+import { createLookup, describeRefusal } from './address.ts'
 
 export interface FetchOptions {
   /** Loopback is for directory mode, where servers may be on the same machine. */
@@ -26,19 +26,18 @@ export type Get = (source: RemoteRequest, attempt: number, signal: AbortSignal, 
 
 /** Makes a client that follows no redirect, reads no more than it must, and dials no refused address (traffic.md §8.3, mcp.md §2.1). */
 export function createGet({ isLoopbackAllowed, times, maxBytes }: Required<FetchOptions>): Get {
-  const lookup = createLookup(isLoopbackAllowed)
   return async (source, attempt, signal, headers) => {
     const { url, tls, endpoints } = source
     const target = endpoints ? endpoints[attempt % endpoints.length] : { address: url.host, port: url.port }
     if (!target) throw new Error(`${url.host} has no endpoints`)
-    const problem = isIP(target.address) === 0 ? undefined : refuseAddress(target.address, isLoopbackAllowed)
+    const problem = isIP(target.address) === 0 ? undefined : describeRefusal(target.address, target.port, isLoopbackAllowed)
     if (problem !== undefined) throw new Error(problem)
     const options = {
       host: target.address,
       port: target.port,
       path: url.path,
       headers: { host: authorityOf(source), 'accept-encoding': 'identity', ...headers },
-      lookup,
+      lookup: createLookup(target.port, isLoopbackAllowed),
       signal,
       // A connection of its own, which is closed afterwards.
       agent: false,

@@ -171,7 +171,7 @@ describe('the fetch of a plugin from an image', () => {
     [
       'a redirect to a metadata service',
       (_, response) => (response.writeHead(302, { location: 'https://169.254.169.254/' }).end(), true),
-      /^169\.254\.169\.254 is a link-local/,
+      /^169\.254\.169\.254 is a metadata address/,
     ],
   ])('reports %s', async (_, respond, expected) => {
     const { fails } = await startRegistry([{ mediaType: `${TAR}+gzip`, bytes: gzipSync(await layer({ 'a.ts': 'a' })) }], { respond })

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { request as requestPlain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import { request as requestTls } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
-import { createLookup, refuseAddress } from './address.ts'
+import { isIP } from 'node:net'
+import { createLookup, describeRefusal } from './address.ts'
 import type { RegistryAccess } from './registry-access.ts'
 
 export interface RegistryOptions {
@@ -26,7 +26,6 @@ export class Registry {
   readonly #access: RegistryAccess
   readonly #options: RegistryOptions
   readonly #signal: AbortSignal
-  readonly #lookup: LookupFunction
   /** Header that the registry wants. */
   #authorization: string | undefined
 
@@ -36,7 +35,6 @@ export class Registry {
     this.#access = access
     this.#repository = `${registry}/${repository}`
     this.#signal = signal
-    this.#lookup = createLookup(options.isLoopbackAllowed)
     const host = registry === 'docker.io' ? 'registry-1.docker.io' : registry
     const isPlain = options.isLoopbackAllowed && isLoopback(new URL(`http://${host}`).hostname)
     this.#base = new URL(`${isPlain ? 'http' : 'https'}://${host}/v2/${repository}/`)
@@ -119,15 +117,16 @@ export class Registry {
     const host = url.hostname.replaceAll(/^\[|\]$/g, '')
     const isTls = url.protocol === 'https:'
     if (!isTls && !(url.protocol === 'http:' && isLoopbackAllowed && isLoopback(url.hostname))) throw new Error(`${url.host} is not reached by https`)
-    const problem = isIP(host) === 0 ? undefined : refuseAddress(host, isLoopbackAllowed)
+    const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
+    const problem = isIP(host) === 0 ? undefined : describeRefusal(host, port, isLoopbackAllowed)
     if (problem !== undefined) throw new Error(problem)
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const options = {
       host,
-      port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
+      port,
       path: `${url.pathname}${url.search}`,
       headers: { ...headers, host: url.host, 'accept-encoding': 'identity', 'user-agent': 'proxy-operator' },
-      lookup: this.#lookup,
+      lookup: createLookup(port, isLoopbackAllowed),
       signal: this.#signal,
       agent: false,
     }

@@ -6,11 +6,11 @@ const DESTINATION = `^(${CIDR.slice(1, -1)}|(\\*\\.)?${LABEL}(\\.${LABEL})*)$`
 
 export const dynamicForwardProxyDefinitions: Definitions = {
   DynamicForwardProxyBackend: object(
-    'Sends each request to the host that its Host header names (for TLS traffic, its SNI). Clients can reach any destination: restrict them with `allow`, or with authorization policies. Ports of the gateway itself, link-local and metadata addresses and, in a pod, loopback addresses are rejected with 403; a request that returns to the gateway with 508.',
+    'Sends each request to the host that its Host header names (for TLS traffic, its SNI). Clients can reach any destination: restrict them with `allow`, or with authorization policies. Ports of the gateway itself and addresses that no backend may have (`upstreams.addresses` of ProxyParameters) are rejected with 403; a request that returns to the gateway with 508.',
     {
       allow: set(
         { $ref: '#/$defs/Destination' },
-        'Destinations that are allowed: an address, a range, a host name, or `*.` and a domain. Not set: all. A range within 127.0.0.0/8, ::1, 169.254.0.0/16, fe80::/10 or another address that is rejected by default also allows that range; a host name does not.',
+        'Destinations that are allowed: an address, a range, a host name, or `*.` and a domain. Not set: all.',
         1,
         256,
       ),

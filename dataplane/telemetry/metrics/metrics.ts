@@ -267,4 +267,5 @@ const reasonIndex: Readonly<Record<Reason, number>> = {
   MCP: 15,
   UpstreamFailure: 16,
   ClientClosed: 17,
+  UpstreamDenied: 18,
 }

@@ -1,6 +1,6 @@
-import { lookup as resolve } from 'node:dns'
 import { connect as connectTcp, isIP, Socket, type LookupFunction, type OnReadOpts } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { dialing } from '../dial.ts'
 import { tlsOptions } from '../tls.ts'
 import { openTunnel } from '../tunnel.ts'
 import { UpstreamError, type ConnectGuard, type Transport, type UpstreamFailure } from '../types.ts'
@@ -42,13 +42,22 @@ function withProbes(connect: Connector, { probes, tunnel }: Transport): Connecto
 
 function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
   const { host, port, tls, tunnel, guard } = transport
-  const lookup = guard && guardedLookup(guard, port)
-  // Socket looks up names only. Through a tunnel it is the proxy that resolves names.
-  const rejection = guard && isIP(host) !== 0 ? guard.reject(host, host, port) : undefined
-  if (rejection !== undefined) return () => new Socket().destroy(new UpstreamError('forbidden', rejection))
+  const lookup = judgedLookup(guard, port)
+  // Socket looks up names only. Through a tunnel it is the proxy that resolves names, but this one always in the same way (RFC 6761).
+  const literal = isIP(host) !== 0 ? host : tunnel !== undefined && /(?:^|\.)localhost\.?$/i.test(host) ? '127.0.0.1' : undefined
+  // Judged for each connection: an address may become one of this machine later.
+  const judged =
+    (open: Connector): Connector =>
+    (onReady, reads) => {
+      const refused = literal === undefined ? undefined : judge(guard, host, literal, port)
+      if (refused !== undefined) return new Socket().destroy(refused)
+      const socket = open(onReady, reads)
+      if (tunnel === undefined) dialing.track(socket)
+      return socket
+    }
   if (tls === undefined) {
-    if (tunnel !== undefined) return (onReady) => openTunnel(tunnel, host, port, onReady)
-    return (onReady, reads) => connectTcp({ host, port, noDelay: true, ...(lookup && { lookup }), ...(reads && { onread: reads }) }, onReady)
+    if (tunnel !== undefined) return judged((onReady) => openTunnel(tunnel, host, port, onReady))
+    return judged((onReady, reads) => connectTcp({ host, port, noDelay: true, lookup, ...(reads && { onread: reads }) }, onReady))
   }
   let options: ConnectionOptions
   try {
@@ -58,8 +67,8 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
     return () => new Socket().destroy(error as Error)
   }
   let session: Buffer | undefined
-  return (onReady) => {
-    const way = tunnel === undefined ? { host, port, ...(lookup && { lookup }) } : { socket: openTunnel(tunnel, host, port, () => {}) }
+  return judged((onReady) => {
+    const way = tunnel === undefined ? { host, port, lookup } : { socket: openTunnel(tunnel, host, port, () => {}) }
     const socket: TLSSocket = connectTls({ ...way, ...options, ...(session !== undefined && { session }) }, () => {
       if (socket.alpnProtocol === false || alpn.includes(String(socket.alpnProtocol))) onReady()
       else socket.destroy(new Error(`upstream chose ${String(socket.alpnProtocol)} by ALPN`))
@@ -69,18 +78,26 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
       session = ticket
     })
     return socket
-  }
+  })
+}
+
+/** Why a connection to an address of a host is not opened. */
+function judge(guard: ConnectGuard | undefined, host: string, address: string, port: number): UpstreamError | undefined {
+  const reason = guard?.reject(host, address, port)
+  if (reason !== undefined) return new UpstreamError('forbidden', reason)
+  const refusal = dialing.refuse(host, address, port)
+  return refusal === undefined ? undefined : new UpstreamError(guard === undefined ? 'denied' : 'forbidden', refusal)
 }
 
 /** Resolves a name and leaves out the addresses that are not admitted. The connection uses the addresses that were judged: a second lookup could return others. */
-function guardedLookup(guard: ConnectGuard, port: number): LookupFunction {
+function judgedLookup(guard: ConnectGuard | undefined, port: number): LookupFunction {
   return (host, options, done) => {
-    resolve(host, { ...options, all: true }, (error, addresses) => {
+    dialing.lookup(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return done(error, '')
-      const reasons = addresses.map(({ address }) => guard.reject(host, address, port))
-      const admitted = addresses.filter((_, index) => reasons[index] === undefined)
+      const errors = addresses.map(({ address }) => judge(guard, host, address, port))
+      const admitted = addresses.filter((_, index) => errors[index] === undefined)
       const [first] = admitted
-      if (first === undefined) return done(new UpstreamError('forbidden', reasons[0] ?? `${host}: no address`), '')
+      if (first === undefined) return done(errors[0] ?? new UpstreamError('dns', `${host}: no address`), '')
       if (options.all === true) done(null, admitted)
       else done(null, first.address, first.family)
     })

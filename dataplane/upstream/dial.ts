@@ -1,0 +1,74 @@
+import { lookup } from 'node:dns'
+import type { Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { AddressRanges, refuseAddress, type DialRules } from '#api/address.ts'
+import type { UpstreamsSpec } from '#gen/config/types.ts'
+
+/** Addresses of this machine: those of its network interfaces. */
+export const interfaceAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((entries = []) => entries.map(({ address }) => address.replace(/%.*$/, '')))
+
+/** Counters of a table: one for each number of a port. */
+const PORTS = 65_536
+
+/**
+ * All connections to upstreams pass here, whatever opens them: which addresses they may go to, and which ports of this machine they come from
+ * (traffic.md §13.2). One per thread; the table is common to all threads.
+ */
+export class Dialing {
+  /** Set before the first connection. */
+  rules: DialRules = { isLoopbackAllowed: true, ports: () => [], addresses: interfaceAddresses }
+  /** Resolves the names of hosts, as the system does. */
+  lookup: typeof lookup = lookup
+  /** Open connections by local port: those to a port with the number of a management port, then all of them. */
+  #table = new Uint16Array(Dialing.allocate())
+
+  static allocate(): SharedArrayBuffer {
+    return new SharedArrayBuffer(2 * PORTS * Uint16Array.BYTES_PER_ELEMENT)
+  }
+
+  /** Sets the rules of a process: upstreams on the same machine are for processes outside of pods. */
+  apply(settings: { readonly isInPod: boolean; readonly upstreams: UpstreamsSpec }, ports: DialRules['ports'], operator: DialRules['operator']): void {
+    const { isInPod, upstreams } = settings
+    const permitted = new AddressRanges(upstreams.addresses ?? [])
+    this.rules = { isLoopbackAllowed: !isInPod, permitted, ports, addresses: interfaceAddresses, ...(operator && { operator }) }
+  }
+
+  /** Counts connections together with those of other threads. Call it before the first connection. */
+  share(memory: SharedArrayBuffer): void {
+    this.#table = new Uint16Array(memory)
+  }
+
+  /** Why no connection may be opened to the address of a host, for logs; undefined: it may. */
+  refuse(host: string, address: string, port: number): string | undefined {
+    const reason = refuseAddress(address, port, this.rules)
+    return reason && `${host}:${port} (${address}): ${reason}`
+  }
+
+  /** Counts a connection while it is open, before anything is sent on it. */
+  track(socket: Socket): void {
+    socket.prependOnceListener('connect', () => {
+      const { localPort, remotePort } = socket
+      if (localPort === undefined) return
+      const isManagement = [...this.rules.ports()].some((port) => port === remotePort)
+      const places = isManagement ? [localPort, PORTS + localPort] : [PORTS + localPort]
+      for (const place of places) Atomics.add(this.#table, place, 1)
+      socket.once('close', () => {
+        for (const place of places) Atomics.sub(this.#table, place, 1)
+      })
+    })
+  }
+
+  /**
+   * Whether this process opened the other side of a connection that a management port accepted. By loopback nothing translates addresses, so only
+   * connections to that port count: programs of this machine may use the same local port towards others.
+   */
+  isOwn({ remoteAddress = '', remotePort = 0 }: Pick<Socket, 'remoteAddress' | 'remotePort'>): boolean {
+    const address = remoteAddress.replace(/^::ffff:/, '')
+    const isLoopback = address.startsWith('127.') || address === '::1'
+    if (!isLoopback && Atomics.load(this.#table, PORTS + remotePort) > 0) return [...this.rules.addresses()].includes(address.replace(/%.*$/, ''))
+    return isLoopback && Atomics.load(this.#table, remotePort) > 0
+  }
+}
+
+export const dialing = new Dialing()
