@@ -44,10 +44,18 @@ describe('an address that connections may go to', () => {
     ['127.1', 'not an IP address'],
   ])('is not %s in a pod: %s', (address, reason) => expect(refuseAddress(address, 80, pod)).toBe(reason))
 
-  test.each(['10.0.0.1', '192.168.0.1', '172.16.0.1', '100.64.0.1', '8.8.8.8', 'fd12::1', '2001:4860::8888', '64:ff9b::808:808', '2002:808:808::1', '10.1.0.5'])(
-    'is %s in a pod',
-    (address) => expect(refuseAddress(address, 80, pod)).toBeUndefined(),
-  )
+  test.each([
+    '10.0.0.1',
+    '192.168.0.1',
+    '172.16.0.1',
+    '100.64.0.1',
+    '8.8.8.8',
+    'fd12::1',
+    '2001:4860::8888',
+    '64:ff9b::808:808',
+    '2002:808:808::1',
+    '10.1.0.5',
+  ])('is %s in a pod', (address) => expect(refuseAddress(address, 80, pod)).toBeUndefined())
 
   test('is judged alike in all of its forms', () => {
     const special = fc.constantFrom('127.0.0.1', '169.254.169.254', '169.254.0.9', '100.100.100.200', '224.0.0.1', '0.0.0.7', '168.63.129.16')
@@ -70,11 +78,14 @@ describe('an address that connections may go to', () => {
     for (const address of ['127.0.0.2', '169.254.169.253', 'fe80:1::1']) expect(refuseAddress(address, 80, rules)).toBeDefined()
   })
 
-  test.each([pod, machine, { ...pod, permitted: new AddressRanges(['0.0.0.0/0', '::/0']) }])('is never a management port of this machine: rules %#', (rules) => {
-    for (const address of ['127.0.0.1', '127.8.9.1', '0.0.0.0', '::', '::1', '10.1.0.5', 'fd00::5', ...forms('127.0.0.1'), ...forms('10.1.0.5')])
-      for (const port of [15_000, 15_020]) expect(refuseAddress(address, port, rules)).toBe('a port of this gateway or of its operator')
-    expect(refuseAddress('10.1.0.6', 15_000, rules)).toBeUndefined()
-  })
+  test.each([pod, machine, { ...pod, permitted: new AddressRanges(['0.0.0.0/0', '::/0']) }])(
+    'is never a management port of this machine: rules %#',
+    (rules) => {
+      for (const address of ['127.0.0.1', '127.8.9.1', '0.0.0.0', '::', '::1', '10.1.0.5', 'fd00::5', ...forms('127.0.0.1'), ...forms('10.1.0.5')])
+        for (const port of [15_000, 15_020]) expect(refuseAddress(address, port, rules)).toBe('a port of this gateway or of its operator')
+      expect(refuseAddress('10.1.0.6', 15_000, rules)).toBeUndefined()
+    },
+  )
 
   test('is not the operator, of whose machine no port is reached unless it is this one', () => {
     for (const port of [9978, 9092]) expect(refuseAddress('10.96.0.7', port, pod)).toBe('a port of this gateway or of its operator')

@@ -15,8 +15,7 @@ export function compileReach({ allow, deny }: DynamicForwardProxyBackend, own: D
     key: JSON.stringify([allow, deny]),
     reject(host, address, port) {
       const name = host.toLowerCase().replace(/\.$/, '')
-      const reason =
-        refuseAddress(address, port, own) ?? (denied(name, address) ? 'in deny' : allowed?.(name, address) === false ? 'not in allow' : undefined)
+      const reason = refuseAddress(address, port, own) ?? (denied(name, address) ? 'in deny' : allowed?.(name, address) === false ? 'not in allow' : undefined)
       return reason && `${host}:${port} (${address}): ${reason}`
     },
   }

@@ -44,11 +44,14 @@ async function failures(transport: Transport): Promise<string[]> {
 }
 
 describe('a connection to an upstream', () => {
-  test.each(['127.0.0.1', 'localhost', '0x7f000001', '127.1', '::1', '::ffff:127.0.0.1', '0.0.0.0'])('is refused to %s in a pod, whatever opens it', async (host) => {
-    const port = await listen()
-    dialing.rules = pod()
-    expect(await failures(transportTo(host, port))).toEqual(Array.from({ length: 5 }, () => 'denied'))
-  })
+  test.each(['127.0.0.1', 'localhost', '0x7f000001', '127.1', '::1', '::ffff:127.0.0.1', '0.0.0.0'])(
+    'is refused to %s in a pod, whatever opens it',
+    async (host) => {
+      const port = await listen()
+      dialing.rules = pod()
+      expect(await failures(transportTo(host, port))).toEqual(Array.from({ length: 5 }, () => 'denied'))
+    },
+  )
 
   test('is refused to a name that leads to a forbidden address at its second look-up, and uses the addresses that were judged', async () => {
     const port = await listen((socket) => socket.end())

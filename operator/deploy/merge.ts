@@ -1,4 +1,14 @@
-import type { EnvVar, Image, MeshSpec, PluginsSpec, ProxyLogging, ProxyParametersSpec, ResourceRequirements, ShutdownSpec, UpstreamsSpec } from '#gen/v1alpha1/types.ts'
+import type {
+  EnvVar,
+  Image,
+  MeshSpec,
+  PluginsSpec,
+  ProxyLogging,
+  ProxyParametersSpec,
+  ResourceRequirements,
+  ShutdownSpec,
+  UpstreamsSpec,
+} from '#gen/v1alpha1/types.ts'
 import type { LevelParameters } from './types.ts'
 
 /** Typed fields of both levels, the Gateway's over the GatewayClass's (operator.md §3.2). */

@@ -363,17 +363,46 @@ describe('client registration', () => {
   })
 
   test('responds to a preflight itself and to other methods with 405', async () => {
-    expect((await send(compile(), path, { method: 'OPTIONS' })).status).toBe(204)
-    expect((await send(compile(), path)).status).toBe(405)
+    expect((await send(compile({ provider: 'IdpKind2' }), path, { method: 'OPTIONS' })).status).toBe(204)
+    expect((await send(compile({ provider: 'IdpKind2' }), path)).status).toBe(405)
     expect(received).toEqual([])
   })
 
   test('is rejected with 413 if the body is too large', async () => {
-    expect((await send(compile(), path, { method: 'POST', body: 'x'.repeat(70_000) })).status).toBe(413)
+    expect((await send(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body: 'x'.repeat(70_000) })).status).toBe(413)
   })
 
   test('is a 500 if the provider is unreachable', async () => {
-    expect((await send(compile({ issuer: 'http://127.0.0.1:1' }), path, { method: 'POST', body })).status).toBe(500)
+    expect((await send(compile({ provider: 'IdpKind2', issuer: 'http://127.0.0.1:1' }), path, { method: 'POST', body })).status).toBe(500)
+  })
+
+  test.each([
+    'http://127.0.0.1:15000/quitquitquit',
+    'https://127.0.0.1/x',
+    'http://other.example.com/register',
+    'http://[::ffff:127.0.0.1]:1/x',
+    'ftp://127.0.0.1/x',
+    'none',
+  ])('is not sent to an endpoint that is not at the origin of the issuer: %s', async (endpoint) => {
+    documents = metadataOfKind2({ registration_endpoint: endpoint })
+    const result = await send(compile({ provider: 'IdpKind2' }), path, { method: 'POST', body })
+    expect([result.status, received.filter(({ line }) => line.startsWith('POST'))]).toEqual([500, []])
+  })
+
+  test('is not sent if clients register at the provider itself', async () => {
+    expect((await send(compile(), path, { method: 'POST', body })).status).toBe(405)
+    expect(received).toEqual([])
+  })
+
+  test('is 429 for more than 60 clients in a minute', async () => {
+    documents = { ...metadataOfKind2(), 'POST /realms/shop/clients-registrations/openid-connect': '{}' }
+    const authentication = compile({ provider: 'IdpKind2' })
+    const register = () => send(authentication, path, { method: 'POST', body })
+    for (let client = 0; client < 60; client++) expect((await register()).status).toBe(201)
+    const rejected = await register()
+    expect([rejected.status, rejected.header('retry-after')]).toEqual([429, '60'])
+    clockMs += 60_000
+    expect((await register()).status).toBe(201)
   })
 })
 
@@ -398,6 +427,9 @@ describe('the login of IdpKind1', () => {
     expect((await send(kind1(), path, { method: 'POST' })).status).toBe(405)
     expect((await send(kind1(), path)).status).toBe(500)
     documents = { [Object.keys(metadataOfKind1())[0] ?? '']: JSON.stringify({ authorization_endpoint: 'javascript:alert(1)' }) }
+    expect((await send(kind1(), path)).status).toBe(500)
+    documents = { [Object.keys(metadataOfKind1())[0] ?? '']: JSON.stringify({ authorization_endpoint: 'https://evil.example.com/login' }) }
+    clockMs += 60_000
     expect((await send(kind1(), path)).status).toBe(500)
   })
 

@@ -44,7 +44,8 @@ export function compileMcpAuthentication(
     async admit(exchange) {
       const url = clientUrlOf(exchange)
       const { method } = exchange.request
-      if (isRegistration(url.path)) return answerPublic(exchange, 'POST', method, () => register(provider, exchange))
+      // Without an adapted provider, clients register at the provider itself.
+      if (config.provider !== undefined && isRegistration(url.path)) return answerPublic(exchange, 'POST', method, () => register(provider, exchange))
       if (addsAudience(config) && isAuthorization(url.path)) return answerPublic(exchange, 'GET', method, () => redirectToLogin(config, provider, exchange))
       const wellKnown = parseWellKnown(url.path)
       if (wellKnown !== undefined) return answerPublic(exchange, 'GET', method, () => describe(config, provider, url, wellKnown))
@@ -89,11 +90,13 @@ async function describe(config: MCPAuthentication, provider: IdentityProvider, u
 
 /** Sends the user's browser to the provider's login, with the audience that makes tokens verifiable (mcp.md §8.3). */
 async function redirectToLogin(config: MCPAuthentication, provider: IdentityProvider, { receivedTarget }: Exchange): Promise<PublicAnswer> {
-  const location = loginUrl(config, await provider.metadata(), queryOf(receivedTarget))
+  const endpoint = provider.endpoint(await provider.metadata(), 'authorization_endpoint')
+  const location = loginUrl(config, endpoint, queryOf(receivedTarget))
   return { status: 302, body: null, headers: { location, 'cache-control': 'no-store' } }
 }
 
 async function register(provider: IdentityProvider, exchange: Exchange): Promise<PublicAnswer> {
+  if (!provider.admitRegistration()) return { status: 429, body: null, headers: { 'retry-after': '60' } }
   const { bytes } = await readHeldBody(exchange, exchange.request.body, REGISTRATION_LIMIT_BYTES)
   const { status, headers, body } = await provider.register(bytes, exchange)
   return { status, body, headers: { 'content-type': headers.get('content-type') ?? 'application/json' } }

@@ -49,11 +49,9 @@ const metadataPath = (path: string): string => (path.endsWith('/') ? path.slice(
  */
 export const addsAudience = ({ provider, audiences = [] }: MCPAuthentication): boolean => provider === 'IdpKind1' && audiences.length > 0
 
-/** The URL of the provider's login, with the client's query and the audience. Throws if the provider's metadata has no such URL. */
-export function loginUrl({ audiences = [] }: MCPAuthentication, own: ServerMetadata, query: string): string {
-  const endpoint = own['authorization_endpoint']
-  const url = typeof endpoint === 'string' ? URL.parse(endpoint) : null
-  if (url === null || !/^https?:$/.test(url.protocol)) throw new Error('the metadata of the identity provider has no authorization_endpoint')
+/** The URL of the provider's login, which is at `endpoint`, with the client's query and the audience. */
+export function loginUrl({ audiences = [] }: MCPAuthentication, endpoint: URL, query: string): string {
+  const url = new URL(endpoint)
   const audience = new URLSearchParams(query).has('audience') ? '' : new URLSearchParams({ audience: audiences[0] ?? '' }).toString()
   url.hash = ''
   url.search = [url.search.slice(1), query, audience].filter((part) => part !== '').join('&')

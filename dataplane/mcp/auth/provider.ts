@@ -13,6 +13,8 @@ const TIMEOUT_MS = 10_000
 const LIMIT_BYTES = 1024 * 1024
 /** The document rarely changes: about once per upgrade of the provider. */
 const CACHE_MS = 60_000
+/** Clients register once. Of one worker. */
+const REGISTRATIONS_PER_MINUTE = 60
 
 /** The identity provider that clients log in to. */
 export class IdentityProvider {
@@ -21,6 +23,8 @@ export class IdentityProvider {
   readonly #keySet: MCPAuthentication['jwks']
   readonly #destinations: Pick<Destinations, 'forPolicy' | 'forHost' | 'forOtherPort'>
   readonly #nowMs: () => number
+  #minute = 0
+  #registrations = 0
   #cached: { readonly document: Promise<ServerMetadata>; readonly untilMs: number } | undefined
 
   constructor({ issuer, provider, jwks }: MCPAuthentication, destinations: Pick<Destinations, 'forPolicy' | 'forHost' | 'forOtherPort'>, nowMs: () => number) {
@@ -40,15 +44,41 @@ export class IdentityProvider {
     return document
   }
 
+  /** Counts a registration. False: there were too many in this minute. */
+  admitRegistration(): boolean {
+    const minute = Math.floor(this.#nowMs() / 60_000)
+    if (minute !== this.#minute) [this.#minute, this.#registrations] = [minute, 0]
+    return this.#registrations++ < REGISTRATIONS_PER_MINUTE
+  }
+
   /** Registers a client (RFC 7591) at the provider's registration endpoint, default Keycloak's. Rejects if the provider cannot be reached. */
   async register(body: Buffer, exchange: Exchange): Promise<CalloutResponse> {
     const issuer = this.#requireIssuer()
-    const advertised = await this.metadata().then(
-      ({ registration_endpoint: endpoint }) => (typeof endpoint === 'string' ? URL.parse(endpoint) : null),
-      () => null,
-    )
-    const url = advertised ?? new URL(`${trimmedPath(issuer)}/clients-registrations/openid-connect`, issuer)
+    const metadata = await this.metadata().catch(() => undefined)
+    const isAdvertised = typeof metadata?.['registration_endpoint'] === 'string'
+    const url = isAdvertised ? this.endpoint(metadata, 'registration_endpoint') : new URL(`${trimmedPath(issuer)}/clients-registrations/openid-connect`, issuer)
     return this.#call(url, { method: 'POST', body }, exchange)
+  }
+
+  /**
+   * The URL of an endpoint in the provider's metadata. Throws unless it is at the origin of the issuer, or at the backend that the keys come from: whoever
+   * can change the document must not choose where the gateway sends requests or users to.
+   */
+  endpoint(metadata: ServerMetadata, name: 'registration_endpoint' | 'authorization_endpoint'): URL {
+    const issuer = this.#requireIssuer()
+    const value = metadata[name]
+    const url = typeof value === 'string' ? URL.parse(value) : null
+    if (url === null) throw new Error(`the metadata of the identity provider has no URL ${name}`)
+    if (url.origin !== issuer.origin && !this.#isAtKeySet(url, issuer))
+      throw new Error(`${name} of the identity provider is at ${url.origin}: only endpoints at the origin of the issuer, ${issuer.origin}, are used`)
+    return url
+  }
+
+  #isAtKeySet({ hostname, port, protocol }: URL, issuer: URL): boolean {
+    const { from } = this.#keySet
+    if (from === undefined || (protocol !== 'https:' && protocol !== issuer.protocol)) return false
+    const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+    return this.#destinations.forPolicy(from).isAt(withoutBrackets(hostname), number)
   }
 
   async #fetchMetadata(): Promise<ServerMetadata> {
