@@ -125,6 +125,7 @@ function listEnv(names: Names, { controller, image, proxy, ...values }: Values):
     PROXY_METRICS_PORT: `${metrics}`,
     PROXY_DISCOVERY_NAMESPACE_SELECTORS: toSortedJson(values.discoveryNamespaceSelectors),
     PROXY_GATEWAY_CLASS_PARAMETERS_REFS: toSortedJson(values.gatewayClassParametersRefs),
+    PROXY_BACKEND_REF_GRANT_MODE: controller.backendRefGrantMode,
     PROXY_ENABLE_INFER_EXT: `${values.inferenceExtension.enabled}`,
     PROXY_IMAGE_REGISTRY: proxy.image.registry || image.registry,
     PROXY_IMAGE_REPOSITORY: proxy.image.repository,

@@ -53,6 +53,7 @@ interface ControllerValues {
   readonly image: ImageValues & { readonly pullPolicy: string }
   readonly replicaCount: number
   readonly logLevel: string
+  readonly backendRefGrantMode: 'none' | 'route' | 'route-and-policy'
   readonly extraEnv: Readonly<Record<string, string | number | boolean | Part>>
   readonly pluginRegistries: {
     readonly ca: { readonly configMapName: string; readonly secretName: string; readonly key: string }

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { XDS_PORT } from '#api/names.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { runDirectoryMode } from './program/directory.ts'
-import { readRegistryFiles } from './program/settings.ts'
+import { readGrantMode, readRegistryFiles } from './program/settings.ts'
 
 const USAGE = `usage: operator [--dir DIR] [--listen HOST:PORT] | --version
 
@@ -37,6 +37,7 @@ async function main(): Promise<void> {
           directory: dir,
           listen,
           report: (event) => process.stdout.write(`${JSON.stringify(event)}\n`),
+          backendGrants: readGrantMode(process.env),
           registryFiles: readRegistryFiles(process.env),
         })
   const stop = (): void => {

@@ -86,8 +86,9 @@ export const routeMessages = {
   },
   PX1202: {
     title: 'backend of another namespace is not permitted',
-    cause: 'A backendRef names another namespace, and no ReferenceGrant there permits it. Its share of the requests gets 500.',
-    fix: 'Create a ReferenceGrant in the namespace of the backend.',
+    cause:
+      'A backendRef names another namespace, or a selector of MCP targets matches Services there, and no ReferenceGrant there permits it. Requests of a route to such a backend get 500, calls of a policy to it fail, and the Services are not targets.',
+    fix: 'Create a ReferenceGrant in the namespace of the backend, from the kind and namespace of the referring object to the kind of the backend.',
   },
   PX1203: {
     title: 'InferencePool not found',

@@ -2792,7 +2792,7 @@ export interface McpOpenApiMatch {
  */
 export interface McpSelector {
   /**
-   * Namespaces to look in. Not set: only that of the backend.
+   * Namespaces to look in. Not set: only that of the backend. Other namespaces need a ReferenceGrant, from ProxyBackends (`group: proxy.dev`) of the namespace of the backend to Services; servers without one are skipped, and the status says so.
    */
   namespaces?: LabelSelector
   /**
@@ -3343,7 +3343,7 @@ export interface BackendObjectReference {
    */
   name: string
   /**
-   * Namespace of the referent; default: that of the referring object. Another namespace needs a ReferenceGrant only where the operator is set to require one.
+   * Namespace of the referent; default: that of the referring object. Another namespace needs a ReferenceGrant there, from the kind of the referring object to the kind of the referent.
    */
   namespace?: string
   /**

@@ -33,6 +33,9 @@ export interface ObjectStatus extends ObjectKey {
   readonly status: object
 }
 
+/** Which objects need a ReferenceGrant to send traffic to another namespace: none, routes only, or policies and backends too. */
+export type GrantMode = 'none' | 'route' | 'route-and-policy'
+
 /** The result of translating a Snapshot: the messages of each Gateway of this controller, and the status of each object that it is responsible for. */
 export interface Translation {
   /** `<namespace>/<name>` of the Gateway -> its messages, sorted by kind and key. */

@@ -6,6 +6,7 @@ import { createQuotaServer } from '../quota/server.ts'
 import { textOf } from '../runtime/log.ts'
 import { createConfigServer, roleOf } from '../serve/server.ts'
 import { createReported } from '../status/reported.ts'
+import type { GrantMode } from '../model/translation.ts'
 import { watchDirectory, type Load } from '../source/directory.ts'
 import { findConditions, findOverlaps, findStrayRoutes } from './findings.ts'
 import { summarizeGateways, type GatewaySummary, type ReportEvent } from './report.ts'
@@ -15,6 +16,8 @@ export interface DirectoryModeOptions {
   /** `host:port` of the config stream; port 0 picks one. Not authenticated: loopback only. */
   readonly listen: string
   readonly report: (event: ReportEvent) => void
+  /** Default: all references to other namespaces need a ReferenceGrant. */
+  readonly backendGrants?: GrantMode
   /** Default: the CAs of the system, and no credentials. */
   readonly registryFiles?: RegistryFiles
 }
@@ -23,7 +26,13 @@ export interface DirectoryModeOptions {
  * Standalone mode: translates a directory of manifests instead of a cluster's objects, serves the config stream on loopback,
  * and reports statuses as events where a cluster would get them written.
  */
-export async function runDirectoryMode({ directory, listen, report, registryFiles = {} }: DirectoryModeOptions): Promise<{ close(): Promise<void> }> {
+export async function runDirectoryMode({
+  directory,
+  listen,
+  report,
+  backendGrants,
+  registryFiles = {},
+}: DirectoryModeOptions): Promise<{ close(): Promise<void> }> {
   const quota = createQuotaServer()
   const server = createConfigServer({
     services: [quota.service],
@@ -54,7 +63,7 @@ export async function runDirectoryMode({ directory, listen, report, registryFile
   })
   const publish = (load: Load): void => {
     latest = load
-    const translated = remotes.translate(load.snapshot, { isStandalone: true, runsServers: false, checkExpression })
+    const translated = remotes.translate(load.snapshot, { isStandalone: true, runsServers: false, checkExpression, ...(backendGrants && { backendGrants }) })
     const reports = server.reports()
     const translation = { ...translated, statuses: addReported(translated, (gateway) => reports.get(roleOf(gateway))) }
     server.publish(translation)

@@ -12,7 +12,7 @@ test('settings without variables are the defaults of operator.md §7.2', () => {
     namespaceSelectors: [],
     classParameters: new Map(),
     proxyImage: {},
-    backendGrants: 'route',
+    backendGrants: 'route-and-policy',
     isInferenceEnabled: false,
     isLeaderElected: true,
     isProcessMeasured: false,
@@ -40,7 +40,7 @@ test.each<[string, Record<string, string>, object]>([
   ['metrics of the process on', { PROXY_ENABLE_BUILTIN_DEFAULT_METRICS: 'true' }, { isProcessMeasured: true }],
   ['files for registries', { PROXY_REGISTRY_CA_FILE: '/a/ca.crt', PROXY_REGISTRY_CONFIG_FILE: '' }, { registryFiles: { ca: '/a/ca.crt', config: undefined } }],
   ['leader election off', { PROXY_DISABLE_LEADER_ELECTION: 'true' }, { isLeaderElected: false }],
-  ['grants', { PROXY_BACKEND_REF_GRANT_MODE: 'route-and-policy' }, { backendGrants: 'route-and-policy' }],
+  ['grants', { PROXY_BACKEND_REF_GRANT_MODE: 'route' }, { backendGrants: 'route' }],
   ['image parts', { PROXY_IMAGE_TAG: 'v1', PROXY_IMAGE_REGISTRY: 'registry.example.com' }, { proxyImage: { registry: 'registry.example.com', tag: 'v1' } }],
   [
     'selectors',

@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { GATEWAY_CLASS, GROUP, SYSTEM_NAMESPACE, XDS_PORT } from '#api/names.ts'
 import type { LabelSelector, ObjectRef } from '../source/gateway-api.ts'
 import type { RegistryFiles } from '../remote/registry-access.ts'
+import type { GrantMode } from '../model/translation.ts'
 import { isLogLevel, type LogLevel } from '../runtime/log.ts'
 
 /** Settings of the operator in a cluster, all by environment (operator.md §7.2). */
@@ -19,7 +20,7 @@ export interface Settings {
   readonly classParameters: ReadonlyMap<string, ObjectRef>
   /** Default image of data planes; the parts that are set. */
   readonly proxyImage: { readonly registry?: string; readonly repository?: string; readonly tag?: string }
-  readonly backendGrants: 'none' | 'route' | 'route-and-policy'
+  readonly backendGrants: GrantMode
   /** InferencePools are read, and pods as their endpoints. */
   readonly isInferenceEnabled: boolean
   readonly isLeaderElected: boolean
@@ -36,6 +37,8 @@ export interface Settings {
   readonly kubeconfig: string | undefined
   readonly registryFiles: RegistryFiles
 }
+
+const STRICT: GrantMode = 'route-and-policy'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -78,7 +81,7 @@ export function readSettings(env: Environment, clusterDomain = 'cluster.local'):
     namespaceSelectors: read<readonly LabelSelector[]>('PROXY_DISCOVERY_NAMESPACE_SELECTORS', [], parseSelectors),
     classParameters: read<Settings['classParameters']>('PROXY_GATEWAY_CLASS_PARAMETERS_REFS', new Map(), parseClassParameters),
     proxyImage: image,
-    backendGrants: read<Settings['backendGrants']>('PROXY_BACKEND_REF_GRANT_MODE', 'route', parseGrants),
+    backendGrants: read('PROXY_BACKEND_REF_GRANT_MODE', STRICT, parseGrants),
     isInferenceEnabled: read('PROXY_ENABLE_INFER_EXT', false, parseBoolean),
     isLeaderElected: !read('PROXY_DISABLE_LEADER_ELECTION', false, parseBoolean),
     isProcessMeasured: read('PROXY_ENABLE_BUILTIN_DEFAULT_METRICS', false, parseBoolean),
@@ -97,6 +100,16 @@ export function readSettings(env: Environment, clusterDomain = 'cluster.local'):
 /** Paths of files with CAs and credentials for registries of plugins; an empty value is none. Both modes have them. */
 export function readRegistryFiles(env: Environment): RegistryFiles {
   return { ca: env['PROXY_REGISTRY_CA_FILE'] || undefined, config: env['PROXY_REGISTRY_CONFIG_FILE'] || undefined }
+}
+
+/** Which references to other namespaces need a ReferenceGrant; both modes and `proxyctl lint` have the variable. */
+export function readGrantMode(env: Environment): GrantMode {
+  const text = env['PROXY_BACKEND_REF_GRANT_MODE']?.trim() ?? ''
+  try {
+    return text === '' ? STRICT : parseGrants(text)
+  } catch (error) {
+    throw new Error(`PROXY_BACKEND_REF_GRANT_MODE=${text}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
 }
 
 function fail(message: string): never {
@@ -122,7 +135,7 @@ function parseMode(text: string): Settings['xdsMode'] {
   return text === 'plaintext' || text === 'false' ? 'plaintext' : fail('write plaintext or tls')
 }
 
-function parseGrants(text: string): Settings['backendGrants'] {
+function parseGrants(text: string): GrantMode {
   return text === 'none' || text === 'route' || text === 'route-and-policy' ? text : fail('write none, route or route-and-policy')
 }
 

@@ -2,6 +2,7 @@ import { CommandError } from './output.ts'
 import { GATEWAY_CLASS } from '#api/names.ts'
 import { checkExpression } from '../program/expression.ts'
 import { fieldPathOf, findConditions, findOverlaps, findStrayRoutes, type ConditionFinding, type ObjectFinding } from '../program/findings.ts'
+import { readGrantMode } from '../program/settings.ts'
 import { checkOverlays } from '../deploy/overlay.ts'
 import { loadDirectory } from '../source/directory.ts'
 import { readManifestText, type Load } from '../source/reader.ts'
@@ -37,7 +38,7 @@ function checkManifests(path: string, load: Omit<Load, 'pending'>): Manifests {
   // The GatewayClass is implied.
   if (problems.length === 0 && objects.every(({ kind, metadata }) => kind === 'GatewayClass' && metadata.name === GATEWAY_CLASS))
     throw new CommandError('PX6009', `${path}: no manifests (.yaml, .yml or .json)`)
-  const translation = translate(snapshot, { isStandalone: true, checkExpression })
+  const translation = translate(snapshot, { isStandalone: true, checkExpression, backendGrants: readGrantMode(process.env) })
   const overlays = snapshot.list('ProxyParameters').flatMap(({ metadata: { namespace, name }, spec }) =>
     checkOverlays(spec).map((message) => ({
       kind: 'ProxyParameters',

@@ -191,7 +191,10 @@ export const mcpBackendDefinitions: Definitions = {
   McpSelector: object(
     'Selects Services; their ports with appProtocol `proxy.dev/mcp` or `proxy.dev/mcp-sse` become targets. Policies for one of them: a ProxyPolicy that targets the Service.',
     {
-      namespaces: ref('LabelSelector', 'Namespaces to look in. Not set: only that of the backend.'),
+      namespaces: ref(
+        'LabelSelector',
+        'Namespaces to look in. Not set: only that of the backend. Other namespaces need a ReferenceGrant, from ProxyBackends (`group: proxy.dev`) of the namespace of the backend to Services; servers without one are skipped, and the status says so.',
+      ),
       services: ref('LabelSelector', 'Services to select.'),
     },
     [],

@@ -19,6 +19,7 @@
   "PROXY_METRICS_PORT" (toString $ports.metrics)
   "PROXY_DISCOVERY_NAMESPACE_SELECTORS" (toJson (.Values.discoveryNamespaceSelectors | default list))
   "PROXY_GATEWAY_CLASS_PARAMETERS_REFS" (toJson (.Values.gatewayClassParametersRefs | default dict))
+  "PROXY_BACKEND_REF_GRANT_MODE" ($controller.backendRefGrantMode | default "route-and-policy")
   "PROXY_ENABLE_INFER_EXT" (toString (.Values.inferenceExtension.enabled | default false))
   "PROXY_IMAGE_REGISTRY" ($image.registry | default .Values.image.registry)
   "PROXY_IMAGE_REPOSITORY" $image.repository

@@ -94,6 +94,7 @@ test.each([
     /gatewayClassParametersRefs\.proxy\.name must be set/,
   ],
   ['a selector with an unknown operator', { discoveryNamespaceSelectors: [{ matchExpressions: [{ key: 'a', operator: 'Is' }] }] }, /operator/],
+  ['an unknown grant mode', { controller: { backendRefGrantMode: 'policy' } }, /backendRefGrantMode.*value must be one of/],
   ['an unknown log level', { controller: { logLevel: 'verbose' } }, /logLevel.*value must be one of/],
   ['a number as image tag, of which YAML would drop zeros', { image: { tag: 1.1 } }, /image\/tag.*got number, want string/],
   ['a port out of range', { controller: { service: { ports: { gwGrpc: 0 } } } }, /gwGrpc/],

@@ -56,7 +56,7 @@ export function backendStatus(state: BackendState, ofPaths: readonly string[] = 
   const { generation, namespace, name } = backend.metadata
   const textOf = ({ path, message }: BodyError): string => `${path.join('.')}: ${message}`
   // A broken expression or document fails where it stands; the rest of the backend is in force.
-  const isPartial = ({ kind }: BodyError): boolean => kind === 'expression' || kind === 'variable' || kind === 'document'
+  const isPartial = ({ kind }: BodyError): boolean => kind !== 'reference' && kind !== 'selection'
   const problems = resolved.errors.filter((error) => !isPartial(error)).map(textOf)
   const partial = [
     ...resolved.errors.filter(isPartial).map(textOf),

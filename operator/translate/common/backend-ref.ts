@@ -1,7 +1,7 @@
 import { GROUP } from '#api/names.ts'
 import type { BackendRef } from '#gen/config/types.ts'
 import { INFERENCE_GROUP } from '../../source/inference.ts'
-import type { BackendObjectRef } from '../../source/gateway-api.ts'
+import type { BackendObjectRef, LocalRef } from '../../source/gateway-api.ts'
 import type { ServicePort } from '../../source/core.ts'
 import { keyOf, type InferencePool, type Service } from '../../source/objects.ts'
 import { fault, type Fault } from '../../model/conditions.ts'
@@ -25,11 +25,16 @@ export interface RefSink {
 
 export type ResolvedBackend = { readonly ref: BackendRef; readonly target: BackendTarget } | { readonly fault: Fault }
 
+/** Whether `from` may send traffic to `to` in `namespace`. The grant mode can relax it for policies and backends, or for all kinds (operator.md §4.6). */
+export function permitsBackend({ grants, options: { backendGrants } }: Context, from: Referrer, to: LocalRef, namespace: string): boolean {
+  return backendGrants === 'none' || (backendGrants === 'route' && from.group === GROUP) || grants.permits(from, to, namespace)
+}
+
 /**
- * Looks up a backendRef of a route (`route`) or of a policy or backend (`policy`). The grant is checked before existence, so that nothing is
- * revealed about other namespaces. With `isPoolAllowed` it may be an InferencePool, if the inference extension is enabled.
+ * Looks up a backendRef of a route, policy or backend. The grant is checked before existence, so that nothing is revealed about other
+ * namespaces. With `isPoolAllowed` it may be an InferencePool, if the inference extension is enabled.
  */
-export function resolveBackend(context: Context, from: Referrer, ref: BackendObjectRef, by: 'route' | 'policy', isPoolAllowed = false): ResolvedBackend {
+export function resolveBackend(context: Context, from: Referrer, ref: BackendObjectRef, isPoolAllowed = false): ResolvedBackend {
   const namespace = ref.namespace ?? from.namespace
   const key = `${namespace}/${ref.name}`
   const isService = ref.group === '' && ref.kind === 'Service'
@@ -37,9 +42,7 @@ export function resolveBackend(context: Context, from: Referrer, ref: BackendObj
   if (!isService && !isPool && !(ref.group === GROUP && ref.kind === 'ProxyBackend')) {
     return { fault: fault('InvalidKind', `backend ${ref.name} is of kind ${ref.group || 'core'}/${ref.kind}; use Service or ${GROUP}/ProxyBackend`, 'PX1201') }
   }
-  const { backendGrants } = context.options
-  const needsGrant = backendGrants === 'route-and-policy' || (backendGrants === 'route' && by === 'route')
-  if (needsGrant && !context.grants.permits(from, ref, namespace)) {
+  if (!permitsBackend(context, from, ref, namespace)) {
     return {
       fault: fault(
         'RefNotPermitted',

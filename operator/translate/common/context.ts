@@ -1,6 +1,6 @@
 import type { Phase } from '#api/cel/index.ts'
 import type { Snapshot } from '../../source/snapshot.ts'
-import type { RemoteDocument } from '../../model/translation.ts'
+import type { GrantMode, RemoteDocument } from '../../model/translation.ts'
 import { readGrants, type Grants } from './reference-grant.ts'
 
 /** Settings of the installation that translation depends on. */
@@ -11,8 +11,8 @@ export interface TranslateOptions {
   readonly isStandalone?: boolean
   /** Whether the operator runs MCP servers that are images. Default: true. */
   readonly runsServers?: boolean
-  /** Which cross-namespace backendRefs need a ReferenceGrant (operator.md §4.6). Default `route`. Secrets always do. */
-  readonly backendGrants?: 'none' | 'route' | 'route-and-policy'
+  /** Which backendRefs and selectors need a ReferenceGrant for other namespaces (operator.md §4.6). Default: all. Secrets and ConfigMaps always do. */
+  readonly backendGrants?: GrantMode
   /** Whether routes may refer to InferencePools. Default: as isStandalone. */
   readonly isInferenceEnabled?: boolean
   /** Key sets that have been fetched, by `keySetId`. */
@@ -47,7 +47,7 @@ export function createContext(snapshot: Snapshot, options: TranslateOptions): Co
       isStandalone: options.isStandalone ?? false,
       runsServers: options.runsServers ?? true,
       isInferenceEnabled: options.isInferenceEnabled ?? options.isStandalone ?? false,
-      backendGrants: options.backendGrants ?? 'route',
+      backendGrants: options.backendGrants ?? 'route-and-policy',
       keySets: options.keySets ?? new Map(),
       keySetErrors: options.keySetErrors ?? new Map(),
       documents: options.documents ?? new Map(),

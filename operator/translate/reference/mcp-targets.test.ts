@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import { GROUP } from '#api/names.ts'
 import type { Context } from '../common/context.ts'
 import { findMcpClashes, selectMcpTargets } from './mcp-targets.ts'
 
@@ -22,7 +23,10 @@ const select = (services: readonly ReturnType<typeof service>[], selector: objec
     inNamespace: (_: string, namespace: string) => services.filter(({ metadata }) => metadata.namespace === namespace),
     get: (kind: string, _: string, name: string) => list(kind).find(({ metadata }) => metadata.name === name),
   }
-  const { targets, problems } = selectMcpTargets({ snapshot } as unknown as Context, 'ns', selector)
+  const grants = { permits: (_from: object, _to: object, namespace: string) => namespace !== 'closed' }
+  const context = { snapshot, grants, options: { backendGrants: 'route-and-policy' } } as unknown as Context
+  const { targets, problems, isRestricted } = selectMcpTargets(context, { group: GROUP, kind: 'ProxyBackend', namespace: 'ns' }, selector)
+  if (isRestricted) problems.push('restricted')
   return problems.length > 0 ? problems : targets.map(({ name, service: key, port, path, protocol }) => [name, key, port, path, protocol].join(' ').trim())
 }
 
@@ -79,6 +83,18 @@ describe('targets of a selector (mcp.md §2)', () => {
       [service('other', 'a', [{ port: 80, appProtocol: MCP }]), service('ns', 'b', [{ port: 80, appProtocol: MCP }])],
       { namespaces: { matchLabels: { team: 'other' } } },
       ['a-80 other/a 80  StreamableHTTP'],
+    ],
+    [
+      'none of a namespace that does not permit it, if they speak MCP',
+      [service('closed', 'a', [{ port: 80, appProtocol: MCP }]), service('ns', 'b', [{ port: 80, appProtocol: MCP }])],
+      { namespaces: {} },
+      ['restricted'],
+    ],
+    [
+      'Services that do not speak MCP need no permission',
+      [service('closed', 'a', [{ port: 80 }, { port: 81, appProtocol: 'constructor' }]), service('ns', 'b', [{ port: 80, appProtocol: MCP }])],
+      { namespaces: {} },
+      ['b-80 ns/b 80  StreamableHTTP'],
     ],
     [
       'an annotation that is no name (row 5)',

@@ -1,7 +1,9 @@
 import { APP_PROTOCOL_MCP, APP_PROTOCOL_MCP_SSE, GROUP } from '#api/names.ts'
 import type { LabelSelector } from '../../source/gateway-api.ts'
 import { keyOf, type Service } from '../../source/objects.ts'
+import { permitsBackend } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
+import type { Referrer } from '../common/reference-grant.ts'
 import { matchesSelector, namespaceLabels, selectorProblems } from '../../model/selectors.ts'
 
 /** One MCP server that a selector found (`ResolvedMcpTargets` of the config). */
@@ -16,24 +18,39 @@ export interface McpTarget {
 const NAME_ANNOTATION = `${GROUP}/mcp-target-name`
 const PATH_ANNOTATION = `${GROUP}/mcp-path`
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
-const protocols: Readonly<Record<string, McpTarget['protocol']>> = { [APP_PROTOCOL_MCP]: 'StreamableHTTP', [APP_PROTOCOL_MCP_SSE]: 'SSE' }
+const protocols: ReadonlyMap<string | undefined, McpTarget['protocol']> = new Map([
+  [APP_PROTOCOL_MCP, 'StreamableHTTP'],
+  [APP_PROTOCOL_MCP_SSE, 'SSE'],
+])
+
+interface Selection {
+  readonly targets: McpTarget[]
+  readonly problems: string[]
+  /** Whether the selector matches servers of namespaces without a ReferenceGrant. */
+  readonly isRestricted: boolean
+}
 
 /** Ports of Services that speak MCP, by selector (mcp.md §2). `selector` is an McpSelector of the API. */
-export function selectMcpTargets(context: Context, namespace: string, selector: unknown): { targets: McpTarget[]; problems: string[] } {
+export function selectMcpTargets(context: Context, from: Referrer, selector: unknown): Selection {
   const { namespaces, services } = selector as { namespaces?: LabelSelector; services?: LabelSelector }
   const problems = Object.entries({ namespaces, services }).flatMap(([name, given]) =>
     given === undefined ? [] : selectorProblems(given).map((problem) => `${name}: ${problem}`),
   )
-  if (problems.length > 0) return { targets: [], problems }
+  if (problems.length > 0) return { targets: [], problems, isRestricted: false }
   const all: readonly Service[] = namespaces
     ? context.snapshot.list('Service').filter((service) => matchesSelector(namespaces, namespaceLabels(context.snapshot, service.metadata.namespace)))
-    : context.snapshot.inNamespace('Service', namespace)
+    : context.snapshot.inNamespace('Service', from.namespace)
   const targets: McpTarget[] = []
   const owners = new Map<string, string>()
+  let isRestricted = false
   for (const service of all.toSorted(byKey)) {
     if (services && !matchesSelector(services, service.metadata.labels ?? {})) continue
+    if (!permitsBackend(context, from, { group: '', kind: 'Service', name: service.metadata.name }, service.metadata.namespace)) {
+      isRestricted ||= service.spec.ports?.some(({ appProtocol }) => protocols.has(appProtocol)) ?? false
+      continue
+    }
     for (const port of (service.spec.ports ?? []).toSorted((a, b) => a.port - b.port)) {
-      const protocol = protocols[port.appProtocol ?? '']
+      const protocol = protocols.get(port.appProtocol)
       if (!protocol) continue
       const named = service.metadata.annotations?.[NAME_ANNOTATION]
       const name = named ?? `${service.metadata.name}-${port.name ?? port.port}`
@@ -49,8 +66,11 @@ export function selectMcpTargets(context: Context, namespace: string, selector: 
       }
     }
   }
-  return { targets, problems }
+  return { targets, problems, isRestricted }
 }
+
+export const describeRestriction = ({ kind, namespace }: Referrer): string =>
+  `servers of other namespaces that the selector matches are skipped, because no ReferenceGrant there permits kind ${kind} of namespace ${namespace} to refer to their Services`
 
 /** By namespace and name, in code units: the order of targets is that of merged lists, which prompt caches want to stay. */
 function byKey(a: Service, b: Service): number {

@@ -22,11 +22,12 @@ import type {
 import type { McpGrpc, McpOpenApi, McpToolPins, PluginConfigMapReference } from '#gen/v1alpha1/types.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget } from '../common/backend-ref.ts'
+import type { Referrer } from '../common/reference-grant.ts'
 import { validate } from '../../source/validate.ts'
 import type { Context } from '../common/context.ts'
 import { checkPattern } from '../common/matches.ts'
 import { phaseOf } from '../common/phases.ts'
-import { selectMcpTargets } from './mcp-targets.ts'
+import { describeRestriction, selectMcpTargets } from './mcp-targets.ts'
 import { findSigningProblem, readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
 import { resolveGrpc } from './grpc-source.ts'
 import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.ts'
@@ -44,11 +45,12 @@ const MAX_QUOTED = 100
 
 /**
  * A mistake in a body. The data plane fails closed for a bad `reference`. An `expression` has bad syntax. A `variable` or function does not
- * exist where the expression is evaluated, so that it fails there (traffic.md §1). A `selection` is ambiguous.
+ * exist where the expression is evaluated, so that it fails there (traffic.md §1). A `selection` is ambiguous. Without a `grant`, servers of other
+ * namespaces are not selected.
  */
 export interface BodyError {
   readonly path: readonly string[]
-  readonly kind: 'reference' | 'expression' | 'variable' | 'selection' | 'document'
+  readonly kind: 'reference' | 'expression' | 'variable' | 'selection' | 'grant' | 'document'
   readonly message: string
 }
 
@@ -113,7 +115,7 @@ class Resolver {
   readonly images: PluginImageReference[] = []
   readonly servers: ServerReference[] = []
   readonly #context: Context
-  readonly #kind: string
+  readonly #referrer: Referrer
   readonly #namespace: string
   /** Key of the object. */
   readonly #owner: string
@@ -123,7 +125,7 @@ class Resolver {
     this.#owner = `${namespace}/${name}`
     this.#definition = definition
     this.#context = context
-    this.#kind = kind
+    this.#referrer = { group: GROUP, kind, namespace }
     this.#namespace = namespace
   }
 
@@ -235,8 +237,10 @@ class Resolver {
       case 'RemoteJWKS':
         return this.#keySet(value as RemoteKeySet, path, owner)
       case 'McpSelector': {
-        const { targets, problems } = selectMcpTargets(this.#context, this.#namespace, value)
+        const { targets, problems, isRestricted } = selectMcpTargets(this.#context, this.#referrer, value)
         for (const problem of problems) this.#fail(path, problem, 'PX1313', 'selection')
+        // No names: the selector must not list servers of other namespaces.
+        if (isRestricted) this.#fail(path, describeRestriction(this.#referrer), 'PX1202', 'grant')
         this.targets.push(...targets.map(({ service, port }) => ({ kind: 'Service' as const, key: service, port })))
         return { targets }
       }
@@ -256,8 +260,7 @@ class Resolver {
   }
 
   #backend(ref: Partial<BackendObjectRef>, path: readonly string[]): BackendRef {
-    const from = { group: GROUP, kind: this.#kind, namespace: this.#namespace }
-    const resolved = resolveBackend(this.#context, from, { ...ref, group: ref.group ?? '', kind: ref.kind ?? 'Service', name: ref.name ?? '' }, 'policy')
+    const resolved = resolveBackend(this.#context, this.#referrer, { ...ref, group: ref.group ?? '', kind: ref.kind ?? 'Service', name: ref.name ?? '' })
     if ('fault' in resolved) {
       this.errors.push({ path, message: resolved.fault.message, kind: 'reference' })
       return invalidBackend

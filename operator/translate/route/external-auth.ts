@@ -6,7 +6,7 @@ import type { Referrer } from '../common/reference-grant.ts'
 
 /** Converts an ExternalAuth filter (GEP-1494) to a policy. If its server does not resolve, all requests are rejected. */
 export function compileExternalAuth(context: Context, from: Referrer, filter: ExternalAuthFilter, refs: RefSink): RouteExtAuth {
-  const backend = resolveBackend(context, from, filter.backendRef, 'route')
+  const backend = resolveBackend(context, from, filter.backendRef)
   let backendRef: BackendRef = invalidBackend
   if ('fault' in backend) refs.unresolved.push(backend.fault)
   else {

@@ -63,7 +63,7 @@ function toHeaderModifier({ add = [], set = [], remove = [] }: HeaderFilter): He
 
 /** Absent when the backend does not resolve: a mirror never touches the request itself. */
 function toRequestMirror(context: Context, from: Referrer, mirror: MirrorFilter, refs: RefSink): RequestMirror | undefined {
-  const backend = resolveBackend(context, from, mirror.backendRef, 'route')
+  const backend = resolveBackend(context, from, mirror.backendRef)
   if ('fault' in backend) {
     refs.unresolved.push(backend.fault)
     return undefined

@@ -71,7 +71,7 @@ export function compileL7(
   const messages = rules.flatMap((rule, index): CompiledRoute['messages'] => {
     const faults = [...rule.faults]
     const backends = rule.backendRefs.map((ref): WeightedBackend => {
-      const resolved = resolveBackend(context, from, ref, 'route', true)
+      const resolved = resolveBackend(context, from, ref, true)
       if ('fault' in resolved) refs.unresolved.push(resolved.fault)
       else refs.targets.push(resolved.target)
       const compiled = compileFilters(context, from, ref.filters ?? [], place, refs)

@@ -13,7 +13,7 @@ export function compileL4(context: Context, route: TCPRoute | TLSRoute, hostname
   const refs: RefSink = { unresolved: [], targets: [] }
   const messages = route.spec.rules.map((rule, index) => {
     const backends = (rule.backendRefs ?? []).map((ref): WeightedBackend => {
-      const resolved = resolveBackend(context, referrerOf(route), ref, 'route')
+      const resolved = resolveBackend(context, referrerOf(route), ref)
       if ('fault' in resolved) refs.unresolved.push(resolved.fault)
       else refs.targets.push(resolved.target)
       return { ref: 'fault' in resolved ? invalidBackend : resolved.ref, weight: ref.weight }
