@@ -1,9 +1,14 @@
 import { Special } from './special.ts'
 
-/** Cause of a failed evaluation. `default()` replaces the results of `no_such_key` and `undeclared`. */
+/**
+ * Cause of a failed evaluation. `default()` replaces the results of `no_such_key` and `undeclared`. `unreadable`: the value exists, and it cannot be read
+ * unambiguously.
+ */
 export type CelErrorCode =
   | 'no_such_key'
   | 'undeclared'
+  | 'out_of_range'
+  | 'unreadable'
   | 'no_such_overload'
   | 'invalid_argument'
   | 'overflow'
@@ -39,10 +44,25 @@ export class CelError extends Special {
 export const overflow = new CelError('overflow', 'the result is out of range')
 export const divideByZero = new CelError('divide_by_zero', 'division by zero')
 export const badArgument = new CelError('invalid_argument', 'invalid argument')
-export const outOfRange = new CelError('invalid_argument', 'index out of range')
+export const outOfRange = new CelError('out_of_range', 'index out of range')
 export const noSuchKey = new CelError('no_such_key', 'no such key')
+export const emptyText = new CelError('no_such_key', 'the text is empty')
+export const repeatedHeader = new CelError('unreadable', 'the header is repeated; read it with join(), raw() or split()')
 export const badKey = new CelError('no_such_overload', 'maps have keys of type string, bool, int or uint')
 export const duplicateKey = new CelError('invalid_argument', 'the map repeats a key')
 export const noEntropy = new CelError('failed', 'no randomness is available here')
 export const budgetExceeded = new CelError('budget_exceeded', 'the expression needs too many steps')
 export const internalError = new CelError('internal', 'evaluation failed')
+
+/** Whether the evaluation failed only because a value is absent. Every other failure can be caused by what a client sends, to evade a rule. */
+export function isAbsence({ code }: CelError): boolean {
+  return code === 'no_such_key' || code === 'undeclared' || code === 'out_of_range'
+}
+
+/**
+ * The error of operands that fail both. An absent value counts as false for rules that deny (traffic.md §8.6): `or` with one fails as its other
+ * operand does, and `and` with one is absent.
+ */
+export function combineErrors(isOr: boolean, first: CelError | undefined, second: CelError): CelError {
+  return first === undefined || (isAbsence(first) === isOr && isAbsence(second) !== isOr) ? second : first
+}

@@ -11,6 +11,13 @@ export interface HeaderSource {
 /** Form of the values: `plain` is a string, or a list if the header occurs several times. */
 type Style = 'plain' | 'join' | 'raw' | 'split'
 
+/** The values of a header that occurs several times: a list that does not compare with a string. */
+export class RepeatedHeader extends Array<string> {
+  static override get [Symbol.species](): ArrayConstructor {
+    return Array
+  }
+}
+
 const identity = (value: string): string => value
 
 const SECRETS: ReadonlySet<string> = new Set(['authorization', 'proxy-authorization'])
@@ -49,7 +56,7 @@ export class HeaderView extends HostMap {
     const values = isHidden ? [REDACTED] : this.#getAll(name)
     switch (this.#style) {
       case 'plain':
-        return values.length === 1 ? values[0] : values
+        return values.length === 1 ? values[0] : RepeatedHeader.from(values)
       case 'join':
         return values.join(', ')
       case 'raw':

@@ -5,7 +5,7 @@ export { diagnose, formatDiagnostic } from './diagnostic.ts'
 export type { Diagnostic } from './diagnostic.ts'
 export { anywhere, environments } from './environment.ts'
 export type { Entropy, Environment, Phase } from './environment.ts'
-export { CelError } from './error.ts'
+export { CelError, isAbsence } from './error.ts'
 export type { CelErrorCode } from './error.ts'
 export { HeaderView } from './headers.ts'
 export type { HeaderSource } from './headers.ts'
@@ -17,6 +17,7 @@ export {
   evalBody,
   evalBool,
   evalCondition,
+  evalDenial,
   evalDurationMs,
   evalHost,
   evalJson,

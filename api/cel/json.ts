@@ -14,10 +14,10 @@ function readNumber(source: string): Stored {
 /** Reads integers of up to 64 bits exactly: beyond 2^53 they are stored as bigint or, above the greatest int, as uint. Others are doubles. */
 const celNumbers: NumberMode = { mayNeedCare: (text) => text.length >= 16 && hasLongDigits(text), read: readNumber }
 
-/** Parses JSON within the default limits (traffic.md §9.1); undefined if it is invalid or exceeds one. */
+/** Parses JSON within the default limits (traffic.md §9.1); undefined if it is invalid, repeats a name in an object or exceeds one. */
 export function parseStored(text: string): Stored {
   try {
-    return parseJson(text, { numbers: celNumbers })
+    return parseJson(text, { numbers: celNumbers, rejectsDuplicates: true })
   } catch {
     return undefined
   }
@@ -26,7 +26,7 @@ export function parseStored(text: string): Stored {
 /** As `parseStored`, in steps. */
 export function* parseStoredInSteps(text: string, limits: JsonLimits): Generator<undefined, Stored, undefined> {
   try {
-    return yield* parseJsonInSteps(text, { numbers: celNumbers, limits })
+    return yield* parseJsonInSteps(text, { numbers: celNumbers, limits, rejectsDuplicates: true })
   } catch {
     return undefined
   }

@@ -1,5 +1,5 @@
 import { toText } from './convert.ts'
-import { CelError } from './error.ts'
+import { CelError, isAbsence } from './error.ts'
 import { Flattened, toHost, toJsonText } from './host.ts'
 import { asJson, asStored } from './json.ts'
 import { isMap } from './map.ts'
@@ -20,6 +20,15 @@ export function evalBool(program: Program, context: object): boolean {
 export function evalCondition(program: Program, context: object): boolean | CelError {
   const value = program.eval(context)
   return typeof value === 'boolean' || value instanceof CelError ? value : new CelError('no_such_overload', 'the condition is not a bool', 0)
+}
+
+/**
+ * For rules that deny (traffic.md §8.6): true if the rule matches, false if it does not or reads a value that is absent, and the error if the rule
+ * cannot be evaluated, so that a client cannot evade it. Results of other types are errors.
+ */
+export function evalDenial(program: Program, context: object): boolean | CelError {
+  const value = evalCondition(program, context)
+  return value instanceof CelError && isAbsence(value) ? false : value
 }
 
 /** For headers, descriptors and labels: the result of `string()`; lists and maps as JSON; undefined for null and failures. */

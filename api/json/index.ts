@@ -1,5 +1,5 @@
-import { defaultJsonLimits, type JsonLimits } from './limits.ts'
-import { checkLimits } from './measure.ts'
+import { defaultJsonLimits, duplicateName, type JsonLimits } from './limits.ts'
+import { checkLimits, countMembers, countNames } from './measure.ts'
 import { exactNumbers, type NumberMode } from './numbers.ts'
 import { JsonReader } from './reader.ts'
 
@@ -22,6 +22,8 @@ export interface JsonOptions {
   readonly limits?: JsonLimits
   /** `exactNumbers` by default. */
   readonly numbers?: NumberMode
+  /** Objects that repeat a name are errors: parsers disagree on the member that counts (RFC 8259 §4). Default: the last one counts. */
+  readonly rejectsDuplicates?: boolean
 }
 
 /** Up to this length one call of `JSON.parse` takes about a millisecond at most. Such text has at most 32,768 members. */
@@ -33,8 +35,10 @@ const TINY_TEXT = 1024
  * Parses JSON that a client or an upstream sent, within limits (traffic.md §9.1). Throws a SyntaxError if the text is not JSON, and a
  * JsonLimitError, whose message states the limit. Blocks the event loop while it parses: prefer `parseJsonInSteps` where text may be long.
  */
-export function parseJson(text: string, { limits = defaultJsonLimits, numbers = exactNumbers }: JsonOptions = {}): unknown {
-  return isShortJson(text) && !numbers.mayNeedCare(text) ? parseAtOnce(text, limits) : runAll(new JsonReader(text, limits, numbers).read())
+export function parseJson(text: string, { limits = defaultJsonLimits, numbers = exactNumbers, rejectsDuplicates = false }: JsonOptions = {}): unknown {
+  return isShortJson(text) && !numbers.mayNeedCare(text)
+    ? parseAtOnce(text, limits, rejectsDuplicates)
+    : runAll(new JsonReader(text, limits, numbers, rejectsDuplicates).read())
 }
 
 /**
@@ -43,18 +47,19 @@ export function parseJson(text: string, { limits = defaultJsonLimits, numbers = 
  */
 export function* parseJsonInSteps(
   text: string,
-  { limits = defaultJsonLimits, numbers = exactNumbers }: JsonOptions = {},
+  { limits = defaultJsonLimits, numbers = exactNumbers, rejectsDuplicates = false }: JsonOptions = {},
 ): Generator<undefined, unknown, undefined> {
-  if (isShortJson(text) && !numbers.mayNeedCare(text)) return parseAtOnce(text, limits)
-  return yield* new JsonReader(text, limits, numbers).read()
+  if (isShortJson(text) && !numbers.mayNeedCare(text)) return parseAtOnce(text, limits, rejectsDuplicates)
+  return yield* new JsonReader(text, limits, numbers, rejectsDuplicates).read()
 }
 
 /** Whether text is so short that `parseJson` does not block noticeably. */
 export const isShortJson = (text: string): boolean => text.length <= SHORT_TEXT
 
-function parseAtOnce(text: string, limits: JsonLimits): unknown {
+function parseAtOnce(text: string, limits: JsonLimits, rejectsDuplicates: boolean): unknown {
   const value: unknown = JSON.parse(text)
   if (limits !== defaultJsonLimits || text.length >= TINY_TEXT) checkLimits(value, limits)
+  if (rejectsDuplicates && countNames(text) !== countMembers(value)) throw duplicateName()
   return value
 }
 

@@ -26,3 +26,7 @@ export const tooManyMembers = ({ maxMembers }: JsonLimits): JsonLimitError =>
   new JsonLimitError(`it has more than ${maxMembers} members and elements (frontend.http.maxJsonMembers)`)
 
 export const numberTooLong = (): JsonLimitError => new JsonLimitError(`it has a number of more than ${MAX_NUMBER_LENGTH} characters`)
+
+export function duplicateName(): SyntaxError {
+  return new SyntaxError('an object of JSON repeats a name')
+}

@@ -1,4 +1,4 @@
-import { MAX_NUMBER_LENGTH, numberTooLong, tooDeep, tooManyMembers, type JsonLimits } from './limits.ts'
+import { duplicateName, MAX_NUMBER_LENGTH, numberTooLong, tooDeep, tooManyMembers, type JsonLimits } from './limits.ts'
 import type { NumberMode } from './numbers.ts'
 
 /** Steps between two pauses: characters, and more for each value. Well below a millisecond of work. */
@@ -23,6 +23,7 @@ export class JsonReader {
   readonly #text: string
   readonly #limits: JsonLimits
   readonly #mode: NumberMode
+  readonly #rejectsDuplicates: boolean
   #at = 0
   #left = 0
   #members = 0
@@ -30,10 +31,11 @@ export class JsonReader {
   readonly #outer: (unknown[] | Members)[] = []
   readonly #outerKeys: string[] = []
 
-  constructor(text: string, limits: JsonLimits, mode: NumberMode) {
+  constructor(text: string, limits: JsonLimits, mode: NumberMode, rejectsDuplicates = false) {
     this.#text = text
     this.#limits = limits
     this.#mode = mode
+    this.#rejectsDuplicates = rejectsDuplicates
   }
 
   /** Yields where other work may be done. Throws a SyntaxError or a JsonLimitError. */
@@ -76,7 +78,10 @@ export class JsonReader {
         }
         const isArray: boolean = Array.isArray(container)
         if (isArray) (container as unknown[]).push(value)
-        else setMember(container as Members, key, value)
+        else {
+          if (this.#rejectsDuplicates && Object.hasOwn(container, key)) throw duplicateName()
+          setMember(container as Members, key, value)
+        }
         code = this.#skipSpace()
         if (code === MORE_SPACE) code = yield* this.#skipLongSpace()
         if (code === 0x2c) {

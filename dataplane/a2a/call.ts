@@ -3,6 +3,7 @@ import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold, readHeldBody } from '../exchange/held.ts'
 import { BodyTooLargeError, BufferBody, type Body } from '../http/body.ts'
+import { CodingError, contentCoding, decodeBody, describeNewBody } from '../http/coding.ts'
 import { variables } from '../exchange/variables.ts'
 import { pathOf, type ResponseHead } from '../http/message.ts'
 import { ObservedBody } from '../http/observe.ts'
@@ -155,12 +156,10 @@ export class A2aCall {
   }
 
   async #rewrite(response: ResponseHead, body: Body, { place, isCertain }: Expected): Promise<ResponseHead> {
-    if ((response.headers.get('content-encoding') ?? 'identity') !== 'identity') {
-      body.cancel()
-      throw unusable('it is compressed, although the gateway did not accept that')
-    }
     try {
-      const { bytes, trailers } = await readHeldBody(this.#exchange, body, MAX_CARD_BYTES)
+      const coding = contentCoding(response.headers)
+      const { bytes, trailers } = await readHeldBody(this.#exchange, coding === undefined ? body : decodeBody(body, coding), MAX_CARD_BYTES)
+      if (coding !== undefined) describeNewBody(response.headers)
       const message = parse(bytes, isCertain)
       const changed = await (this.#scanner === undefined ? this.#changeCard(message, place, isCertain) : this.#changeResult(message, place, isCertain))
       if (this.#agent?.isPersonal === true) response.headers.set('cache-control', 'private')
@@ -168,6 +167,10 @@ export class A2aCall {
       this.#removeBodyHeaders(response)
       return { ...response, body: new BufferBody(JSON.stringify(changed), trailers) }
     } catch (error) {
+      if (error instanceof CodingError) {
+        body.cancel()
+        throw unusable(error.isUnknown ? `its content-encoding ${error.message} is not supported` : error.message)
+      }
       if (error instanceof BodyTooLargeError) throw unusable(`it is larger than ${MAX_CARD_BYTES} bytes`)
       if (error instanceof CardError || error instanceof JsonLimitError) throw unusable(error.message)
       throw error

@@ -90,10 +90,11 @@ describe('a rule that reads a2a.method', () => {
     expect((await grpc('ListTasks')).exchange.error?.code).toBe('AUTHORIZATION')
   })
 
-  test('rejects a body that is too large, and one that is compressed', async () => {
+  test('rejects a body that is too large, and one that does not match its coding; reads one that is compressed', async () => {
     const { send } = start({ authorization: { action: 'Deny', policy: { matchExpressions: ['a2a.method == "CancelTask"'] } } })
     expect((await send('POST', '/', new LongBody(3 * 1024 * 1024))).status).toBe(413)
-    expect((await send('POST', '/', rpc('GetTask'), { 'content-encoding': 'gzip' })).exchange.error?.code).toBe('A2A_METHOD')
+    expect((await send('POST', '/', rpc('GetTask'), { 'content-encoding': 'gzip' })).exchange.error?.code).toBe('CONTENT_MISMATCH')
+    expect((await send('POST', '/', rpc('GetTask'), { 'content-encoding': 'lzma' })).status).toBe(415)
     expect((await send('POST', '/', rpc('GetTask'))).status).toBe(200)
     expect((await send('POST', '/', rpc('CancelTask'))).status).toBe(403)
   })

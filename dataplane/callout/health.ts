@@ -2,7 +2,8 @@ import { evalBool, readsMember, type Program } from '#api/cel/index.ts'
 import { isGrpcRequest } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold } from '../exchange/held.ts'
-import { MAX_BUFFER_BYTES, withResponseBytes } from '../expression/buffer.ts'
+import { MAX_BUFFER_BYTES, withResponseBytes, type BufferedBody } from '../expression/buffer.ts'
+import { contentCoding, decodePrefix } from '../http/coding.ts'
 import { readsResponseBody } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import type { ResponseHead } from '../http/message.ts'
@@ -51,9 +52,17 @@ function recordByBody(
   const hold = bodyHold(exchange)
   let length = 0
   let isComplete = true
-  const record = (): void => {
-    const bytes = { prefix: Buffer.concat(chunks).subarray(0, MAX_BUFFER_BYTES), isComplete }
+  const judge = (bytes: Pick<BufferedBody, 'prefix' | 'isComplete'>): void =>
     destination.record(endpoint, !withResponseBytes(exchange, response, bytes, () => isUnhealthy(exchange, response, condition)), seconds, response.status)
+  const coding = contentCoding(response.headers)
+  const record = (): void => {
+    const prefix = Buffer.concat(chunks).subarray(0, MAX_BUFFER_BYTES)
+    if (coding === undefined) return judge({ prefix, isComplete })
+    // The condition of a response that cannot be decoded fails, as one of a longer response does.
+    void decodePrefix(prefix, coding, { limitBytes: MAX_BUFFER_BYTES, isWhole: isComplete }).then(
+      ({ bytes, isComplete: isWhole }) => judge({ prefix: bytes, isComplete: isWhole }),
+      () => judge({ prefix: Buffer.alloc(0), isComplete: false }),
+    )
   }
   const isGrpc = isGrpcRequest(exchange.request)
   if (isGrpc) exchange.grpcStatus = response.headers.get('grpc-status')

@@ -45,7 +45,6 @@ function find(exchange: Exchange): Found {
   const { request } = exchange
   const path = methodOfPath(request.method, pathOf(request.target))
   if (request.method !== 'POST' || path?.isGrpc === true || request.body === undefined) return { method: path?.method }
-  if ((request.headers.get('content-encoding') ?? 'identity') !== 'identity') return { problem: 'the body is compressed' }
   const buffered = bufferedRequest(exchange)
   if (buffered === undefined) return {}
   if (!buffered.isComplete) return { problem: TOO_LARGE }

@@ -5,6 +5,7 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold } from '../exchange/held.ts'
 import { defineSlot } from '../exchange/slot.ts'
 import { BufferBody, type Body } from '../http/body.ts'
+import { CodingError, contentCoding, decodeBody, decodePrefix, describeNewBody, supportedCodings } from '../http/coding.ts'
 import type { BodyHold } from '../http/budget.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { ResponseHead } from '../http/message.ts'
@@ -14,7 +15,7 @@ import { PeekedBody } from './peek.ts'
 /** Default of `frontend.http.maxBufferSize`. */
 export const MAX_BUFFER_BYTES = 2 * 1024 * 1024
 
-/** The bytes of a body that expressions can read. */
+/** The bytes of a body that policies can read, without content codings. */
 export interface BufferedBody {
   /** The body to forward: it delivers all bytes, including those read. */
   readonly body: Body | undefined
@@ -22,6 +23,8 @@ export interface BufferedBody {
   readonly prefix: Buffer
   readonly isComplete: boolean
   readonly trailers: HeaderList | undefined
+  /** The bytes as they were received, if they have content codings; the others are decoded. */
+  readonly coded?: { readonly bytes: Buffer; readonly isComplete: boolean }
 }
 
 const requestBody = defineSlot<BufferedBody>('expression.requestBody')
@@ -40,8 +43,9 @@ export function bufferedResponse(exchange: Exchange): BufferedBody | undefined {
 }
 
 /**
- * Buffers the request's body up to `limitBytes`; a larger body is forwarded nevertheless. `parses`: expressions read it with `json()`. Throws a
- * ProxyError if the body fails, exceeds the request's deadline or exceeds the budget of buffered bodies: policies have not seen such a request.
+ * Buffers the request's body up to `limitBytes`; a larger body is forwarded nevertheless. A body with content codings is decoded for its readers,
+ * up to the same limit, and forwarded as it was received. `parses`: expressions read it with `json()`. Throws a ProxyError if the body fails, cannot
+ * be decoded, exceeds the request's deadline or exceeds the budget of buffered bodies: policies have not seen such a request.
  */
 export async function bufferRequest(exchange: Exchange, limitBytes: number, parses = false): Promise<void> {
   await readRequest(exchange, limitBytes)
@@ -49,8 +53,8 @@ export async function bufferRequest(exchange: Exchange, limitBytes: number, pars
 }
 
 /**
- * Buffers the response's body up to `limitBytes`. `parses`: expressions read it with `json()`. Throws a ProxyError if the body fails or exceeds
- * the budget of buffered bodies.
+ * Buffers the response's body up to `limitBytes`, as `bufferRequest` does. `parses`: expressions read it with `json()`. Throws a ProxyError if the
+ * body fails, cannot be decoded or exceeds the budget of buffered bodies.
  */
 export async function bufferResponse(exchange: Exchange, limitBytes: number, parses = false): Promise<void> {
   await readResponse(exchange, limitBytes)
@@ -73,13 +77,16 @@ async function readRequest(exchange: Exchange, limitBytes: number): Promise<void
   const known = bufferedRequest(exchange)
   if (known !== undefined && known.body === body && (known.isComplete || known.prefix.length >= limitBytes)) return
   try {
-    const work = bufferBody(body, limitBytes, bodyHold(exchange))
+    const work = bufferContent(request, limitBytes, bodyHold(exchange))
     const buffered = await (work instanceof Promise && deadlineAtMs !== undefined ? withinDeadline(work, deadlineAtMs) : work)
     request.body = buffered.body
     requestBody.set(exchange, buffered)
   } catch (error) {
     body?.cancel()
-    throw error instanceof ProxyError ? error : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause: error })
+    if (error instanceof ProxyError) throw error
+    throw error instanceof CodingError
+      ? codingFailure(error, 'request')
+      : new ProxyError('PROCESSING_FAILED', { detail: 'the request body broke off', cause: error })
   }
 }
 
@@ -87,11 +94,14 @@ async function readResponse(exchange: Exchange, limitBytes: number): Promise<voi
   const { response } = exchange
   if (response === undefined || bufferedResponse(exchange) !== undefined) return
   try {
-    const buffered = await bufferBody(response.body, limitBytes, bodyHold(exchange))
+    const buffered = await bufferContent(response, limitBytes, bodyHold(exchange))
     response.body = buffered.body
     responseBody.set(exchange, buffered)
   } catch (error) {
-    throw error instanceof ProxyError ? error : new ProxyError('UPSTREAM_FAILED', { detail: 'the response broke off', cause: error })
+    if (error instanceof ProxyError) throw error
+    if (!(error instanceof CodingError)) throw new ProxyError('UPSTREAM_FAILED', { detail: 'the response broke off', cause: error })
+    response.body?.cancel()
+    throw codingFailure(error, 'response')
   }
 }
 
@@ -137,6 +147,53 @@ function bufferBody(body: Body | undefined, limitBytes: number, hold: BodyHold):
   if (body instanceof BufferBody) return { body, prefix: body.bytes.subarray(0, limitBytes), isComplete: body.length <= limitBytes, trailers: undefined }
   const peeked = new PeekedBody(body)
   return peeked.peek(limitBytes, hold).then((peek) => ({ body: peeked, ...peek }))
+}
+
+/** As `bufferBody`, and decodes the bytes. Rejects also with a CodingError. */
+function bufferContent({ headers, body }: Message, limitBytes: number, hold: BodyHold): Promise<BufferedBody> | BufferedBody {
+  const buffered = bufferBody(body, limitBytes, hold)
+  const coding = contentCoding(headers)
+  if (coding === undefined || body === undefined) return buffered
+  return Promise.resolve(buffered).then(async (received) => {
+    const { prefix: bytes, isComplete } = received
+    const decoded = await decodePrefix(bytes, coding, { limitBytes, isWhole: isComplete, hold })
+    return { ...received, prefix: decoded.bytes, isComplete: decoded.isComplete, coded: { bytes, isComplete } }
+  })
+}
+
+type Direction = 'request' | 'response'
+interface Message {
+  readonly headers: HeaderList
+  body: Body | undefined
+}
+
+/** The error of a message that must be read and cannot be decoded. */
+function codingFailure(error: CodingError, direction: Direction): ProxyError {
+  const { message: detail } = error
+  if (direction === 'response') return new ProxyError('RESPONSE_CODING', { detail, cause: error })
+  if (!error.isUnknown) return new ProxyError('CONTENT_MISMATCH', { detail, cause: error })
+  return new ProxyError('CONTENT_CODING', { detail, headers: { 'accept-encoding': supportedCodings }, cause: error })
+}
+
+/**
+ * Replaces a body with content codings by its content, for policies that may change it: they see a head and a body that agree. Throws a ProxyError
+ * for a coding that is not known; corrupt content fails the body.
+ */
+export function decodeContent(exchange: Exchange, direction: Direction): void {
+  const message = direction === 'request' ? exchange.request : exchange.response
+  const coding = message && contentCoding(message.headers)
+  if (message?.body === undefined || coding === undefined) return
+  try {
+    message.body = decodeBody(message.body, coding)
+  } catch (error) {
+    throw error instanceof CodingError ? codingFailure(error, direction) : error
+  }
+  describeNewBody(message.headers)
+}
+
+/** Whether a response has a coding that is not known. It was not touched, and policies that fail open let it pass. */
+export function isUnknownCoding(error: unknown): boolean {
+  return error instanceof ProxyError && error.code === 'RESPONSE_CODING' && error.cause instanceof CodingError && error.cause.isUnknown
 }
 
 /** Awaits the work. Rejects with REQUEST_TIMEOUT if it is not done by the deadline, in milliseconds of `performance.now()`. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { HeaderView, HostMap, Timestamp, UriText, type Stored } from '#api/cel/index.ts'
+import { CelError, HeaderView, HostMap, Timestamp, UriText, type Stored } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { pathOf } from '../http/message.ts'
+import { pathOf, type RequestHead, type ResponseHead } from '../http/message.ts'
 import { toEpochMs } from '../runtime/time.ts'
 import { bufferedRequest, bufferedResponse, type BufferedBody } from './buffer.ts'
 import { recordedRequest, recordedResponse } from './record.ts'
@@ -36,9 +36,9 @@ export class RequestView extends HostMap {
       case 'headers':
         return (this.#headers ??= new HeaderView(request.headers, decodeValue))
       case 'body':
-        return completeBytes(bufferedRequest(this.#exchange)) ?? this.#recorded
+        return completeBytes(bufferedRequest(this.#exchange)) ?? this.#recorded ?? whyUnread(this.#exchange, request, bufferedRequest(this.#exchange))
       case 'bodyPrefix':
-        return bufferedRequest(this.#exchange)?.prefix ?? this.#recorded
+        return bufferedRequest(this.#exchange)?.prefix ?? this.#recorded ?? whyUnread(this.#exchange, request, undefined)
       case 'startTime':
         return Timestamp.fromMs(toEpochMs(this.#exchange.startedAtMs))
       case 'endTime':
@@ -79,9 +79,9 @@ export class ResponseView extends HostMap {
       case 'headers':
         return response && (this.#headers ??= new HeaderView(response.headers, decodeValue))
       case 'body':
-        return completeBytes(bufferedResponse(this.#exchange)) ?? this.#recorded
+        return completeBytes(bufferedResponse(this.#exchange)) ?? this.#recorded ?? whyUnread(this.#exchange, response, bufferedResponse(this.#exchange))
       case 'bodyPrefix':
-        return bufferedResponse(this.#exchange)?.prefix ?? this.#recorded
+        return bufferedResponse(this.#exchange)?.prefix ?? this.#recorded ?? whyUnread(this.#exchange, response, undefined)
       default:
         return undefined
     }
@@ -103,6 +103,15 @@ export function toFieldValue(text: string): string {
 
 function completeBytes(buffered: BufferedBody | undefined): Buffer | undefined {
   return buffered?.isComplete === true ? buffered.prefix : undefined
+}
+
+const tooLong = new CelError('unreadable', 'the body is longer than frontend.http.maxBufferSize')
+const notRead = new CelError('unreadable', 'the body was not read; write request.body or response.body in the expression')
+
+/** Why the body of a message cannot be read: unlike one that is absent, it exists. In logs, a body that was not recorded is absent. */
+function whyUnread({ finishedAtMs }: Exchange, message: RequestHead | ResponseHead | undefined, buffered: BufferedBody | undefined): CelError | undefined {
+  if (finishedAtMs !== 0 || message?.body === undefined) return undefined
+  return buffered === undefined ? notRead : tooLong
 }
 
 function toStatus(text: string | undefined): number | undefined {

@@ -6,7 +6,7 @@ import { HeaderList } from '../http/headers.ts'
 import { testExchange } from '../testing/exchange.ts'
 import { bufferRequest } from './buffer.ts'
 import { compileExpression } from './program.ts'
-import { parseRecorded, recordBodies, type BodyRecording } from './record.ts'
+import { prepareRecorded, recordBodies, type BodyRecording } from './record.ts'
 import { ExchangeView } from './view.ts'
 
 const both: BodyRecording = { request: true, response: true, limitBytes: 5 }
@@ -47,7 +47,7 @@ describe('recorded bodies in log expressions (traffic.md §9, body rule)', () =>
         async () => void (await readBody(exchange.request.body, Infinity)),
       )
       exchange.finishedAtMs = 1
-      const parsing = parseRecorded(exchange)
+      const parsing = prepareRecorded(exchange)
       await parsing
       return [parsing !== undefined, evaluate(exchange, 'json(request.body).id == 9007199254740993')]
     }

@@ -4,7 +4,9 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold } from '../exchange/held.ts'
 import { defineSlot, type Slot } from '../exchange/slot.ts'
 import type { Body } from '../http/body.ts'
+import { contentCoding, decodePrefix } from '../http/coding.ts'
 import type { BodyHold } from '../http/budget.ts'
+import type { RequestHead, ResponseHead } from '../http/message.ts'
 import { ObservedBody } from '../http/observe.ts'
 import { runCooperatively } from '../runtime/cooperative.ts'
 
@@ -31,11 +33,11 @@ export function recordBodies(
   { request, response, limitBytes, parses = false }: BodyRecording,
   handle: () => Promise<void> | void,
 ): Promise<void> | void {
-  if (request) exchange.request.body = record(exchange, requestRecording, exchange.request.body, limitBytes, parses)
+  if (request) exchange.request.body = record(exchange, requestRecording, exchange.request, { limitBytes, parses })
   if (!response) return handle()
   const recordResponse = (): void => {
     if (exchange.response?.upgraded === undefined && exchange.response !== undefined)
-      exchange.response.body = record(exchange, responseRecording, exchange.response.body, limitBytes, parses)
+      exchange.response.body = record(exchange, responseRecording, exchange.response, { limitBytes, parses })
   }
   const handled = handle()
   return handled === undefined ? recordResponse() : handled.then(recordResponse)
@@ -44,13 +46,23 @@ export function recordBodies(
 /** Up to this length, expressions parse a body when they read it. */
 const SHORT_BODY = 65_536
 
-/** Parses long recorded bodies for `json()` in slices, after the exchange ended. Undefined if there is nothing to parse. */
-export function parseRecorded(exchange: Exchange): Promise<unknown> | undefined {
+/**
+ * Prepares recorded bodies for expressions, after the exchange ended: decodes them, and parses long ones for `json()` in slices. Undefined if there
+ * is nothing to prepare.
+ */
+export function prepareRecorded(exchange: Exchange): Promise<unknown> | undefined {
   const { jsonLimits } = exchange
-  const long = [requestRecording.get(exchange), responseRecording.get(exchange)].filter(
-    (recording): recording is Recording => recording?.parses === true && (recording.length > SHORT_BODY || jsonLimits !== defaultJsonLimits),
+  const recordings = [requestRecording.get(exchange), responseRecording.get(exchange)].filter(
+    (recording): recording is Recording =>
+      recording !== undefined && (recording.isCoded || (recording.parses && (recording.length > SHORT_BODY || jsonLimits !== defaultJsonLimits))),
   )
-  return long.length === 0 ? undefined : Promise.all(long.map(({ bytes }) => runCooperatively(parseInAdvance(bytes, jsonLimits))))
+  if (recordings.length === 0) return undefined
+  return Promise.all(
+    recordings.map(async (recording) => {
+      await recording.decode()
+      if (recording.parses && recording.bytes !== undefined) await runCooperatively(parseInAdvance(recording.bytes, jsonLimits))
+    }),
+  )
 }
 
 /** Recorded bytes of the request's body; undefined if it was not recorded. */
@@ -63,8 +75,13 @@ export function recordedResponse(exchange: Exchange): Buffer | undefined {
   return responseRecording.get(exchange)?.bytes
 }
 
-function record(exchange: Exchange, slot: Slot<Recording>, body: Body | undefined, limitBytes: number, parses: boolean): Body | undefined {
-  const recording = new Recording(limitBytes, bodyHold(exchange), parses)
+interface Options {
+  readonly limitBytes: number
+  readonly parses: boolean
+}
+
+function record(exchange: Exchange, slot: Slot<Recording>, { headers, body }: RequestHead | ResponseHead, options: Options): Body | undefined {
+  const recording = new Recording(bodyHold(exchange), contentCoding(headers), options)
   slot.set(exchange, recording)
   return body && new ObservedBody(body, { onData: (chunk) => recording.add(chunk) })
 }
@@ -74,14 +91,32 @@ class Recording {
   readonly #hold: BodyHold
   readonly parses: boolean
   length = 0
+  #isLost = false
+  readonly #coding: string | undefined
+  readonly #limitBytes: number
   #bytes: Buffer | undefined
   /** Number of bytes that are recorded at most from now on. */
   #left: number
 
-  constructor(limitBytes: number, hold: BodyHold, parses: boolean) {
+  constructor(hold: BodyHold, coding: string | undefined, { limitBytes, parses }: Options) {
     this.parses = parses
+    this.#coding = coding
+    this.#limitBytes = limitBytes
     this.#left = limitBytes
     this.#hold = hold
+  }
+
+  get isCoded(): boolean {
+    return this.#coding !== undefined
+  }
+
+  /** Removes content codings, up to the limit. Bytes that cannot be decoded are no longer recorded. */
+  async decode(): Promise<void> {
+    if (this.#coding === undefined) return
+    const coded = Buffer.concat(this.#chunks)
+    const decoded = await decodePrefix(coded, this.#coding, { limitBytes: this.#limitBytes, isWhole: false }).catch(() => undefined)
+    this.#bytes = decoded?.bytes
+    this.#isLost = decoded === undefined
   }
 
   add(chunk: Buffer): void {
@@ -97,7 +132,8 @@ class Recording {
     this.#bytes = undefined
   }
 
-  get bytes(): Buffer {
+  get bytes(): Buffer | undefined {
+    if (this.#isLost) return undefined
     // The same object each time, so that expressions parse it once.
     return (this.#bytes ??= this.#chunks.length === 1 && this.#chunks[0] !== undefined ? this.#chunks[0] : Buffer.concat(this.#chunks))
   }

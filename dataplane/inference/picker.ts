@@ -5,7 +5,7 @@ import { callFailureClass, isCallFailure } from '../callout/grpc.ts'
 import { LightContext } from '../exchange/context.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { bufferedRequest, bufferRequest, MAX_BUFFER_BYTES, releaseRequest, replaceRequestBody } from '../expression/buffer.ts'
+import { bufferedRequest, bufferRequest, decodeContent, MAX_BUFFER_BYTES, releaseRequest, replaceRequestBody } from '../expression/buffer.ts'
 import { bodyMessage, mutateHead, requestHeaders, respondImmediately } from '../policy/ext-proc/messages.ts'
 import { modesOf } from '../policy/ext-proc/modes.ts'
 import { ImmediateAnswer, ProcessorSession } from '../policy/ext-proc/session.ts'
@@ -57,6 +57,7 @@ export async function pickEndpoints(
   const { request } = exchange
   // The client must not select the endpoint.
   request.headers.remove(DESTINATION)
+  decodeContent(exchange, 'request')
   if (request.body !== undefined) await bufferRequest(exchange, maxBufferBytes)
   if (bufferedRequest(exchange)?.isComplete === false) {
     if (picker.isFailOpen) return { labels: undefined, session: undefined }

@@ -203,8 +203,12 @@ row('authorization', 'an expression of `Deny` does not compile', '403 for all re
   for (const expression of ['request.path ==', 'nobody.knows', 'response.code == 200'])
     expect((await start({ traffic: rule(expression, 'Deny') })()).status).toBe(403)
 })
-row('authorization', 'an expression of `Deny` fails', 'it denies no request; other rules apply', async () => {
-  for (const expression of ['jwt.sub == "bob"', '1']) expect((await start({ traffic: rule(expression, 'Deny') })()).status).toBe(200)
+row('authorization', 'an expression of `Deny` fails for another reason', '403', async () => {
+  for (const expression of ['1', 'int(request.path) > 1', 'json(request.body).a == 1'])
+    expect((await start({ traffic: rule(expression, 'Deny') })([], new BufferBody('no JSON'))).status).toBe(403)
+})
+row('authorization', 'an expression of `Deny` reads a value that is absent', 'it denies no request; other rules apply', async () => {
+  expect((await start({ traffic: rule('jwt.sub == "bob"', 'Deny') })()).status).toBe(200)
   const both: Traffic = { authorization: { action: 'Deny', policy: { matchExpressions: ['jwt.sub == "bob"', 'request.path == "/a"'] } } }
   expect((await start({ traffic: both })()).status).toBe(403)
 })

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { parseRecorded } from '../expression/record.ts'
+import { prepareRecorded } from '../expression/record.ts'
 import { createAccessLog, type TcpSession } from './access-log/access-log.ts'
 import type { Logging } from './log.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -66,9 +66,9 @@ export function createTelemetry(logging: Logging, options: TelemetryOptions): Te
         if (exchange.finishedAtMs === 0) exchange.finishedAtMs = performance.now()
         metrics.recordExchange(exchange)
         if (telemetry.observe !== undefined) telemetry.observe(exchange)
-        const parsing = gatewayTelemetry.get(exchange)?.bodies?.parses === true ? parseRecorded(exchange) : undefined
-        if (parsing === undefined) writeRecords(exchange)
-        else parsing.then(() => writeRecords(exchange)).catch(reportFailure)
+        const preparing = gatewayTelemetry.get(exchange)?.bodies === undefined ? undefined : prepareRecorded(exchange)
+        if (preparing === undefined) writeRecords(exchange)
+        else preparing.then(() => writeRecords(exchange)).catch(reportFailure)
       } catch (error) {
         reportFailure(error)
       }

@@ -24,6 +24,8 @@ export interface CompiledTransform {
   readonly remove: readonly string[]
   readonly body: Program | undefined
   readonly setsMethod: boolean
+  /** Names of the computed headers, which describe a new body. */
+  readonly computed: ReadonlySet<string>
 }
 
 /** Compiles the expressions of one side. Expressions that do not compile fail when they are evaluated. */
@@ -36,6 +38,7 @@ export function compileTransform({ metadata = {}, add = [], set = [], remove = [
     remove: remove.map((name) => name.toLowerCase()).filter(isChangeable),
     body: body === undefined ? undefined : compileExpression(body, phase),
     setsMethod: fields.some(({ name }) => name.toLowerCase() === ':method'),
+    computed: new Set(fields.map(({ name }) => name.toLowerCase())),
   }
 }
 

@@ -2,6 +2,7 @@ import { evalBody } from '#api/cel/index.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { replaceRequestBody } from '../expression/buffer.ts'
 import type { ExchangeView } from '../expression/view.ts'
+import { describeNewBody } from '../http/coding.ts'
 import { setPseudoHeader } from '../exchange/pseudo.ts'
 import { computeFields, computeMetadata, type CompiledTransform } from './compile.ts'
 
@@ -15,6 +16,6 @@ export function transformRequest(exchange: Exchange, transform: CompiledTransfor
   // An upgrade has no body. Bytes after it belong to the other protocol.
   if (transform.body === undefined || request.upgrade !== undefined) return
   const body = evalBody(transform.body, view) ?? ''
-  request.headers.remove('content-length')
+  describeNewBody(request.headers, transform.computed)
   replaceRequestBody(exchange, typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength))
 }

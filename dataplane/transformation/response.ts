@@ -4,6 +4,7 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { bufferedResponse } from '../expression/buffer.ts'
 import type { ExchangeView } from '../expression/view.ts'
 import { BufferBody } from '../http/body.ts'
+import { describeNewBody } from '../http/coding.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { computeFields, computeMetadata, type CompiledTransform } from './compile.ts'
 
@@ -20,7 +21,7 @@ export function transformResponse(exchange: Exchange, transform: CompiledTransfo
   const bytes = typeof value === 'string' ? Buffer.from(value) : Buffer.from(value.buffer, value.byteOffset, value.byteLength)
   // The status of a gRPC call is in the trailers, if they are known.
   const trailers = bufferedResponse(exchange)?.trailers
-  response.headers.remove('content-length')
+  describeNewBody(response.headers, transform.computed)
   response.body?.cancel()
   response.body = isNullBodyStatus(response.status) || (bytes.length === 0 && trailers === undefined) ? undefined : new BufferBody(bytes, trailers)
 }

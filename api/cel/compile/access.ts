@@ -170,7 +170,7 @@ export function compileIndex(compilation: Compilation, node: IndexNode, scope: S
   if (typeof key === 'string') checkMember(compilation, node, path, key)
   if (node.isOptional) return compileOptional(compilation, node, operand, key, index.evaluate)
   const failures = failuresOf(compilation, node, key)
-  const bounds = compilation.error(node, 'invalid_argument', outOfRange.message)
+  const bounds = compilation.error(node, outOfRange.code, outOfRange.message)
   const noIndex = compilation.error(node, 'no_such_overload', 'the value cannot be indexed like this')
   if (typeof key === 'string') {
     const finish = (container: Stored): Stored => (Array.isArray(container) ? noIndex : selectSlowly(container, key, failures))
@@ -252,7 +252,8 @@ export function compileHas(compilation: Compilation, node: Node, scope: Scope | 
     if (container instanceof CelError) return container
     const inner = container instanceof Optional ? container.value : container
     if (inner === undefined) return false
-    if (getField(inner, field) !== undefined) return true
+    const member = getField(inner, field)
+    if (member !== undefined) return member instanceof CelError ? member : true
     return isMap(inner) || inner === null ? false : noMap
   })
 }

@@ -1,6 +1,6 @@
 import type { CallNode, Node } from '../ast.ts'
 import { charge } from '../budget.ts'
-import { CelError } from '../error.ts'
+import { CelError, combineErrors } from '../error.ts'
 import { sortBy } from '../functions/collections.ts'
 import { CelMap, getKey, isMap, keysOf, toKey } from '../map.ts'
 import { load } from '../values.ts'
@@ -135,14 +135,14 @@ function expandQuantifier(loop: Loop, decisive: boolean): Code {
         frame.slots[slot] = values[i]
         const value = condition(frame)
         if (value === decisive) return decisive
-        if (value !== !decisive) failure ??= value instanceof CelError ? value : noBool
+        if (value !== !decisive) failure = combineErrors(decisive, failure, value instanceof CelError ? value : noBool)
       }
       return failure ?? !decisive
     }
     const result = run(frame, values, () => {
       const value = condition(frame)
       if (value === decisive) return decisive
-      if (value !== !decisive) failure ??= value instanceof CelError ? value : noBool
+      if (value !== !decisive) failure = combineErrors(decisive, failure, value instanceof CelError ? value : noBool)
       return undefined
     })
     return result ?? failure ?? !decisive

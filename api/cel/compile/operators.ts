@@ -3,7 +3,8 @@ import type { Arithmetic } from '../arithmetic.ts'
 import type { BinaryNode, BinaryOperator, ConditionalNode, LogicNode, Node, UnaryNode } from '../ast.ts'
 import { charge, chargeLength } from '../budget.ts'
 import { compareOrder, isEqual, toNumeric } from '../compare.ts'
-import { CelError } from '../error.ts'
+import { CelError, combineErrors, repeatedHeader } from '../error.ts'
+import { RepeatedHeader } from '../headers.ts'
 import { getKey, isMap, toKey } from '../map.ts'
 import type { Stored, Value } from '../values.ts'
 import { fromLive, fromStored } from './code.ts'
@@ -24,8 +25,8 @@ export function compileLogic(compilation: Compilation, node: LogicNode, scope: S
       const right = b(frame)
       if (right === decisive) return decisive
       if (left === !decisive && right === !decisive) return !decisive
-      if (typeof left !== 'boolean') return left instanceof CelError ? left : noBool
-      return right instanceof CelError ? right : noBool
+      const failure = typeof left === 'boolean' ? undefined : left instanceof CelError ? left : noBool
+      return typeof right === 'boolean' ? (failure ?? noBool) : combineErrors(decisive, failure, right instanceof CelError ? right : noBool)
     })
   }
   return fromStored((frame) => {
@@ -33,7 +34,7 @@ export function compileLogic(compilation: Compilation, node: LogicNode, scope: S
     for (const operand of operands) {
       const value = operand(frame)
       if (value === decisive) return decisive
-      if (value !== !decisive) failure ??= value instanceof CelError ? value : noBool
+      if (value !== !decisive) failure = combineErrors(decisive, failure, value instanceof CelError ? value : noBool)
     }
     return failure ?? !decisive
   })
@@ -127,7 +128,7 @@ function compileEquality(left: Code, right: Code, isPositive: boolean): Code {
     const x = a(frame)
     if (x instanceof CelError) return x
     const y = b(frame)
-    return y instanceof CelError ? y : isEqual(x, y) === isPositive
+    return y instanceof CelError ? y : (findRepeated(x, y) ?? isEqual(x, y) === isPositive)
   })
 }
 
@@ -135,8 +136,13 @@ function equalsText(read: Read, text: string, isPositive: boolean): Read {
   return (frame) => {
     const value = read(frame)
     if (typeof value === 'string') return (value === text) === isPositive
-    return value instanceof CelError ? value : isEqual(value, text) === isPositive
+    return value instanceof CelError ? value : (findRepeated(value, text) ?? isEqual(value, text) === isPositive)
   }
+}
+
+/** An error if one of the values is a repeated header and the other one is no list: some servers read its first line, others its last. */
+function findRepeated(a: Stored, b: Stored): CelError | undefined {
+  return (a instanceof RepeatedHeader && !Array.isArray(b)) || (b instanceof RepeatedHeader && !Array.isArray(a)) ? repeatedHeader : undefined
 }
 
 function equalsNumber(read: Read, literal: Value, number: number, isPositive: boolean): Read {
@@ -178,6 +184,7 @@ function compileIn(left: Read, right: Read, noOverload: CelError): Code {
     if (value instanceof CelError) return value
     const container = right(frame)
     if (container instanceof CelError) return container
+    if (value instanceof RepeatedHeader) return repeatedHeader
     if (Array.isArray(container)) return includes(container, value)
     if (!isMap(container)) return noOverload
     const key = toKey(value)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { chargeNew, fits } from '../arithmetic.ts'
 import { chargeLength } from '../budget.ts'
 import { decodeText, toBytes, toText } from '../convert.ts'
-import { badArgument, noSuchKey, overflow } from '../error.ts'
+import { badArgument, CelError, emptyText, noSuchKey, overflow } from '../error.ts'
 import { toJsonValue } from '../host.ts'
 import type { JsonLimits } from '../../json/index.ts'
 import { parseStored, parseStoredInSteps } from '../json.ts'
@@ -18,6 +18,7 @@ function parseJson(source: Value): Value {
   if (source instanceof Uint8Array) {
     const known = parsed.get(source)
     if (known) return load(known.value)
+    if (source.length === 0) return emptyText
     const text = decodeText(source)
     chargeLength(source.length)
     const value = text === undefined ? badArgument : parseText(text)
@@ -34,18 +35,18 @@ function parseJson(source: Value): Value {
  * another body parse it at once, with the default limits.
  */
 export function* parseInAdvance(bytes: Uint8Array, limits: JsonLimits): Generator<undefined, void, undefined> {
-  if (parsed.has(bytes)) return
+  if (parsed.has(bytes) || bytes.length === 0) return
   const text = decodeText(bytes)
   const value = text === undefined ? undefined : yield* parseStoredInSteps(text, limits)
   parsed.set(bytes, { value: value ?? badArgument })
 }
 
-const parseText = (text: string): Stored => parseStored(text) ?? badArgument
+const parseText = (text: string): Stored => (text === '' ? emptyText : (parseStored(text) ?? badArgument))
 
 function jsonField(source: Value, key: Value): Value {
   if (typeof key !== 'string') return undefined
   const document = parseJson(source)
-  if (!isMap(document)) return document === undefined || document === badArgument ? document : noSuchKey
+  if (!isMap(document)) return document === undefined || document instanceof CelError ? document : noSuchKey
   const member = getField(document, key)
   return member === undefined ? noSuchKey : load(member)
 }

@@ -1,7 +1,8 @@
 import { charge, chargeLength } from '../budget.ts'
 import { compareOrder } from '../compare.ts'
 import { toBool, toBytes, toDouble, toDuration, toInt, toText, toTimestamp, toUint, typeOf } from '../convert.ts'
-import { badArgument, noSuchKey } from '../error.ts'
+import { badArgument, noSuchKey, repeatedHeader } from '../error.ts'
+import { RepeatedHeader } from '../headers.ts'
 import { isMap, sizeOfMap } from '../map.ts'
 import { estimateWork } from '../../regex/index.ts'
 import { compileSearch, isRegexError } from '../../regex/search.ts'
@@ -11,6 +12,7 @@ import type { Value } from '../values.ts'
 import type { FunctionTable } from './table.ts'
 
 function size(value: Value): Value {
+  if (value instanceof RepeatedHeader) return repeatedHeader
   if (typeof value === 'string') return BigInt(countCodePoints(value))
   if (Array.isArray(value) || value instanceof Uint8Array) return BigInt(value.length)
   return isMap(value) ? BigInt(sizeOfMap(value)) : undefined

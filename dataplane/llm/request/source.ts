@@ -1,11 +1,10 @@
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { bodyHold } from '../../exchange/held.ts'
-import { bufferedRequest, bufferRequest, holdBytes, releaseRequest } from '../../expression/buffer.ts'
-import { BodyTooLargeError, BufferBody, type Body } from '../../http/body.ts'
+import { bufferedRequest, bufferRequest, releaseRequest } from '../../expression/buffer.ts'
+import { BufferBody, type Body } from '../../http/body.ts'
 import { ReplayableBody } from '../../http/replay.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
-import { decodeBytes, UnknownCodingError } from './coding.ts'
 import { isShortJson, parseJsonInSteps } from '#api/json/index.ts'
 import { hasDuplicateKeys, invalidJson, isObject, listMembers, listMembersInSteps, parseJson, type Member } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
@@ -95,20 +94,16 @@ export class RequestSource {
 
   async #read(): Promise<Buffer | undefined> {
     const exchange = this.#exchange
-    const { body, headers } = exchange.request
+    const { body } = exchange.request
     if (body?.length !== undefined && body.length > this.#limitBytes && this.#replayable === undefined) return undefined
     if (this.#replayable !== undefined) exchange.request.body = this.#replayable.nextAttempt()
-    await bufferRequest(exchange, this.#limitBytes)
+    await bufferRequest(exchange, this.#limitBytes).catch((error: unknown) => this.#fail(error))
     const buffered = bufferedRequest(exchange)
     if (buffered?.isComplete === false) return undefined
     const bytes = buffered?.prefix ?? Buffer.alloc(0)
     releaseRequest(exchange)
-    this.#wire = bytes
-    const coding = headers.get('content-encoding')
-    if (coding === undefined) return bytes
-    const decoded = await decodeBytes(bytes, coding, this.#limitBytes).catch((error: unknown) => this.#fail(error))
-    holdBytes(exchange, decoded)
-    return decoded
+    this.#wire = buffered?.coded?.bytes ?? bytes
+    return bytes
   }
 
   #tooLarge(): ProxyError {
@@ -116,9 +111,11 @@ export class RequestSource {
   }
 
   #fail(error: unknown): never {
-    if (error instanceof BodyTooLargeError) throw this.#tooLarge()
-    if (error instanceof UnknownCodingError) throw new ProxyError('LLM_REQUEST_ENCODING', { detail: error.message })
-    throw new ProxyError('LLM_REQUEST', { detail: 'failed to parse request: the body does not match its content-encoding', cause: error })
+    if (!(error instanceof ProxyError)) throw error
+    const { code, detail, headers, cause } = error
+    if (code === 'CONTENT_CODING') throw new ProxyError('LLM_REQUEST_ENCODING', { detail, headers })
+    if (code !== 'CONTENT_MISMATCH') throw error
+    throw new ProxyError('LLM_REQUEST', { detail: 'failed to parse request: the body does not match its content-encoding', cause })
   }
 }
 

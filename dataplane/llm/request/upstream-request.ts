@@ -6,7 +6,7 @@ import { pathOf, queryOf, withoutDefaultPort, type RequestHead } from '../../htt
 import { transformForBackend, backendTransformation } from '../../transformation/backend.ts'
 import { authenticate, fetchCredentials, isFetched, signRequest } from '../../upstream/auth.ts'
 import { ProxyError } from '../../exchange/error.ts'
-import { acceptableCodings } from './coding.ts'
+import { acceptableCodings } from '../../http/coding.ts'
 import type { ClientFormat } from '../common/types.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import { variables } from '../../exchange/variables.ts'

@@ -15,7 +15,7 @@ import type { LlmRecord } from '../accounting/record.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import { convertReply, type ReplyForm } from '../replay/index.ts'
 import type { Prepared } from '../request/chat.ts'
-import { decodeBytes } from '../request/coding.ts'
+import { contentCoding, decodeBytes } from '../../http/coding.ts'
 import { MAX_ENTRY_BYTES, type CachedResponse, type ResponseCache } from './cache-store.ts'
 
 /** Characters of the longest request whose response is stored, because the key is computed at once. */
@@ -258,7 +258,7 @@ export class CacheRecording {
   }
 
   async #recordBuffered({ headers }: ResponseHead, { bytes }: BufferBody, record: LlmRecord): Promise<void> {
-    const coding = headers.get('content-encoding')
+    const coding = contentCoding(headers)
     try {
       if (!record.isReusable || bytes.length > MAX_ENTRY_BYTES) return
       // A copy, because the bytes may be part of a larger buffer.

@@ -5,7 +5,7 @@ import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { ObservedBody } from '../../http/observe.ts'
 import type { Prepared } from '../request/chat.ts'
-import { decodeBytes } from '../request/coding.ts'
+import { contentCoding, decodeBytes } from '../../http/coding.ts'
 import type { ChatFormat } from '../common/types.ts'
 import { createCollector } from '../replay/index.ts'
 
@@ -51,7 +51,7 @@ export class BodyCapture {
     if (isStreaming && !(body instanceof BufferBody)) return this.#observe(response, format)
     if (!(body instanceof BufferBody)) return
     const { bytes } = body
-    const coding = headers.get('content-encoding')
+    const coding = contentCoding(headers)
     const decoded = coding === undefined ? bytes : await decode(bytes, coding)
     if (decoded !== undefined) captured.response = isStream(headers) ? collectAll(decoded, format, this.#limit) : textOf(decoded.subarray(0, this.#limit))
   }

@@ -9,7 +9,7 @@ import { holdBytes, withinDeadline } from '../../expression/buffer.ts'
 import { BodyTooLargeError, BufferBody } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import { decodeBody, decodeBytes, encodeBytes, UnknownCodingError } from '../request/coding.ts'
+import { CodingError, contentCoding, decodeBody, decodeBytes, encodeBytes } from '../../http/coding.ts'
 import { recordsText } from './collect.ts'
 import { EventBody } from './event-body.ts'
 import type { StreamGuard } from '../guards/index.ts'
@@ -60,7 +60,7 @@ export function isStream({ headers }: ResponseHead): boolean {
 /** Translates an error response of the upstream; the status stays (llm.md §9). */
 async function translateFailure(response: ResponseHead, context: AttemptContext): Promise<ResponseHead> {
   const { prepared, record, limitBytes, onEnd } = context
-  const coding = response.headers.get('content-encoding')
+  const coding = contentCoding(response.headers)
   const raw = await readUpstreamBody(response, context)
   record.finish(undefined, 'error')
   onEnd(true)
@@ -90,7 +90,7 @@ export interface Reply {
  */
 export async function readReply(response: ResponseHead, context: AttemptContext, conversion: Conversion): Promise<Reply> {
   const { prepared } = context
-  const coding = response.headers.get('content-encoding')
+  const coding = contentCoding(response.headers)
   const raw = await readUpstreamBody(response, context)
   const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
   try {
@@ -117,7 +117,7 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
   const { prepared, record, exchange } = context
   const { conversion, guards } = prepared
   if (conversion === undefined) return response
-  const coding = response.headers.get('content-encoding')
+  const coding = contentCoding(response.headers)
   const { isNative } = conversion.with
   let guarded: JsonObject = body
   if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
@@ -157,7 +157,8 @@ async function parseBody(text: string, exchange: Exchange, options: JsonOptions)
 
 async function decode(raw: Buffer, coding: string, { exchange, limitBytes }: AttemptContext): Promise<Buffer> {
   const decoded = await decodeBytes(raw, coding, limitBytes).catch((error: unknown) => {
-    if (error instanceof UnknownCodingError) throw new FormatError('response', `failed to parse response: unsupported content encoding ${error.message}`)
+    if (error instanceof CodingError && error.isUnknown)
+      throw new FormatError('response', `failed to parse response: unsupported content encoding ${error.message}`)
     if (error instanceof BodyTooLargeError) throw tooLarge(error)
     throw new FormatError('response', 'failed to parse response: it does not match its content-encoding')
   })
@@ -204,7 +205,7 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
     maxEventBytes: limitBytes,
   })
   const shown = guard && collects ? prepared.guarded?.stream(responseContext(response.headers, context), { collects, maxEventBytes: limitBytes }) : undefined
-  const coding = response.headers.get('content-encoding')
+  const coding = contentCoding(response.headers)
   const body = response.body ?? new BufferBody('')
   return new EventBody(coding === undefined ? body : decodeBody(body, coding), stream, {
     guard: guard && shown ? readAfter(guard, shown) : guard,

@@ -1,9 +1,9 @@
-import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import { bodyHold } from '../../exchange/held.ts'
 import { withinDeadline } from '../../expression/buffer.ts'
 import { PeekedBody } from '../../expression/peek.ts'
 import { toProxyFailure } from '../../forward/failure.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
+import { contentCoding, decodeBytesSync } from '../../http/coding.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { BodyHold } from '../../http/budget.ts'
 import { ObservedBody } from '../../http/observe.ts'
@@ -16,13 +16,6 @@ import { FrameScanner } from '../stream/frames.ts'
 import { parseLeniently } from '../stream/native.ts'
 import { parseFields, SseScanner } from '../stream/sse.ts'
 import { mergeUsage, toUsage } from '../usage/raw.ts'
-
-const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Buffer>> = {
-  gzip: gunzipSync,
-  deflate: inflateSync,
-  br: brotliDecompressSync,
-  zstd: zstdDecompressSync,
-}
 
 /**
  * Forwards a response unchanged. On Detect routes, reads its usage from a copy of up to `limitBytes`; JSON is read before the response is
@@ -88,7 +81,7 @@ class UsageWatcher {
   constructor({ headers }: ResponseHead, kind: Kind, limitBytes: number, hold: BodyHold) {
     this.#hold = hold
     this.#kind = kind
-    this.#coding = headers.get('content-encoding')
+    this.#coding = contentCoding(headers)
     this.#limitBytes = limitBytes
     this.#frames = new FrameScanner(limitBytes)
   }
@@ -133,7 +126,7 @@ class UsageWatcher {
     let decoded = bytes
     if (this.#coding !== undefined) {
       try {
-        decoded = decoders[this.#coding.trim().toLowerCase()]?.(bytes, { maxOutputLength: this.#limitBytes }) ?? bytes
+        decoded = decodeBytesSync(bytes, this.#coding, this.#limitBytes)
       } catch {
         return
       }

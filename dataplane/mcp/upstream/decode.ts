@@ -1,16 +1,7 @@
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Body, BodySink } from '../../http/body.ts'
-import { DecodedBody, type Decoder } from '../../http/decoded.ts'
+import { contentCoding, decodeBody as decode } from '../../http/coding.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { UpstreamError } from '../../upstream/types.ts'
-
-/** Decoders that emit data at each flush of the server. */
-const decoders: Readonly<Record<string, () => Decoder>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-}
 
 /**
  * Decodes a compressed body and removes the header. Some servers compress although requests accept `identity` only. The body fails with an
@@ -18,17 +9,18 @@ const decoders: Readonly<Record<string, () => Decoder>> = {
  */
 export function decodeBody(response: ResponseHead): Body | undefined {
   const { headers, body } = response
-  const coding = headers.get('content-encoding')?.trim().toLowerCase()
-  if (body === undefined || coding === undefined || coding === '' || coding === 'identity') return body
-  const create = decoders[coding]
-  if (create === undefined) return new BrokenBody(body, `the upstream answered with content-encoding ${coding}, which the request does not accept`)
-  headers.remove('content-encoding')
-  headers.remove('content-length')
-  return new DecodedBody(
-    body,
-    create(),
-    (error) => new UpstreamError('protocol', `the response does not match its content-encoding ${coding}: ${error.message}`, error),
-  )
+  const coding = contentCoding(headers)
+  if (body === undefined || coding === undefined) return body
+  const describe = (error: Error): UpstreamError =>
+    new UpstreamError('protocol', `the response does not match its content-encoding ${coding}: ${error.message}`, error)
+  try {
+    const decoded = decode(body, coding, describe)
+    headers.remove('content-encoding')
+    headers.remove('content-length')
+    return decoded
+  } catch {
+    return new BrokenBody(body, `the upstream answered with content-encoding ${coding}, which the request does not accept`)
+  }
 }
 
 /** A body that fails when it is read. */

@@ -68,7 +68,7 @@ describe('authorization of requests', () => {
     ['a Require that fails is not met', [rules('Require', fails)], DENIED],
     ['an Allow that returns no bool does not allow', [rules('Allow', text)], DENIED],
     ['a Require that returns no bool is not met', [rules('Require', text)], DENIED],
-    ['a Deny that returns no bool does not deny', [rules('Deny', text)], ALLOWED],
+    ['a Deny that returns no bool rejects', [rules('Deny', text)], '403 authorization failed: a rule cannot be evaluated on this request'],
     ['an Allow that does not compile allows nothing', [rules('Allow', broken)], DENIED],
     ['a Require that does not compile rejects all requests', [rules('Require', broken), rules('Allow', yes)], DENIED],
     ['an expression that does not compile does not affect others', [rules('Allow', broken, yes)], ALLOWED],

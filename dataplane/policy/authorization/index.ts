@@ -1,19 +1,18 @@
 import type { Authorization } from '#gen/config/types.ts'
 import { withSides, type Policy } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
 import { checkA2a, readsA2a } from '../../expression/a2a.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
 import { needsRequestBody, parsesJson } from '../../expression/program.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import type { PolicyState } from '../state.ts'
-import { compileSet, groupRules, isAllowed, type Rules } from './rules.ts'
+import { authorize, compileSet, groupRules, type Rules } from './rules.ts'
 
 /**
  * Allows or denies requests by expressions (traffic.md §8.6). The rules of all levels of a phase are combined: a matching Deny rejects,
- * every Require must match, and if there are Allow rules, one of them must match. An expression that fails or does not compile counts as
- * false: it neither denies nor allows, and a requirement is not met.
+ * every Require must match, and if there are Allow rules, one of them must match. A Deny that fails rejects, unless it reads a value that is absent:
+ * what a client sends cannot evade it. Other expressions that fail or do not compile count as false.
  *
- * @throws ProxyError AUTHORIZATION (403), for each rejected request; A2A_METHOD (400), BODY_TOO_LARGE (413) if a rule reads `a2a` and the method cannot be known.
+ * @throws ProxyError AUTHORIZATION (403), for each rejected request; AUTHORIZATION_INPUT (403) if a Deny fails; A2A_METHOD (400), BODY_TOO_LARGE (413) if a rule reads `a2a` and the method cannot be known.
  * @example
  * traffic:
  *   authorization:
@@ -33,7 +32,7 @@ export function compileAuthorization(
   if (needsRequestBody(programs)) return authorizeWithBody(rules, maxBufferBytes, { parses: parsesJson(programs), checksA2a: readsA2a(programs) })
   return withSides({
     request(exchange) {
-      if (!isAllowed(rules, new ExchangeView(exchange))) throw new ProxyError('AUTHORIZATION')
+      authorize(rules, new ExchangeView(exchange))
     },
   })
 }
@@ -44,7 +43,7 @@ function authorizeWithBody(rules: Rules, maxBufferBytes: number, { parses, check
     await bufferRequest(exchange, maxBufferBytes, parses)
     try {
       if (checksA2a) checkA2a(exchange)
-      if (!isAllowed(rules, new ExchangeView(exchange))) throw new ProxyError('AUTHORIZATION')
+      authorize(rules, new ExchangeView(exchange))
       await next()
     } finally {
       releaseRequest(exchange)

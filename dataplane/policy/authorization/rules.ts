@@ -1,5 +1,6 @@
-import { evalBool, type Phase, type Program } from '#api/cel/index.ts'
+import { evalBool, evalDenial, type Phase, type Program } from '#api/cel/index.ts'
 import type { Authorization } from '#gen/config/types.ts'
+import { ProxyError } from '../../exchange/error.ts'
 import type { Connection } from '../../exchange/exchange.ts'
 import { viewSource } from '../../expression/peer.ts'
 import { compileExpression, findProblem } from '../../expression/program.ts'
@@ -25,13 +26,32 @@ export function groupRules(sets: readonly Authorization[], programsOf: (set: Aut
   return { deny: of('Deny'), require: of('Require'), allow: of('Allow') }
 }
 
-/** No Deny may match, every Require must match, and if there are Allows, one must match. A failed expression does not match. */
-export function isAllowed({ deny, require, allow }: Rules, view: object): boolean {
-  for (const program of deny) if (evalBool(program, view)) return false
-  for (const program of require) if (!evalBool(program, view)) return false
-  if (allow.length === 0) return true
-  for (const program of allow) if (evalBool(program, view)) return true
-  return false
+/** Why rules reject: `unreadable` if a Deny could not be evaluated on what the client sent. */
+export type Refusal = 'denied' | 'unreadable'
+
+/**
+ * No Deny may match or fail, every Require must match, and if there are Allows, one must match (traffic.md §8.6). A Deny that reads an absent value
+ * does not match; other expressions that fail do not match.
+ */
+export function findRefusal({ deny, require, allow }: Rules, view: object): Refusal | undefined {
+  for (const program of deny) {
+    const matches = evalDenial(program, view)
+    if (matches !== false) return matches === true ? 'denied' : 'unreadable'
+  }
+  for (const program of require) if (!evalBool(program, view)) return 'denied'
+  if (allow.length === 0) return undefined
+  for (const program of allow) if (evalBool(program, view)) return undefined
+  return 'denied'
+}
+
+export function isAllowed(rules: Rules, view: object): boolean {
+  return findRefusal(rules, view) === undefined
+}
+
+/** Throws a ProxyError AUTHORIZATION or AUTHORIZATION_INPUT if rules reject a request. */
+export function authorize(rules: Rules, view: object): void {
+  const refusal = findRefusal(rules, view)
+  if (refusal !== undefined) throw new ProxyError(refusal === 'denied' ? 'AUTHORIZATION' : 'AUTHORIZATION_INPUT')
 }
 
 const MAX_EXPRESSIONS = 3
@@ -39,8 +59,10 @@ const MAX_CHARS = 300
 
 /** Why the rules do not allow it: the first rule that says no. Only for what `isAllowed` rejected. */
 export function explainRefusal({ deny, require, allow }: Rules, view: object): string {
-  const matching = deny.find((program) => evalBool(program, view))
-  if (matching !== undefined) return `a Deny rule matches: ${textOf(matching)}`
+  for (const program of deny) {
+    const matches = evalDenial(program, view)
+    if (matches !== false) return matches === true ? `a Deny rule matches: ${textOf(program)}` : `a Deny rule fails (${matches.message}): ${textOf(program)}`
+  }
   const missing = require.find((program) => !evalBool(program, view))
   if (missing !== undefined) return `a Require rule does not match: ${textOf(missing)}`
   const more = allow.length > MAX_EXPRESSIONS ? ` and ${allow.length - MAX_EXPRESSIONS} more` : ''

@@ -1,5 +1,5 @@
 import { USD_UNITS, type CompiledLimit } from '#api/budget-limit.ts'
-import { evalCondition, evalKey } from '#api/cel/index.ts'
+import { CelError, evalCondition, evalKey, isAbsence, type Program } from '#api/cel/index.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { LlmDemand, TokenBudget } from '../../exchange/token-budgets.ts'
@@ -173,7 +173,7 @@ export class BudgetCharge implements TokenBudget {
     if (this.#applied.some((other) => other.budget === budget)) return
     const key = this.#keyOf(budget)
     if (key === undefined && budget.key !== undefined) {
-      if (budget.ignoresMissingKey) return
+      if (budget.ignoresMissingKey && this.#isKeyAbsent(budget.key)) return
       throw new ProxyError('BUDGET_KEY', { detail: `the request has no key for budget "${budget.name}"` })
     }
     this.#applied = append(this.#applied, { budget, key, isCharged: false })
@@ -182,6 +182,12 @@ export class BudgetCharge implements TokenBudget {
 
   #keyOf({ key }: CompiledBudget): string | undefined {
     return key === undefined ? undefined : evalKey(key, this.#view)
+  }
+
+  /** Null, or an expression that does not compile or reads a value that is absent. Another failure may be what a client sends to evade the budget. */
+  #isKeyAbsent(key: Program): boolean {
+    const value = key.eval(this.#view)
+    return value === null || (value instanceof CelError && (isAbsence(value) || value.code === 'invalid'))
   }
 
   /** An expression that fails counts as true, so that nobody evades a budget by it. */

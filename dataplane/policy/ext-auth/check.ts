@@ -23,7 +23,8 @@ export interface CheckPlan {
 /** The check request for a request (traffic.md §8.7, gRPC). */
 export function toCheckRequest(exchange: Exchange, plan: CheckPlan): MessageInitShape<typeof CheckRequestSchema> {
   const { request, connection } = exchange
-  const body = plan.sendsBody ? (bufferedRequest(exchange)?.prefix ?? Buffer.alloc(0)) : undefined
+  const buffered = plan.sendsBody ? bufferedRequest(exchange) : undefined
+  const body = plan.sendsBody ? (buffered?.prefix ?? Buffer.alloc(0)) : undefined
   const { tls } = connection
   const filterMetadata = plan.metadata === undefined ? claimsOf(exchange) : computeMetadata(exchange, plan.metadata)
   return {
@@ -42,7 +43,7 @@ export function toCheckRequest(exchange: Exchange, plan: CheckPlan): MessageInit
           host: request.authority,
           scheme: request.scheme,
           protocol: request.version,
-          headers: headersOf(exchange, plan.headers),
+          headers: headersOf(exchange, plan.headers, buffered?.coded !== undefined),
           size: BigInt(body?.length ?? 0),
           body: body?.toString() ?? '',
         },
@@ -63,11 +64,12 @@ function addressOf(address: string, port: number): MessageInitShape<typeof Addre
   return { address: { case: 'socketAddress', value: { address, portSpecifier: { case: 'portValue', value: port } } } }
 }
 
-/** Headers by name with pseudo headers. Lines with the same name are joined. */
-function headersOf({ request }: Exchange, allowed: ReadonlySet<string> | undefined): Record<string, string> {
+/** Headers by name with pseudo headers. Lines with the same name are joined. `isDecoded`: without those of the coded body. */
+function headersOf({ request }: Exchange, allowed: ReadonlySet<string> | undefined, isDecoded: boolean): Record<string, string> {
   const headers = Object.create(null) as Record<string, string>
   for (const [name, value] of request.headers) {
     if (allowed !== undefined && !allowed.has(name)) continue
+    if (isDecoded && (name === 'content-encoding' || name === 'content-length')) continue
     const text = decodeFieldValue(value)
     const before = headers[name]
     headers[name] = before === undefined ? text : before + (name === 'cookie' ? '; ' : ', ') + text

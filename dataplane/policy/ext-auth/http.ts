@@ -38,7 +38,9 @@ export async function checkByHttp(exchange: Exchange, destination: Destination, 
   const target = plan.path === undefined ? request.target : evalString(plan.path, view)
   if (target === undefined || !isOriginForm(target)) throw new ProxyError('EXT_AUTH')
   const headers = headersOf(exchange, plan, view)
-  const body = plan.sendsBody ? (bufferedRequest(exchange)?.prefix ?? Buffer.alloc(0)) : undefined
+  const buffered = plan.sendsBody ? bufferedRequest(exchange) : undefined
+  const body = plan.sendsBody ? (buffered?.prefix ?? Buffer.alloc(0)) : undefined
+  if (buffered?.coded !== undefined) headers.remove('content-encoding')
   if (body !== undefined) headers.set('x-envoy-auth-partial-body', 'false')
   const call = beginCall(registry, exchange, 'Policy', 'ExtAuthz', { method: request.method, host: destination.name, path: target })
   if (call.traceparent !== undefined) headers.set('traceparent', call.traceparent)

@@ -4,7 +4,7 @@ import { callFailureClass, isCallFailure } from '../../callout/grpc.ts'
 import type { Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
+import { isUnknownCoding, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
 import type { PolicyState } from '../state.ts'
 import { respondImmediately } from './messages.ts'
 import { modesOf, type DirectionMode } from './modes.ts'
@@ -51,7 +51,7 @@ export function compileExtProc(
       // The processor responded while the request body was still streaming.
       if (session.immediate !== undefined) return respondImmediately(c, session.immediate)
       if (session.failure !== undefined) throw toProxyError(session.failure)
-      if (exchange.error === undefined && !exchange.isLocalAnswer && !session.isOver) await runPhase(context, 'response')
+      if (exchange.error === undefined && !exchange.isLocalAnswer && !session.isOver) await processResponse(context, failureMode === 'FailOpen')
       session.finish()
       return undefined
     } catch (error) {
@@ -74,6 +74,15 @@ async function processRequest(context: PhaseContext, isFailOpen: boolean): Promi
     if (!isFailOpen || context.hasSentBody || !isCallFailure(error)) throw error
     session.abandon(error as Error)
     return false
+  }
+}
+
+/** A response that cannot be decoded passes unprocessed if the policy fails open: the processor has seen nothing of it. */
+async function processResponse(context: PhaseContext, isFailOpen: boolean): Promise<void> {
+  try {
+    await runPhase(context, 'response')
+  } catch (error) {
+    if (!isFailOpen || !isUnknownCoding(error)) throw error
   }
 }
 

@@ -1,7 +1,15 @@
 import type { CommonResponse, ProcessingResponse } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
-import { bufferedRequest, bufferedResponse, bufferRequest, bufferResponse, replaceRequestBody, type BufferedBody } from '../../expression/buffer.ts'
+import {
+  bufferedRequest,
+  bufferedResponse,
+  bufferRequest,
+  bufferResponse,
+  decodeContent,
+  replaceRequestBody,
+  type BufferedBody,
+} from '../../expression/buffer.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { ChangedBody } from './bodies.ts'
@@ -46,6 +54,7 @@ export async function runPhase(context: PhaseContext, direction: Direction): Pro
   const message = messageOf(exchange, direction)
   if (message === undefined) return
   const mode = context.modes[direction]
+  if (mode.body !== 'None') decodeContent(exchange, direction)
   const head = mode.sendsHeaders ? session.call(headersMessage(exchange, direction)) : undefined
   // The processor may need the body before it responds to the headers.
   const duplex = mode.body === 'FullDuplexStreamed' ? streamBody(context, direction) : undefined
@@ -58,6 +67,7 @@ export async function runPhase(context: PhaseContext, direction: Direction): Pro
     throw error
   }
   if (duplex !== undefined) return
+  if (context.modes[direction].body !== 'None') decodeContent(exchange, direction)
   if (context.modes[direction].body === 'FullDuplexStreamed') streamBody(context, direction)
   else await sendBody(context, direction, declaredLength)
 }

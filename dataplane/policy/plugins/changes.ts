@@ -5,6 +5,7 @@ import { framingFields } from '../../exchange/fields.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { setPseudoHeader } from '../../exchange/pseudo.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
+import { describeNewBody } from '../../http/coding.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { isToken } from '../../http/syntax.ts'
 import { changeFields } from './guest/fetch-objects.ts'
@@ -17,6 +18,7 @@ export const isChangeable = (name: string): boolean => isToken(name) && !framing
 /** Applies what a plugin changed before `next()`. `made`: the body that it makes in chunks. Throws a ProxyError if the budget of buffered bodies is exceeded. */
 export function changeRequest(exchange: Exchange, change: RequestChange, made?: Body): void {
   const { request } = exchange
+  if (change.body !== undefined) describeNewBody(request.headers)
   changeFields(request.headers, change, isChangeable)
   const [host] = change.set.find(([name]) => name === 'host')?.[1] ?? []
   if (host !== undefined && setPseudoHeader(request, ':authority', host)) exchange.isAuthorityFixed = true
@@ -25,27 +27,26 @@ export function changeRequest(exchange: Exchange, change: RequestChange, made?: 
   if (change.body === undefined) return
   if (change.body === 'stream') {
     request.body = made
-    return request.headers.remove('content-length')
+    return
   }
   replaceRequestBody(exchange, toBuffer(change.body))
-  request.headers.remove('content-length')
   if (change.body.length > 0) request.headers.set('content-length', String(change.body.length))
 }
 
 /** Applies what a plugin changed after `next()`. `made`: the body that it makes in chunks. Throws a ProxyError if the budget of buffered bodies is exceeded. */
 export function changeResponse(exchange: Exchange, response: ResponseHead, change: ResponseChange, made?: Body): void {
+  if (change.body !== undefined) describeNewBody(response.headers)
   changeFields(response.headers, change, isChangeable)
   if (change.status !== undefined) response.status = change.status
   if (change.body === undefined) return
   if (change.body === 'stream') {
     response.body = made
-    return response.headers.remove('content-length')
+    return
   }
   const bytes = toBuffer(change.body)
   holdBytes(exchange, bytes)
   response.body?.cancel()
   response.body = bytes.length === 0 ? undefined : new BufferBody(bytes)
-  response.headers.remove('content-length')
   if (![204, 205, 304].includes(response.status)) response.headers.set('content-length', String(bytes.length))
 }
 

@@ -10,6 +10,8 @@ import {
   bufferedResponse,
   bufferRequest,
   bufferResponse,
+  decodeContent,
+  isUnknownCoding,
   MAX_BUFFER_BYTES,
   releaseRequest,
   type BufferedBody,
@@ -78,7 +80,10 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
 
   /** Records a failure. Returns if the exchange continues without the plugin. `canContinue`: the message is still complete. */
   const fail = (error: unknown, canContinue = true): void => {
-    if (!(error instanceof PluginError)) throw error
+    if (!(error instanceof PluginError)) {
+      if (isFailOpen && isUnknownCoding(error)) return
+      throw error
+    }
     record(error)
     if (!canContinue || !isFailOpen) throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: error })
   }
@@ -224,6 +229,7 @@ interface CallOfThread {
 /** Buffers the request if the plugin reads it as a whole, and waits until the plugin is loaded. */
 async function startCall(slot: PluginSlot, exchange: Exchange, options: CallOptions): Promise<CallOfThread> {
   const { mode, limit } = options
+  if (mode !== 'None') decodeContent(exchange, 'request')
   if (mode === 'Buffered') await bufferRequest(exchange, limit)
   const thread = await slot.use()
   const id = thread.nextId()
@@ -245,7 +251,10 @@ async function startCall(slot: PluginSlot, exchange: Exchange, options: CallOpti
       return thread.run({ type: 'request', id, method, url: urlOf(request), headers: fields, body: bodyOf('request', request.body) })
     },
     async sendResponse() {
-      if (mode === 'Buffered' && exchange.response?.upgraded === undefined) await bufferResponse(exchange, limit)
+      if (exchange.response?.upgraded === undefined) {
+        if (mode !== 'None') decodeContent(exchange, 'response')
+        if (mode === 'Buffered') await bufferResponse(exchange, limit)
+      }
       const { status = 500, headers, body } = exchange.response ?? {}
       const fields: Fields = headers?.raw.slice() ?? []
       // Responses below 200 exist for upgrades only; Response of the Fetch standard cannot represent them.

@@ -1,7 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import { evalString, type Program } from '#api/cel/index.ts'
+import { CelError, evalString, isAbsence, type Program } from '#api/cel/index.ts'
 import type { GlobalRateLimit } from '#gen/config/types.ts'
 import type { RateLimitDescriptorSchema } from '#gen/proto/envoy/extensions/common/ratelimit/v3/ratelimit_pb.js'
+import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { readsA2a } from '../../expression/a2a.ts'
 import { compileExpression, needsRequestBody, parsesJson } from '../../expression/program.ts'
@@ -51,12 +52,23 @@ export function compileDescriptors({ descriptors }: GlobalRateLimit): CompiledDe
   }
 }
 
-/** The descriptors of a request. A descriptor with a failed entry is left out (traffic.md §8.9). */
+/**
+ * The descriptors of a request. A descriptor with an entry that is absent is left out (traffic.md §8.9). Throws a ProxyError RATE_LIMIT_INPUT if an
+ * entry fails otherwise: what a client sends cannot evade the limit.
+ */
 export function describeRequest(exchange: Exchange, compiled: readonly Entries[]): Descriptor[] {
   if (compiled.length === 0) return []
   const view = new ExchangeView(exchange)
   return compiled.flatMap((entries) => {
-    const values = entries.map(({ name, program }) => ({ key: name, value: evalString(program, view) }))
+    const values = entries.map(({ name, program }) => ({ key: name, value: valueOf(program, view) }))
     return values.every((entry): entry is { key: string; value: string } => entry.value !== undefined) ? [{ entries: values }] : []
   })
+}
+
+function valueOf(program: Program, view: ExchangeView): string | undefined {
+  const value = evalString(program, view)
+  if (value !== undefined) return value
+  const failure = program.eval(view)
+  if (failure instanceof CelError && !isAbsence(failure)) throw new ProxyError('RATE_LIMIT_INPUT')
+  return undefined
 }
