@@ -11,7 +11,7 @@ const importers: Readonly<Record<string, { readonly fields: readonly string[]; r
   agentgateway: { fields: ['binds', 'llm', 'mcp', 'config', 'backends', 'services', 'workloads'], run: importAgentgateway },
 }
 
-/** Prints a config file with the settings of another gateway, and a list of those that it does not have. Returns 1 if nothing could be imported. */
+/** Prints a config file with the settings of another gateway, and a list of those that it does not have. Fails if nothing can be imported. */
 export const runImport: Command = async ({ args, options, output, readInput }) => {
   const [path, ...rest] = args
   if (path === undefined || rest.length > 0) throw new UsageError('import takes one file, or - for standard input')
@@ -22,9 +22,15 @@ export const runImport: Command = async ({ args, options, output, readInput }) =
   const importer = Object.hasOwn(importers, format) ? importers[format] : undefined
   if (importer === undefined) throw new UsageError(`--from: ${JSON.stringify(format)} is not one of ${Object.keys(importers).join(', ')}`)
   const imported = importer.run(config)
-  const isEmpty = Object.keys(imported.config).length === 0
+  if (Object.keys(imported.config).length === 0) fail(`${path}: nothing can be carried over${explain(imported)}`)
   output.print({ config: imported.config, notCarriedOver: imported.losses }, () => describe(imported, format))
-  return isEmpty ? 1 : 0
+  return 0
+}
+
+/** The first causes of an import without a result. */
+function explain({ losses }: Imported): string {
+  const causes = losses.slice(0, 3).map(({ path, reason }) => `${path} ${reason}`)
+  return causes.length === 0 ? ': it has no models, servers or routes' : `: ${causes.join('; ')}${losses.length > 3 ? '; ...' : ''}`
 }
 
 function fail(message: string): never {
@@ -47,6 +53,6 @@ function describe({ config, losses }: Imported, format: string): string[] {
   return [
     `# Imported from ${format}. Set the variables that it names, and check it with proxyctl lint.`,
     ...(losses.length === 0 ? ['# All settings were carried over.'] : ['# Not carried over, or changed:', ...list]),
-    ...(Object.keys(config).length === 0 ? [] : [stringify(config, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd()]),
+    stringify(config, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd(),
   ]
 }

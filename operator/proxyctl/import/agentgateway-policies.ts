@@ -1,5 +1,5 @@
 import { parseDuration } from '#api/duration.ts'
-import { compact, REJECT_ALL, REJECTED, type ImportSource } from './source.ts'
+import { compact, REJECT_ALL, type ImportSource } from './source.ts'
 
 /** Policies of a route or a backend, by the place where the config file has them. */
 export interface RoutePolicies {
@@ -51,8 +51,19 @@ export function importOwnPolicies(source: ImportSource | undefined): RoutePolici
   return lost.length > 0 || isGuarded ? undefined : importBackendPolicies(source)
 }
 
-/** Whether a value has, on any level, a policy that may admit or reject requests. */
-export const isProtective = (value: unknown): boolean => /"(?:policy|policies|\w*[aA]uth\w*|oidc|promptGuard|\w*RateLimit)":/.test(JSON.stringify(value))
+/** Policies of a section as traffic policies, for a listener or a short form, which have no filters. */
+export function asTraffic({ filters = {}, timeouts, retry, traffic }: RoutePolicies, source: ImportSource | undefined): RoutePolicies['traffic'] {
+  const { cors, requestHeaders, responseHeaders, ...others } = filters as Record<string, readonly object[] | undefined>
+  for (const name of Object.keys(others))
+    source?.lose(name === 'redirect' ? 'requestRedirect' : name, 'has no equivalent for all routes of a port; add it to each route')
+  return compact({
+    ...traffic,
+    cors,
+    headerModifiers: compact({ request: requestHeaders?.[0], response: responseHeaders?.[0] }),
+    timeouts: timeouts && compact({ request: timeouts['request'] }),
+    retry,
+  })
+}
 
 /** Policies that may protect the route or destination and are not carried over. */
 const protectiveOf = (source: ImportSource, known: readonly string[]): string[] =>
@@ -64,10 +75,7 @@ export function importRoutePolicies(source: ImportSource | undefined): RoutePoli
   const jwt = importJwt(source)
   const rules = importRules(source, 'authorization')
   const lost = protectiveOf(source, forRoutes).filter((name) => name !== 'jwtAuth' || jwt === undefined)
-  for (const name of lost) source.lose(name, REJECTED)
-  const guarded = source.object('ai')
-  const isGuarded = guarded?.has('promptGuard') === true
-  if (isGuarded) guarded?.lose('promptGuard', REJECTED)
+  for (const name of lost) source.reject(name)
   const timeout = source.object('timeout')
   const retry = source.object('retry')
   const direct = source.object('directResponse')
@@ -81,8 +89,7 @@ export function importRoutePolicies(source: ImportSource | undefined): RoutePoli
       jwtAuthentication: jwt,
       rateLimit: limits.length > 0 ? { local: limits } : undefined,
       directResponse: direct && compact({ status: direct.number('status'), body: direct.text('body') }),
-      csrf: source.has('csrf') ? { additionalOrigins: source.object('csrf')?.texts('additionalOrigins') ?? [] } : undefined,
-      ...((lost.length > 0 || isGuarded) && REJECT_ALL),
+      csrf: source.has('csrf') ? { additionalOrigins: source.object('csrf')?.asGuard().texts('additionalOrigins') ?? [] } : undefined,
     }),
     backend,
   }
@@ -91,7 +98,7 @@ export function importRoutePolicies(source: ImportSource | undefined): RoutePoli
 function importBackendPolicies(source: ImportSource): Record<string, unknown> {
   const auth = source.object('backendAuth')
   const key = auth?.text('key') ?? auth?.object('key')?.text('value')
-  const tls = source.object('backendTLS')
+  const tls = source.object('backendTLS')?.asGuard().withHarmless('alpn', 'keyExchangeGroups')
   const insecure = tls?.text('insecure') === 'true' ? 'All' : tls?.text('insecureHost') === 'true' ? 'Hostname' : undefined
   const ai = source.object('ai')
   const routes = ai?.object('routes')
@@ -108,10 +115,9 @@ function importBackendPolicies(source: ImportSource): Record<string, unknown> {
       modelAliases: aliases && Object.fromEntries(aliases.names.map((name) => [name, aliases.text(name)])),
     })
   const mcpRules = importRules(source, 'mcpAuthorization')
-  if (auth?.has('passthrough') === true) auth.take('passthrough')
   return (
     compact({
-      auth: key !== undefined ? { key } : auth?.has('passthrough') === true ? { passthrough: {} } : undefined,
+      auth: key !== undefined ? { key } : auth?.take('passthrough') !== undefined ? { passthrough: {} } : undefined,
       tls: tls && { ...compact({ insecureSkipVerify: insecure, sni: tls.text('hostname') }) },
       ai: settings,
       mcp: mcpRules && { authorization: mcpRules },
@@ -122,7 +128,7 @@ function importBackendPolicies(source: ImportSource): Record<string, unknown> {
 /** CEL rules with one action; several actions cannot be combined in one policy of a route. */
 function importRules(source: ImportSource, name: string): object | undefined {
   if (!source.has(name)) return undefined
-  const section = source.object(name)
+  const section = source.object(name)?.asGuard()
   const texts = section?.texts('rules')
   if (texts !== undefined) return { policy: { matchExpressions: texts } }
   const rules = section?.list('rules') ?? []
@@ -135,13 +141,13 @@ function importRules(source: ImportSource, name: string): object | undefined {
   const used = Object.entries(byAction).filter(([, list]) => list.length > 0)
   const [only] = used
   if (used.length === 1 && only !== undefined) return { action: only[0], policy: { matchExpressions: only[1] } }
-  source.lose(name, REJECTED)
+  source.reject(name)
   return REJECT_ALL.authorization
 }
 
 /** Tokens are checked with a key set of a file, by a placeholder, or of the config. Key sets at a URL need an operator. */
 function importJwt(source: ImportSource): object | undefined {
-  const jwt = source.object('jwtAuth')
+  const jwt = source.object('jwtAuth')?.asGuard()
   if (jwt === undefined) return undefined
   const providers = jwt.has('providers') ? jwt.list('providers') : [jwt]
   const mode = { optional: 'Optional', permissive: 'Permissive', strict: 'Strict' }[jwt.text('mode') ?? 'strict']
@@ -150,7 +156,6 @@ function importJwt(source: ImportSource): object | undefined {
     const file = jwks?.text('file')
     const inline = file === undefined ? provider.text('jwks') : `\${file:${file}}`
     const [issuer, audiences] = [provider.text('issuer'), provider.texts('audiences')]
-    for (const name of jwks?.names ?? []) jwks?.take(name)
     return inline === undefined || issuer === undefined ? [] : [compact({ issuer, audiences, jwks: { inline } })]
   })
   return imported.length === providers.length && imported.length > 0 ? compact({ mode, providers: imported }) : undefined
@@ -160,13 +165,18 @@ function importLimit(limit: ImportSource): object[] {
   const perFill = limit.number('tokensPerFill') ?? 1
   const seconds = (parseDuration(limit.text('fillInterval') ?? '') ?? 0) / 1000
   const unit = { 1: 'Seconds', 60: 'Minutes', 3600: 'Hours' }[seconds]
-  const burst = Math.max(0, (limit.number('maxTokens') ?? perFill) - perFill)
-  const isTokens = limit.text('type') === 'tokens'
-  if (unit === undefined) {
-    limit.lose('fillInterval', 'is not 1s, 1m or 1h; the limit is left out')
+  const most = limit.number('maxTokens') ?? perFill
+  const what = limit.text('type') === 'tokens' ? 'tokens' : 'requests'
+  if (unit !== undefined) return [{ [what]: perFill, unit, ...(most > perFill && { burst: most - perFill }) }]
+  // The next longer unit has the same rate over time.
+  const [longer, length] = seconds < 60 ? (['Minutes', 60] as const) : (['Hours', 3600] as const)
+  const amount = Math.floor((perFill * length) / seconds)
+  if (!(seconds > 0) || amount < 1) {
+    limit.reject('fillInterval')
     return []
   }
-  return [{ [isTokens ? 'tokens' : 'requests']: perFill, unit, ...(burst > 0 && { burst }) }]
+  limit.lose('fillInterval', `is not 1s, 1m or 1h; the limit is ${amount} ${what} in 1 ${longer.slice(0, -1).toLowerCase()}`)
+  return [{ [what]: amount, unit: longer, ...(most > amount && { burst: most - amount }) }]
 }
 
 const toPairs = (headers: ImportSource | undefined): object[] | undefined => {
@@ -180,7 +190,7 @@ function importFilters(source: ImportSource): Record<string, unknown> | undefine
     const found = headers && compact({ add: toPairs(headers.object('add')), set: toPairs(headers.object('set')), remove: headers.texts('remove') })
     return found && [found]
   }
-  const cors = source.object('cors')
+  const cors = source.object('cors')?.asGuard()
   const maxAge = cors?.text('maxAge')
   const seconds = maxAge === undefined ? undefined : /^\d+$/.test(maxAge) ? Number(maxAge) : Math.round((parseDuration(maxAge) ?? 5000) / 1000)
   const redirect = source.object('requestRedirect')

@@ -1,6 +1,6 @@
-import { importOwnPolicies, importRoutePolicies, isProtective, type RoutePolicies } from './agentgateway-policies.ts'
+import { asTraffic, importOwnPolicies, importRoutePolicies, type RoutePolicies } from './agentgateway-policies.ts'
 import { toName } from './litellm.ts'
-import { compact, ImportSource, REJECT_ALL, REJECTED, type Imported, type Loss } from './source.ts'
+import { closePolicies, compact, ImportSource, type Imported, type Loss } from './source.ts'
 
 const providerNames: Readonly<Record<string, string>> = {
   openAI: 'openai',
@@ -30,18 +30,20 @@ function replaceVariables(value: unknown): unknown {
 export function importAgentgateway(config: unknown): Imported {
   const losses: Loss[] = []
   const source = new ImportSource(replaceVariables(config), '', losses)
-  // Policies beside the binds name their targets, which may be any route.
-  const others = ['policies', 'frontendPolicies', 'routeGroups'].filter((name) => source.has(name) && isProtective(source.take(name)))
-  for (const name of others) source.lose(name, REJECTED)
-  const isOpen = others.length === 0
-  const binds = source
-    .list('binds')
-    .map((bind) => ({ port: bind.number('port') ?? 0, listeners: bind.list('listeners').flatMap((listener) => importListener(listener, isOpen)) }))
+  const binds = source.list('binds').map((bind): Bind => ({ port: bind.number('port') ?? 0, listeners: bind.list('listeners').flatMap(importListener) }))
   const llm = importModels(source.object('llm'))
-  const mcp = importServers(source.object('mcp'))
+  const servers = importServers(source.object('mcp'))
   const settings = importProcess(source.object('config'))
-  source.finish()
-  return { config: { ...(settings && { config: settings }), ...(llm && { llm }), ...(mcp && { mcp }), ...(binds.length > 0 && { binds }) }, losses }
+  if (servers?.bind) binds.push(servers.bind)
+  // Policies beside the binds name their targets, which may be any route.
+  source.closedBy(() => {
+    for (const { listeners } of binds) listeners.forEach(closeListener)
+    for (const section of [llm, servers?.mcp]) if (section) closePolicies(section)
+  })
+  source.object('frontendPolicies')?.asGuard().withHarmless('accessLog', 'logging', 'tracing', 'metrics')
+  source.withHarmless('routeGroups').finish()
+  const sections = { config: settings, llm, mcp: servers?.mcp, binds }
+  return { config: compact(sections) ?? {}, losses }
 }
 
 function importProcess(config: ImportSource | undefined): object | undefined {
@@ -54,40 +56,64 @@ function importProcess(config: ImportSource | undefined): object | undefined {
   })
 }
 
-function importListener(listener: ImportSource, isOpen: boolean): object[] {
+interface Listener extends Record<string, unknown> {
+  readonly routes?: Record<string, unknown>[]
+  readonly tcpRoutes?: Record<string, unknown>[]
+}
+
+interface Bind {
+  readonly port: number
+  readonly listeners: Listener[]
+}
+
+/** Makes a listener reject everything, in its routes too: their policies take precedence over its own. TCP routes have no policies, and lose their backends. */
+function closeListener(listener: Listener): void {
+  closePolicies(listener)
+  listener.routes?.forEach(closePolicies)
+  for (const route of listener.tcpRoutes ?? []) delete route['backends']
+}
+
+function importListener(listener: ImportSource): Listener[] {
   const protocol = listener.text('protocol')
   const isPassthrough = protocol === 'TLS' && !listener.has('tls')
   const isSecure = (protocol === 'HTTPS' || protocol === 'TLS') && !isPassthrough
   if (protocol === 'HBONE' || (isSecure && listener.object('tls')?.has('cert') !== true)) {
-    for (const name of listener.names) listener.take(name)
-    listener.lose('', protocol === 'HBONE' ? 'has protocol HBONE, which is not supported' : 'has no tls.cert; certificates of a mesh are not supported')
+    listener.loseAll(protocol === 'HBONE' ? 'has protocol HBONE, which is not supported' : 'has no tls.cert; certificates of a mesh are not supported')
     return []
   }
-  const tls = listener.object('tls')
+  const tls = listener.object('tls')?.asGuard().withHarmless('keyExchangeGroups')
   const own = listener.object('policies')
-  const { traffic, filters, timeouts, retry } = importRoutePolicies(own)
-  if (compact({ filters, timeouts, retry }) !== undefined) own?.lose('', 'has filters, timeouts or retries for all routes; add them to each route')
-  return [
+  const policies = importRoutePolicies(own)
+  if (compact(policies.backend) !== undefined) own?.reject('', 'has policies of backends; add them to each route. Until then requests are rejected')
+  const imported: Listener =
     compact({
       name: listener.text('name'),
       hostname: listener.text('hostname'),
       protocol,
       tls: isPassthrough ? { mode: 'Passthrough' } : tls && compact({ cert: tls.text('cert'), key: tls.text('key'), clientCa: tls.text('root') }),
-      policies: isOpen ? traffic : { ...traffic, ...REJECT_ALL },
+      policies: asTraffic(policies, own),
       routes: listener.list('routes').map(importRoute),
-      tcpRoutes: listener.list('tcpRoutes').map((route) =>
-        compact({
-          name: route.text('name'),
-          hostnames: route.texts('hostnames'),
-          backends: route.list('backends').flatMap((backend) => importBackend(backend, {})),
-        }),
-      ),
-    }) ?? {},
-  ]
+      tcpRoutes: listener.list('tcpRoutes').map(importTcpRoute),
+    }) ?? {}
+  listener.closedBy(() => closeListener(imported))
+  return [imported]
 }
 
-function importRoute(route: ImportSource): object {
+function importTcpRoute(route: ImportSource): Record<string, unknown> {
+  const backends = route.list('backends').flatMap((backend) => importBackend(backend, {}))
+  const imported: Record<string, unknown> = compact({ name: route.text('name'), hostnames: route.texts('hostnames'), backends }) ?? {}
+  route.closedBy(() => delete imported['backends'])
+  return imported
+}
+
+function importRoute(route: ImportSource): Record<string, unknown> {
   const policies = importRoutePolicies(route.object('policies'))
+  const imported = makeRoute(route, policies)
+  route.closedBy(() => closePolicies(imported))
+  return imported
+}
+
+function makeRoute(route: ImportSource, policies: RoutePolicies): Record<string, unknown> {
   const backends = route.list('backends').flatMap((backend) => importBackend(backend, policies.backend))
   return (
     compact({
@@ -133,10 +159,7 @@ function importMatch(match: ImportSource): object[] {
 /** A weighted backend; none if its kind is not supported. */
 function importBackend(backend: ImportSource, inherited: RoutePolicies['backend']): object[] {
   const own = importOwnPolicies(backend.object('policies'))
-  if (own === undefined) {
-    for (const name of backend.names) backend.take(name)
-    return []
-  }
+  if (own === undefined) return leaveOut(backend)
   const ai = backend.object('ai')
   const mcp = backend.object('mcp')
   const common = { weight: backend.number('weight'), policies: compact({ ...inherited, ...own }) }
@@ -148,8 +171,13 @@ function importBackend(backend: ImportSource, inherited: RoutePolicies['backend'
     backend.take('dynamic')
     return [compact({ dynamicForwardProxy: {}, ...common }) ?? {}]
   }
-  backend.lose('', 'is not host, ai, mcp or dynamic; requests to it fail with 500 until you add a destination')
-  for (const name of backend.names) backend.take(name)
+  backend.loseAll('is not host, ai, mcp or dynamic; requests to it fail with 500 until you add a destination')
+  return []
+}
+
+/** The destination has a policy that is not carried over, which is reported: its other fields are not. */
+function leaveOut(source: ImportSource): [] {
+  for (const name of source.names) source.take(name)
   return []
 }
 
@@ -231,10 +259,19 @@ function readTarget(target: ImportSource): Target | undefined {
   }
 }
 
-function loseTarget(target: ImportSource): void {
-  const kind = ['stdio', 'openapi'].find((name) => target.has(name))
-  for (const name of target.names) target.take(name)
-  target.lose('', kind === 'stdio' ? 'is a stdio server; run it behind an HTTP server' : `${kind ?? 'its transport'} is not supported`)
+function loseTarget(target: ImportSource): [] {
+  target.loseAll(`${target.has('openapi') ? 'openapi' : 'its transport'} is not supported by import`)
+  return []
+}
+
+/** A server that speaks stdio: it gets the environment of the gateway, as in agentgateway. */
+function readProgram(target: ImportSource): object | undefined {
+  const stdio = target.object('stdio')
+  const command = stdio?.text('cmd')
+  if (stdio === undefined || command === undefined) return undefined
+  const env = stdio.object('env')
+  const variables = Object.fromEntries((env?.names ?? []).map((name) => [name, env?.text(name) ?? '']))
+  return { command: [command, ...(stdio.texts('args') ?? [])], ...(env && { env: variables }), inheritEnv: true }
 }
 
 function importMcp(mcp: ImportSource, common: Common): object[] {
@@ -242,14 +279,18 @@ function importMcp(mcp: ImportSource, common: Common): object[] {
     const name = toName(target.text('name') ?? 'target')
     const address = readTarget(target)
     const own = importOwnPolicies(target.object('policies'))
-    if (address === undefined) return loseTarget(target) ?? []
-    if (own === undefined) return []
+    if (own === undefined) return leaveOut(target)
+    const program = readProgram(target)
+    if (program !== undefined) return [{ name, ...program }]
+    if (address === undefined) return loseTarget(target)
     const { host, port, path, isTls, isSse } = address
     const policies = compact({ ...(isTls && { tls: {} }), ...own })
     return [{ name, static: compact({ host, port, path, protocol: isSse ? 'SSE' : undefined, policies }) }]
   })
   if (targets.length === 0) return []
   const mode = mcp.text('statefulMode')
+  // MCP backends reject foreign origins by default.
+  mcp.take('dnsRebindingProtection')
   const prefixMode = { always: 'Always', conditional: 'Conditional' }[mcp.text('prefixMode') ?? '']
   return [compact({ mcp: compact({ targets, sessionRouting: mode?.toLowerCase() === 'stateless' ? 'Stateless' : undefined, prefixMode }), ...common }) ?? {}]
 }
@@ -258,9 +299,12 @@ function importMcp(mcp: ImportSource, common: Common): object[] {
 const modelFields: ReadonlySet<string> = new Set(['name', 'provider', 'params', 'visibility', 'defaults', 'overrides', 'transformation', 'health'])
 
 /** Section `llm`. */
-function importModels(llm: ImportSource | undefined): object | undefined {
+function importModels(llm: ImportSource | undefined): Record<string, unknown> | undefined {
   if (llm === undefined) return undefined
   const models: Record<string, unknown> = {}
+  const own = llm.object('policies')
+  const policies = importRoutePolicies(own)
+  if (policies.backend['mcp'] !== undefined) own?.lose('mcpAuthorization', 'has no effect on models')
   for (const model of llm.list('models')) {
     const name = model.text('name') ?? ''
     const kind = model.text('provider') ?? ''
@@ -268,44 +312,62 @@ function importModels(llm: ImportSource | undefined): object | undefined {
     const params = model.object('params')
     const isGuarded = model.names.some((field) => !modelFields.has(field))
     if (ours === undefined || name === '' || name.includes('*') || Object.hasOwn(models, name) || isGuarded) {
-      for (const field of params?.names ?? []) params?.take(field)
       const reason = isGuarded
         ? `has fields that may protect it: only ${[...modelFields].join(', ')} are carried over or ignored`
         : 'is a pattern or a second entry of a name; list models one by one'
-      model.lose('', ours === undefined ? 'has a provider that is not supported' : reason)
-      for (const field of model.names) model.take(field)
+      model.loseAll(ours === undefined ? 'has a provider that is not supported' : reason)
       continue
     }
     const isLocal = kind === 'ollama'
     const [apiKey, base] = [params?.text('apiKey'), params?.text('baseUrl') ?? (isLocal ? 'http://localhost:11434/v1' : undefined)]
-    models[name] = { [ours]: { ...providerFields(ours, params ?? new ImportSource({}, '', [])), ...compact({ apiKey, url: base }) } }
+    // A key of the model takes precedence over that of the section.
+    const { auth, mcp: _, ...others } = policies.backend
+    models[name] = {
+      [ours]: { ...providerFields(ours, params ?? new ImportSource({}, '', [])), ...compact({ apiKey, url: base }) },
+      ...compact({ policies: compact({ auth: apiKey === undefined ? auth : undefined, ...others }) }),
+    }
   }
-  if (Object.keys(models).length === 0) return undefined
-  const policies = importRoutePolicies(llm.object('policies'))
-  return compact({ port: llm.number('port'), models, policies: policies.traffic })
+  if (Object.keys(models).length === 0) return leaveSection(llm, 'has no model that can be carried over')
+  const imported: Record<string, unknown> = compact({ port: llm.number('port'), models, policies: asTraffic(policies, own) }) ?? {}
+  llm.closedBy(() => closePolicies(imported))
+  return imported
 }
 
-/** Section `mcp`. */
-function importServers(mcp: ImportSource | undefined): object | undefined {
+/** A section without a model or server opens no port: its policies protect nothing. */
+function leaveSection(section: ImportSource, reason: string): undefined {
+  if (section.names.length > 0) section.loseAll(reason)
+}
+
+/** Section `mcp`: as the short form, or as a port of the long form if it has policies that the short form lacks. */
+function importServers(mcp: ImportSource | undefined): { readonly mcp?: Record<string, unknown>; readonly bind?: Bind } | undefined {
   if (mcp === undefined) return undefined
+  const policies = importRoutePolicies(mcp.object('policies'))
+  const port = mcp.number('port')
+  if (compact({ ...policies.filters, timeouts: policies.timeouts, retry: policies.retry, ...policies.backend }) !== undefined) {
+    const backends = importMcp(mcp, { weight: undefined, policies: compact({ ...policies.backend }) })
+    const { filters, timeouts, retry, traffic } = policies
+    const route: Record<string, unknown> = compact({ name: 'mcp', filters, timeouts, retry, policies: traffic, backends }) ?? {}
+    mcp.closedBy(() => closePolicies(route))
+    return { bind: { port: port ?? 3000, listeners: [{ name: 'mcp', routes: [route] }] } }
+  }
   const servers: Record<string, unknown> = {}
   for (const target of mcp.list('targets')) {
     const name = toName(target.text('name') ?? 'target')
     const address = readTarget(target)
-    if (address === undefined) {
-      loseTarget(target)
-      continue
+    const own = importOwnPolicies(target.object('policies'))
+    const program = readProgram(target)
+    if (own === undefined) leaveOut(target)
+    else if (program !== undefined) servers[name] = program
+    else if (address === undefined) loseTarget(target)
+    else {
+      const { path = '', isTls, isSse } = address
+      const url = `${isTls ? 'https' : 'http'}://${address.host}:${address.port}${path}`
+      servers[name] = compact({ url, protocol: isSse ? 'SSE' : undefined, policies: compact({ ...own }) })
     }
-    const { host, port, path = '', isTls, isSse } = address
-    const policies = importOwnPolicies(target.object('policies'))
-    if (policies === undefined) continue
-    servers[name] = compact({
-      url: `${isTls ? 'https' : 'http'}://${host}:${port}${path}`,
-      protocol: isSse ? 'SSE' : undefined,
-      policies: compact({ ...policies }),
-    })
   }
-  if (Object.keys(servers).length === 0) return undefined
-  const policies = importRoutePolicies(mcp.object('policies'))
-  return compact({ port: mcp.number('port'), policies: policies.traffic, ...servers })
+  mcp.take('dnsRebindingProtection')
+  if (Object.keys(servers).length === 0) return leaveSection(mcp, 'has no server that can be carried over')
+  const imported: Record<string, unknown> = compact({ port, policies: policies.traffic, ...servers }) ?? {}
+  mcp.closedBy(() => closePolicies(imported))
+  return { mcp: imported }
 }

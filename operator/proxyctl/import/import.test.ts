@@ -148,14 +148,17 @@ describe('import of LiteLLM proxy', () => {
           timeouts: { request: '30000ms' },
         },
       },
-      mcp: { 'github-mcp': { url: 'https://api.githubcopilot.com/mcp', apiKey: '${GITHUB_TOKEN}' } },
+      mcp: {
+        policies: { apiKeyAuthentication: { secretRef: { secret: 'opaque/default/clients' } } },
+        'github-mcp': { url: 'https://api.githubcopilot.com/mcp', apiKey: '${GITHUB_TOKEN}' },
+        files: { command: ['npx', '-y', 'server-filesystem'], inheritEnv: true },
+      },
       secrets: [{ key: 'opaque/default/clients', type: 'opaque', data: { master: '${LITELLM_MASTER_KEY}' } }],
     })
     expect(lost).toEqual([
       'general_settings.database_url',
       'litellm_settings.drop_params',
       'litellm_settings.fallbacks',
-      'mcp_servers.files',
       'model_list[0].litellm_params.rpm',
       'model_list[1]',
       'model_list[2].model_info.mode',
@@ -193,6 +196,7 @@ describe('import of agentgateway', () => {
         {
           mcp: {
             targets: [
+              { name: 'everything', command: ['npx', '@modelcontextprotocol/server-everything'], inheritEnv: true },
               { name: 'deep-wiki', static: { host: 'mcp.deepwiki.com', port: 443, path: '/mcp', policies: { tls: {} } } },
               { name: 'old', static: { host: 'localhost', port: 9001, path: '/sse', protocol: 'SSE' } },
             ],
@@ -206,7 +210,14 @@ describe('import of agentgateway', () => {
       matches: [{ path: { type: 'PathPrefix', value: '/v1' } }],
       timeouts: { request: '30s' },
       retry: { attempts: 3, backoff: '500ms', codes: [429, 503] },
-      policies: { rateLimit: { local: [{ tokens: 10, unit: 'Minutes', burst: 2 }] } },
+      policies: {
+        rateLimit: {
+          local: [
+            { tokens: 10, unit: 'Minutes', burst: 2 },
+            { requests: 42, unit: 'Minutes' },
+          ],
+        },
+      },
       backends: [
         { ai: { provider: { openai: { model: 'gpt-4o-mini' } } }, weight: 9, policies: { auth: { key: '${OPENAI_API_KEY}' } } },
         {
@@ -234,7 +245,6 @@ describe('import of agentgateway', () => {
     expect(closed).toMatchObject({ policies: { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } } })
     const routes = 'binds[0].listeners[0].routes'
     expect(lost).toEqual([
-      `${routes}[0].backends[0].mcp.targets[0]`,
       `${routes}[1].policies.localRateLimit[1].fillInterval`,
       `${routes}[2].backends[1]`,
       `${routes}[4].policies.extAuthz`,
@@ -311,4 +321,146 @@ describe('import of another file', () => {
       stderr: expect.stringContaining('"nginx" is not one of litellm, agentgateway'),
     })
   })
+})
+
+test.each([
+  [
+    'LiteLLM with models that no provider has',
+    'model_list: [{ model_name: a, litellm_params: { model: elevenlabs/x } }]',
+    /nothing can be carried over: model_list\[0\] has model elevenlabs\/x/,
+  ],
+  ['agentgateway without a section that is imported', 'services: []', /nothing can be carried over: /],
+])('import of %s fails with the reason', async (_, input, message) => {
+  const { code, stdout, stderr } = await run(['import', '-'], input)
+  expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(message) })
+})
+
+/** Paths of all fields of a value, each with the value. */
+function fieldsOf(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item, index) => fieldsOf(item, `${path}[${index}]`))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const own = path === '' ? name : `${path}.${name}`
+    return [own, ...fieldsOf(inner, own)]
+  })
+}
+
+const rejectsAll = { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } }
+
+describe('a field that may protect something and is not carried over closes what it protected', () => {
+  const route = { matches: [{ path: { pathPrefix: '/' } }], backends: [{ host: 'a:1' }] }
+  const inRoute = (policies: object): object => ({ binds: [{ port: 3000, listeners: [{ routes: [{ ...route, policies }] }] }] })
+  const jwt = { issuer: 'i', audiences: ['a'], jwks: { file: 'k.json' } }
+  /** Policies of agentgateway, each alone: those that this version does not know, and known ones with a field that it does not know. */
+  const policies: readonly (readonly [string, object])[] = [
+    ['oidc', { issuer: 'i' }],
+    ['basicAuth', { htpasswd: { file: 'f' } }],
+    ['apiKey', { keys: [{ key: 'k' }] }],
+    ['extAuthz', { host: 'a:1' }],
+    ['extProc', { host: 'a:1' }],
+    ['mcpAuthentication', { issuer: 'i' }],
+    ['mcpGuardrails', { processors: [] }],
+    ['remoteRateLimit', { domain: 'd', host: 'a:1' }],
+    ['localRateLimit', { conditional: [{ condition: 'true', maxTokens: 1 }] }],
+    ['authorization', { rules: [{ allow: 'true' }, { deny: 'false' }] }],
+    ['authorization', { rules: [{ allow: 'true' }], mode: 'x' }],
+    ['mcpAuthorization', { rules: ['true'], failure: 'x' }],
+    ['jwtAuth', { ...jwt, jwks: { url: 'https://a' } }],
+    ['jwtAuth', { ...jwt, jwtValidationOptions: { requiredClaims: ['exp'] } }],
+    ['jwtAuth', { providers: [{ ...jwt, authorizationLocation: { cookie: 'c' } }] }],
+    ['csrf', { additionalOrigins: ['https://a.example'], shadow: true }],
+    ['ai', { promptGuard: { request: [{ regex: { rules: [] } }] } }],
+    ['backendTLS', { subjectAltNames: ['a'] }],
+    ['somethingNew', { a: 1 }],
+  ]
+
+  test.each(policies)('%s of a route of agentgateway: %j', async (name, policy) => {
+    const { config, lost } = await runImport(JSON.stringify(inRoute({ [name]: policy })))
+    const routes = (config as { binds: { listeners: { routes: { policies?: object; backends?: object[] }[] }[] }[] }).binds[0]?.listeners[0]?.routes
+    expect(routes).toEqual([expect.objectContaining({ policies: expect.objectContaining(rejectsAll) })])
+    expect(lost.some((path) => path.startsWith(`binds[0].listeners[0].routes[0].policies.${name}`))).toBe(true)
+  })
+
+  test.each(policies.filter(([name]) => name !== 'ai' && name !== 'backendTLS'))('%s of a listener of agentgateway: %j', async (name, policy) => {
+    const { config } = await runImport(JSON.stringify({ binds: [{ port: 3000, listeners: [{ policies: { [name]: policy }, routes: [route] }] }] }))
+    expect(config).toMatchObject({ binds: [{ listeners: [{ policies: rejectsAll, routes: [{ policies: rejectsAll }] }] }] })
+  })
+
+  test.each(policies)('%s of the section mcp of agentgateway: %j', async (name, policy) => {
+    const { config } = await runImport(JSON.stringify({ mcp: { targets: [{ name: 'a', mcp: { host: 'http://a.example' } }], policies: { [name]: policy } } }))
+    const { mcp, binds } = config as { mcp?: object; binds?: { listeners: { routes: object[] }[] }[] }
+    expect(mcp ?? binds?.[0]?.listeners[0]?.routes[0]).toMatchObject({ policies: rejectsAll })
+  })
+
+  test.each(policies)('%s of the section llm of agentgateway: %j', async (name, policy) => {
+    const { config } = await runImport(
+      JSON.stringify({ llm: { models: [{ name: 'a', provider: 'openAI', params: { apiKey: 'k' } }], policies: { [name]: policy } } }),
+    )
+    expect(config).toMatchObject({ llm: { policies: rejectsAll } })
+  })
+
+  test.each([
+    ['policies', [{ name: 'a', target: { route: 'b' }, policy: { anything: {} } }]],
+    ['frontendPolicies', { networkAuthorization: { rules: ['true'] } }],
+    ['frontendPolicies', { tls: { minVersion: 'TLS_V1_3' } }],
+  ])('%s beside the binds of agentgateway: %j', async (name, value) => {
+    const tcp = { port: 5432, listeners: [{ protocol: 'TCP', tcpRoutes: [{ backends: [{ host: 'a:1' }] }] }] }
+    const { config } = await runImport(JSON.stringify({ [name]: value, binds: [{ port: 3000, listeners: [{ routes: [route] }] }, tcp] }))
+    expect(config).toMatchObject({
+      binds: [{ listeners: [{ policies: rejectsAll, routes: [{ policies: rejectsAll }] }] }, { listeners: [{ tcpRoutes: [{}] }] }],
+    })
+    expect(JSON.stringify((config as { binds: unknown[] }).binds[1])).not.toContain('a:1')
+  })
+
+  test.each([
+    ['general_settings', { enable_jwt_auth: true }],
+    ['general_settings', { custom_auth: 'my.auth' }],
+    ['general_settings', { allowed_ips: ['10.0.0.1'] }],
+    ['general_settings', { allowed_routes: ['/chat/completions'] }],
+    ['general_settings', { enforce_user_param: true }],
+    ['litellm_settings', { callbacks: ['lakera_prompt_injection'] }],
+    ['litellm_settings', { callbacks: 'my_handler.instance' }],
+    ['litellm_settings', { max_budget: 100 }],
+    ['litellm_settings', { blocked_user_list: 'users.txt' }],
+    ['guardrails', [{ guardrail_name: 'a' }]],
+  ])('%s of LiteLLM: %j', async (section, settings) => {
+    const servers = { wiki: { url: 'https://a.example/mcp', transport: 'http' } }
+    const models = [{ model_name: 'a', litellm_params: { model: 'gpt-4o' } }]
+    const { config } = await runImport(JSON.stringify({ model_list: models, mcp_servers: servers, [section]: settings }))
+    expect(config).toMatchObject({ llm: { policies: rejectsAll }, mcp: { policies: rejectsAll } })
+  })
+
+  test.each(['allowed_tools', 'disallowed_tools', 'access_groups', 'auth'])('%s of an MCP server of LiteLLM', async (field) => {
+    const servers = { wiki: { url: 'https://a.example/mcp', transport: 'http', [field]: ['a'] } }
+    const { config, lost } = await runImport(JSON.stringify({ model_list: [{ model_name: 'a', litellm_params: { model: 'gpt-4o' } }], mcp_servers: servers }))
+    expect(config).toMatchObject({ mcp: { policies: rejectsAll } })
+    expect(config).not.toMatchObject({ llm: { policies: rejectsAll } })
+    expect(lost).toEqual([`mcp_servers.wiki.${field}`])
+  })
+})
+
+test.each([
+  ['LiteLLM', litellm],
+  ['agentgateway', agentgateway],
+])('a field that %s does not have is listed at whichever place it is', async (_, text) => {
+  const source = parse(text) as unknown
+  const places = fieldsOf(source).filter((path) =>
+    /^(?:model_list|litellm_settings|general_settings|router_settings|mcp_servers\.github|binds|config)/.test(path),
+  )
+  expect(places.length).toBeGreaterThan(30)
+  const before = (await run(['import', '-', '-o', 'json'], text)).stdout
+  for (const place of places) {
+    const copy = structuredClone(source)
+    const inner = place
+      .split(/[.[\]]+/)
+      .filter((part) => part !== '')
+      .reduce<unknown>((value, part) => (value as Record<string, unknown>)[part], copy)
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) continue
+    Object.assign(inner, { somethingNew: { a: 1 } })
+    const after = (await run(['import', '-', '-o', 'json'], JSON.stringify(copy))).stdout
+    // An object that is left out as a whole is listed already.
+    const { notCarriedOver } = JSON.parse(before) as { notCarriedOver: { path: string }[] }
+    const isListed = notCarriedOver.some(({ path }) => place.startsWith(path)) || after.includes(`${place}.somethingNew`) || after.includes(`${place}.`)
+    expect({ place, isListed }).toEqual({ place, isListed: true })
+  }
 })

@@ -1,4 +1,4 @@
-import { compact, ImportSource, literal, REJECT_ALL, REJECTED, type Imported, type Loss } from './source.ts'
+import { closePolicies, compact, ImportSource, literal, type Imported, type Loss } from './source.ts'
 
 /** Base URLs of services with the API of OpenAI, by the prefix of `model`. */
 const compatible: Readonly<Record<string, string>> = {
@@ -19,6 +19,16 @@ const MAX_MODELS = 64
 /** Fields of the request body that LiteLLM fills in. */
 const defaultFields = ['temperature', 'max_tokens', 'top_p', 'frequency_penalty', 'presence_penalty', 'seed', 'stop'] as const
 
+const callbackFields = ['callbacks', 'success_callback', 'failure_callback', 'audit_log_callbacks'] as const
+/** Callbacks that only record requests. */
+const recorders: ReadonlySet<string> = new Set(
+  'langfuse langfuse_otel langsmith prometheus otel datadog datadog_llm_observability s3 s3_v2 gcs_bucket gcs_pubsub azure_storage sentry helicone lunary arize arize_phoenix mlflow braintrust opik weave logfire galileo posthog slack athina supabase dynamodb traceloop humanloop argilla literalai deepeval cloudzero openmeter lago generic_api'.split(
+    ' ',
+  ),
+)
+/** Settings that admit more requests, not fewer. */
+const openingFields = ['allow_requests_on_db_unavailable', 'allow_client_side_credentials', 'disable_adding_master_key_hash_to_db'] as const
+
 /** A value of a LiteLLM config: `os.environ/NAME` becomes the placeholder `${NAME}`. */
 function value(text: string | undefined): string | undefined {
   const [, name] = /^os\.environ\/([A-Za-z_]\w*)$/.exec(text ?? '') ?? []
@@ -32,17 +42,17 @@ export function importLiteLlm(config: unknown): Imported {
   const models: Record<string, unknown> = {}
   for (const entry of source.list('model_list')) importModel(entry, models)
   const secrets: unknown[] = []
-  const policies = importSettings(source, secrets)
-  const mcp = importServers(source.object('mcp_servers'))
+  const { clients, ...others } = importSettings(source, secrets)
+  const llm: Record<string, unknown> | undefined =
+    Object.keys(models).length > 0 ? compact({ models, policies: compact({ apiKeyAuthentication: clients, ...others }) }) : undefined
+  const servers = source.object('mcp_servers')
+  const imported = importServers(servers)
+  // The keys of the proxy open its MCP servers, too.
+  const mcp: Record<string, unknown> | undefined = imported && { ...(clients !== undefined && { policies: { apiKeyAuthentication: clients } }), ...imported }
+  servers?.closedBy(() => mcp && closePolicies(mcp))
+  source.closedBy(() => [llm, mcp].forEach((section) => section && closePolicies(section)))
   source.finish()
-  return {
-    config: {
-      ...(Object.keys(models).length > 0 && { llm: compact({ models, policies }) }),
-      ...(mcp && { mcp }),
-      ...(secrets.length > 0 && { secrets }),
-    },
-    losses,
-  }
+  return { config: compact({ llm, mcp, secrets }) ?? {}, losses }
 }
 
 function importModel(entry: ImportSource, models: Record<string, unknown>): void {
@@ -50,21 +60,14 @@ function importModel(entry: ImportSource, models: Record<string, unknown>): void
   const params = entry.object('litellm_params')
   entry.object('model_info')?.text('id')
   if (params === undefined || name === '') return entry.lose('', 'has no model_name or no litellm_params')
-  if (name.includes('*')) return loseAll(entry, params, 'is a pattern; list its models one by one')
+  if (name.includes('*')) return entry.loseAll('is a pattern; list its models one by one')
   if (Object.hasOwn(models, name))
-    return loseAll(entry, params, `is another deployment of ${name}; the short form has one provider for each model: use groups of providers in the long form`)
-  if (Object.keys(models).length >= MAX_MODELS) return loseAll(entry, params, `is more than ${MAX_MODELS} models; use the long form`)
+    return entry.loseAll(`is another deployment of ${name}; the short form has one provider for each model: use groups of providers in the long form`)
+  if (Object.keys(models).length >= MAX_MODELS) return entry.loseAll(`is more than ${MAX_MODELS} models; use the long form`)
   const provider = importProvider(params)
-  if (provider === undefined) return loseAll(entry, params, `has model ${params.text('model') ?? ''}, whose provider is not supported`)
+  if (provider === undefined) return entry.loseAll(`has model ${params.text('model') ?? ''}, whose provider is not supported`)
   const defaults = defaultFields.flatMap((field) => (params.has(field) ? [{ field, value: params.take(field) }] : []))
   models[name] = { ...provider, ...(defaults.length > 0 && { policies: { ai: { defaults } } }) }
-}
-
-/** Reports a model as a whole instead of each of its fields. */
-function loseAll(entry: ImportSource, params: ImportSource | undefined, reason: string): void {
-  for (const field of params?.names ?? []) params?.take(field)
-  for (const field of entry.names) entry.take(field)
-  entry.lose('', reason)
 }
 
 /** `{ <provider>: fields }` of the short form; undefined if the provider is not supported. */
@@ -123,7 +126,7 @@ function guessProvider(model: string): string {
 }
 
 /** Settings of the proxy as policies of all models. */
-function importSettings(source: ImportSource, secrets: unknown[]): Record<string, unknown> | undefined {
+function importSettings(source: ImportSource, secrets: unknown[]): Record<string, unknown> {
   const general = source.object('general_settings')
   const [router, settings] = [source.object('router_settings'), source.object('litellm_settings')]
   const attempts = router?.number('num_retries') ?? settings?.number('num_retries')
@@ -131,17 +134,23 @@ function importSettings(source: ImportSource, secrets: unknown[]): Record<string
   const masterKey = value(general?.text('master_key'))
   if (masterKey !== undefined) secrets.push({ key: 'opaque/default/clients', type: 'opaque', data: { master: masterKey } })
   const custom = ['custom_auth', 'enable_jwt_auth', 'enable_oauth2_auth'].filter((field) => general?.has(field) === true && general.text(field) !== 'false')
-  for (const field of custom) general?.lose(field, REJECTED)
-  const isGuarded = source.has('guardrails')
-  if (isGuarded) source.lose('guardrails', `${REJECTED}, such as promptGuard (docs/guide/prompt-guards.md)`)
+  for (const field of custom) general?.reject(field)
+  for (const field of ['enable_jwt_auth', 'enable_oauth2_auth']) if (!custom.includes(field)) general?.take(field)
+  // Callbacks record requests, or change and reject them as guardrails do.
+  for (const field of callbackFields) {
+    const callbacks = settings?.has(field) === true ? [settings.take(field)].flat() : []
+    const guards = callbacks.filter((name) => !recorders.has(String(name)))
+    if (guards.length > 0) settings?.reject(field)
+    else if (callbacks.length > 0) settings?.lose(field, 'has no equivalent; see docs/guide/telemetry.md')
+  }
+  general?.withHarmless(...openingFields)
   if (general?.has('database_url') === true)
     general.lose('database_url', 'keys, teams and budgets of the database have no equivalent; list keys in secrets, see docs/guide/llm.md')
-  return compact({
-    ...(masterKey !== undefined && { apiKeyAuthentication: { secretRef: { secret: 'opaque/default/clients' } } }),
+  return {
+    ...(masterKey !== undefined && { clients: { secretRef: { secret: 'opaque/default/clients' } } }),
     ...(attempts !== undefined && attempts > 0 && { retry: { attempts, codes: [429, 500, 502, 503, 504] } }),
     ...(timeout !== undefined && { timeouts: { request: `${Math.round(timeout * 1000)}ms` } }),
-    ...((custom.length > 0 || isGuarded) && REJECT_ALL),
-  })
+  }
 }
 
 function importServers(servers: ImportSource | undefined): Record<string, unknown> | undefined {
@@ -150,8 +159,9 @@ function importServers(servers: ImportSource | undefined): Record<string, unknow
     const server = servers?.object(name)
     const url = value(server?.text('url'))
     if (server === undefined || url === undefined) {
-      for (const field of server?.names ?? []) server?.take(field)
-      servers?.lose(name, 'has no url; run a server with stdio transport behind an HTTP server')
+      if (server === undefined) servers?.lose(name, 'is not a server')
+      else if (server.has('command')) imported[toName(name)] = importProgram(server)
+      else server.loseAll('has no url')
       continue
     }
     const [transport, type] = [server.text('transport') ?? 'sse', server.text('auth_type')]
@@ -160,6 +170,15 @@ function importServers(servers: ImportSource | undefined): Record<string, unknow
     imported[toName(name)] = compact({ url, protocol: transport === 'sse' ? 'SSE' : undefined, apiKey: token })
   }
   return compact(imported)
+}
+
+/** A server that speaks stdio. Its environment is that of the gateway, as in LiteLLM. */
+function importProgram(server: ImportSource): object {
+  server.take('transport')
+  const env = server.object('env')
+  const variables = (env?.names ?? []).map((name) => [name, value(env?.text(name)) ?? ''] as const)
+  const command = [server.text('command') ?? '', ...(server.texts('args') ?? [])].map(literal)
+  return { command, ...(variables.length > 0 && { env: Object.fromEntries(variables) }), inheritEnv: true }
 }
 
 /** A name that can be the prefix of tools. */

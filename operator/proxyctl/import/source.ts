@@ -14,23 +14,38 @@ export interface Imported {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * An object of a config to import. Each field is taken at most once; `finish` reports all fields that nothing took, so that no setting is lost silently.
+ * Names of fields that may protect something: if one is lost, the nearest route, listener or section that can be closed rejects all requests. The list is wide,
+ * because a field of a later version of the source must not open a route.
+ */
+const PROTECTIVE =
+  /auth|oidc|saml|sso|jwt|polic|guard|moderation|limit|quota|budget|allow|deny|forbid|block|permi|restrict|require|enforce|access|acl|rbac|role|only|private|internal|valid|verif|protect|tls|cert|^ca$|root|spiffe|subject|cors|csrf|secret|password|ip_?(?:range|s$)|network/i
+
+/**
+ * An object of a config to import. Each field is taken at most once; `finish` reports all fields that nothing took, so that no setting is lost silently, and
+ * closes what a lost field may have protected.
  */
 export class ImportSource {
   readonly path: string
   readonly #fields: Readonly<Record<string, unknown>>
   readonly #losses: Loss[]
+  readonly #parent: ImportSource | undefined
   readonly #taken = new Set<string>()
   readonly #inner = new Map<string, ImportSource>()
+  #close: (() => void) | undefined
+  #isGuard = false
+  #isRejected = false
+  #isHarmless: ReadonlySet<string> = new Set()
 
-  constructor(value: unknown, path: string, losses: Loss[]) {
+  constructor(value: unknown, path: string, losses: Loss[], parent?: ImportSource) {
     this.#fields = isObject(value) ? value : {}
     this.path = path
     this.#losses = losses
+    this.#parent = parent
   }
 
   has(name: string): boolean {
-    return this.#fields[name] !== undefined && this.#fields[name] !== null
+    const value = this.#peek(name)
+    return value !== undefined && value !== null
   }
 
   get names(): readonly string[] {
@@ -39,7 +54,7 @@ export class ImportSource {
 
   take(name: string): unknown {
     this.#taken.add(name)
-    return this.#fields[name] ?? undefined
+    return this.#peek(name) ?? undefined
   }
 
   /** A text, or a number or boolean as text. */
@@ -64,19 +79,37 @@ export class ImportSource {
     return this.#open(value, name)
   }
 
-  /** Objects of a list. */
+  /** Objects of a list. Anything else is not taken, and so reported. */
   list(name: string): ImportSource[] {
     const value = this.#peek(name)
-    if (!Array.isArray(value)) return []
+    if (!Array.isArray(value) || !value.every(isObject)) return []
     this.#taken.add(name)
     return value.map((item: unknown, index) => this.#open(item, `${name}[${index}]`))
   }
 
   texts(name: string): string[] | undefined {
     const value = this.#peek(name)
-    if (!Array.isArray(value) || value.some((item) => isObject(item))) return undefined
+    if (!Array.isArray(value) || value.some((item) => typeof item === 'object')) return undefined
     this.#taken.add(name)
     return value.map(String)
+  }
+
+  /** Sets what rejects all requests that this object serves, in the config that is made of it. Without it, that of the object around it is used. */
+  closedBy(close: () => void): this {
+    this.#close = close
+    return this
+  }
+
+  /** The object is authentication, authorization, a guard or TLS: each field of it that is lost may protect something. */
+  asGuard(): this {
+    this.#isGuard = true
+    return this
+  }
+
+  /** Fields whose loss opens nothing, although their names or the object suggest it. */
+  withHarmless(...names: readonly string[]): this {
+    this.#isHarmless = new Set([...this.#isHarmless, ...names])
+    return this
   }
 
   /** Reports that a field, or the object itself, is left out or changed. */
@@ -85,10 +118,33 @@ export class ImportSource {
     this.#losses.push({ path: [this.path, name].filter((part) => part !== '').join('.'), reason })
   }
 
+  /** Reports that a field which protects something is left out; `finish` closes what it protected. */
+  reject(name: string, reason: string = REJECTED): void {
+    this.lose(name, reason)
+    this.#isRejected = true
+  }
+
+  /** Reports the object as a whole, instead of each of its fields. */
+  loseAll(reason: string): void {
+    for (const name of this.names) this.#taken.add(name)
+    this.#inner.clear()
+    this.lose('', reason)
+  }
+
   /** Reports all fields that were not taken, those of inner objects included. */
   finish(): void {
-    for (const name of this.names) if (!this.#taken.has(name) && this.has(name)) this.lose(name, 'has no equivalent, or is not supported by import')
+    for (const name of this.names) {
+      if (this.#taken.has(name) || !this.has(name)) continue
+      if (!this.#isHarmless.has(name) && (this.#isGuard || PROTECTIVE.test(name))) this.reject(name)
+      else this.lose(name, 'has no equivalent, or is not supported by import')
+    }
     for (const inner of this.#inner.values()) inner.finish()
+    if (this.#isRejected) this.#closeNearest()
+  }
+
+  #closeNearest(): void {
+    if (this.#close !== undefined) this.#close()
+    else if (this.#parent !== undefined) this.#parent.#closeNearest()
   }
 
   #peek(name: string): unknown {
@@ -96,7 +152,8 @@ export class ImportSource {
   }
 
   #open(value: unknown, name: string): ImportSource {
-    const inner = this.#inner.get(name) ?? new ImportSource(value, this.path === '' ? name : `${this.path}.${name}`, this.#losses)
+    const inner = this.#inner.get(name) ?? new ImportSource(value, this.path === '' ? name : `${this.path}.${name}`, this.#losses, this)
+    if (this.#isGuard) inner.asGuard()
     this.#inner.set(name, inner)
     return inner
   }
@@ -112,6 +169,11 @@ export function compact<T extends Readonly<Record<string, unknown>>>(fields: T):
 /** A policy that rejects every request: it replaces authentication or authorization that cannot be carried over. */
 export const REJECT_ALL = { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } } as const
 export const REJECTED = 'is not carried over; requests are rejected by an authorization rule, which you replace by a policy of your own'
+
+/** Makes a route, listener or section reject all requests. */
+export function closePolicies(owner: Record<string, unknown>): void {
+  owner['policies'] = { ...(owner['policies'] as object | undefined), ...REJECT_ALL }
+}
 
 /** A value of the file in which `${` is no placeholder. */
 export const literal = (text: string): string => text.replaceAll('${', () => '$${')
