@@ -30,7 +30,7 @@ interface World {
   readonly backend?: BackendFull
   readonly route?: Partial<Route>
   readonly secrets?: Secret[]
-  readonly answer?: number | 'refused' | 'never'
+  readonly answer?: number | 'refused' | 'never' | ((headers: Readonly<Record<string, string>>) => number)
   /** Headers of the responses of the backend. */
   readonly answerHeaders?: Readonly<Record<string, string>>
   readonly seconds?: () => number
@@ -65,7 +65,8 @@ function start({
     const { bytes } = await readBody(body, 10_000_000)
     forwarded.push({ target, headers, bytes: bytes.length })
     if (answer === 'never') return new Promise<never>(() => undefined)
-    return { status: answer, headers: HeaderList.from(Object.entries(answerHeaders)), body: new BufferBody('ok'), upgraded: undefined }
+    const status = typeof answer === 'function' ? answer(headers) : answer
+    return { status, headers: HeaderList.from(Object.entries(answerHeaders)), body: new BufferBody('ok'), upgraded: undefined }
   }
   const gateway = new Gateway({
     createPool: (_, { tunnel }) => ({
@@ -355,6 +356,14 @@ row('cache', 'the expression of `tenant` fails', 'the request is forwarded, its 
 })
 row('cache', '`cache-control` of the upstream cannot be read', 'the response is not stored', async () => {
   expect(await countOfTwo(start({ traffic: { cache: {} }, answerHeaders: { 'cache-control': 'max-age=60, "' } }))).toBe(2)
+})
+row('cache', 'the upstream responds 304 for another ETag than the stored one', 'the request is sent again without conditions', async () => {
+  const answerHeaders = { 'cache-control': 'max-age=0', etag: '"1"' }
+  const send = start({ traffic: { cache: {} }, answerHeaders, answer: (headers) => ('if-none-match' in headers ? 304 : 200) })
+  await send()
+  answerHeaders.etag = '"2"'
+  const { status, text, forwarded } = await send()
+  expect([status, text, forwarded.map(({ headers }) => headers['if-none-match'])]).toEqual([200, 'ok', ['"1"', undefined]])
 })
 row('cache', 'the upstream fails while a stale response is stored', 'its error; the stale response is not used', async () => {
   const headers = { 'cache-control': 'max-age=0', etag: '"1"' }
