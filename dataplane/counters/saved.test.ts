@@ -93,7 +93,7 @@ describe('counters of budgets in a file', () => {
     const database = new DatabaseSync(path)
     database.exec('PRAGMA user_version = 9')
     database.close()
-    await expect(start()).rejects.toThrow('the counters have version 9; this program knows 1')
+    await expect(start()).rejects.toThrow('the file of counters has version 9; this program knows 2')
     path = join(directory, 'other.db')
     const other = new DatabaseSync(path)
     other.exec('CREATE TABLE invoices (id INTEGER)')

@@ -6,6 +6,8 @@ export interface LlmDemand {
   readonly promptTokens: number
   /** Most output tokens that the client permits. */
   readonly maxTokens: number | undefined
+  /** Answers that the client asks for, each with up to `maxTokens`; default: 1. */
+  readonly answers?: number
   /** Price of tokens in US dollars; undefined: the model has no price. */
   readonly priceOf: ((inputTokens: number, outputTokens: number) => number) | undefined
 }

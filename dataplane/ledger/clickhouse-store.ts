@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { IncomingMessage } from 'node:http'
-import { messageOf, readPasswordFile } from '../runtime/server-client.ts'
+import { messageOf, readPasswordFile, tlsNameOf } from '../runtime/server-client.ts'
 import { expandRows } from './batch.ts'
 import { bodyColumns, columns, type Column } from './columns.ts'
 import { spendGroups, spendStatement, type Dialect } from './sql.ts'
@@ -146,7 +146,7 @@ export class ClickHouseStore implements Store {
       },
       signal: AbortSignal.timeout(REQUEST_MS),
     }
-    const request = isTls ? requestHttps({ ...options, servername: host, ca }, resolve) : requestHttp(options, resolve)
+    const request = isTls ? requestHttps({ ...options, ...tlsNameOf(host), ca }, resolve) : requestHttp(options, resolve)
     request.on('error', reject)
     request.end(body)
     const response = await promise

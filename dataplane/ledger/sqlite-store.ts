@@ -1,11 +1,22 @@
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { checkSqliteFile, type SqliteForm } from '../runtime/sqlite-file.ts'
 import { positionOf, type LedgerBatch, type LedgerLabels } from './batch.ts'
 import { bodyColumns, columns, labelColumns, valueColumns, type Column } from './columns.ts'
 import type { Store } from './store.ts'
 
 /** Version of the tables, in the file as `user_version`. Version 1 had all columns in one table, version 2 a row for each record. */
 const VERSION = 3
+const FORM: SqliteForm = {
+  applicationId: 0x70786c67,
+  what: 'ledger',
+  version: VERSION,
+  unmarked: {
+    1: ['requests', 'time', 'gateway', 'weight'],
+    2: ['records', 'time', 'labels', 'weight'],
+    3: ['batches', 'first', 'last', 'labels', 'entries'],
+  },
+}
 /** Batches that one step of the retention deletes, and rows of earlier versions. */
 const PRUNE_BATCHES = 50
 const PRUNE_ROWS = 5000
@@ -63,6 +74,7 @@ export class LedgerStore implements Store {
 
   /** Opens the file, and creates it readable only by its owner. Throws if it cannot be written, is no ledger, or is of a newer version. */
   constructor(path: string) {
+    checkSqliteFile(path, FORM)
     closeSync(openSync(path, 'a', 0o600))
     this.#database = new DatabaseSync(path, { timeout: BUSY_MS })
     try {
@@ -80,9 +92,9 @@ export class LedgerStore implements Store {
   #migrate(): void {
     const database = this.#database
     const version = readVersion(database)
-    if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
     // Only a new file accepts auto_vacuum. Readers and the writer do not block each other with WAL.
     database.exec('PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+    database.exec(`PRAGMA application_id = ${FORM.applicationId}`)
     if (version === VERSION) return
     this.#inTransaction(() => {
       // Another process may have done it since.
@@ -195,13 +207,13 @@ export const oldRecords = (database: DatabaseSync, names: readonly Column[]): st
  * written, all records are in `requests`. Throws if it does not exist or is no ledger.
  */
 export function openForReading(path: string): { readonly database: DatabaseSync; readonly hasBatches: boolean } {
+  if (!checkSqliteFile(path, FORM)) throw new Error('the file is no ledger')
   const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS })
   try {
     // The writer may change tables between statements.
     database.exec('BEGIN')
     const version = readVersion(database)
     if (version === 0) throw new Error('the file is no ledger')
-    if (version > VERSION) throw new Error(`the ledger has version ${version}; this program knows ${VERSION}`)
     return { database, hasBatches: version === VERSION }
   } catch (error) {
     database.close()

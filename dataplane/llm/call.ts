@@ -69,6 +69,8 @@ export class LlmCall {
   #attempted: Attempted | undefined
   /** The response is the gateway's own: a guard's rejection, a list of models, a token count. */
   #isLocal = false
+  /** A request was sent to a provider. */
+  #isSent = false
   /** The response comes from the cache. */
   #isCached = false
   #recording: CacheRecording | undefined
@@ -107,7 +109,8 @@ export class LlmCall {
       return finished
     } catch (error) {
       this.#recording?.stop()
-      this.#record.finish(undefined, 'error')
+      // The provider works for a client that has left before the response: its prompt is charged.
+      this.#record.finish(undefined, this.#isSent && exchange.abortReason !== undefined ? 'partial' : 'error')
       this.#source.cancel(error instanceof Error ? error : new Error('the request failed'))
       throw toLlmError(error)
     }
@@ -159,6 +162,7 @@ export class LlmCall {
       : undefined
     const limits = firstContentMs === undefined ? this.#plan : { backendRequestMs: firstContentMs }
     let isHealthy = true
+    this.#isSent = true
     const call = { destination: target.destination, endpoint, request, load: target.state, why }
     const response = await callEndpoint(exchange, call, limits, this.#active, (_, __, received) => {
       isHealthy = received !== undefined && !isUnhealthy(exchange, received, target.destination.settings.health?.condition)

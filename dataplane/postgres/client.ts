@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { readPasswordFile } from '../runtime/server-client.ts'
+import { readPasswordFile, tlsNameOf } from '../runtime/server-client.ts'
 import type { PostgresSettings } from './settings.ts'
 
 /**
@@ -17,7 +17,7 @@ export function connectionOptions(
     user,
     // A function keeps the driver from reading the environment and files of the user.
     password: async () => (passwordFile === undefined ? password : readPasswordFile(passwordFile)),
-    ssl: isTls ? { ca, servername: host } : false,
+    ssl: isTls ? { ca, ...tlsNameOf(host) } : false,
     keepAlive: true,
   }
 }

@@ -1,4 +1,5 @@
-import { grantedOf, readUse, takeWanted, writeShare } from '../policy/budgets/share.ts'
+import { grantedOf, othersOf, readUse, takeWanted, writeShare } from '../policy/budgets/share.ts'
+import { steadyClock } from '../runtime/time.ts'
 import type { ShareBucket, ShareMemory, Shares } from '../runtime/shares.ts'
 
 /** Requests that wait for a share at once. Further ones are handled as if there were no server. */
@@ -21,6 +22,8 @@ export interface BucketUse {
   readonly used: number
   readonly reserved: number
   readonly wanted: number
+  /** In the first report on a stream: what other replicas had used by the last response. An operator that lost its counters does not know. */
+  readonly others?: number
 }
 
 /** Share of a bucket from a response. */
@@ -85,7 +88,7 @@ export class ShareKeeper implements Shares {
 
   constructor(options: KeeperOptions) {
     this.#options = options
-    this.#epochMs = options.epochMs ?? (() => Date.now())
+    this.#epochMs = steadyClock(options.epochMs ?? (() => Date.now()))
   }
 
   /** Number of buckets in use. */
@@ -139,7 +142,7 @@ export class ShareKeeper implements Shares {
       const { spent, reserved } = readUse(memory, index)
       const granted = grantedOf(memory, index)
       if (granted !== undefined && granted > spent + reserved)
-        writeShare(memory, { index, granted: spent + reserved, isLast: false, expiresMs: tracked.expiresMs, others: 0 })
+        writeShare(memory, { index, granted: spent + reserved, isLast: false, expiresMs: tracked.expiresMs, others: othersOf(memory, index) })
     }
   }
 
@@ -238,7 +241,8 @@ export class ShareKeeper implements Shares {
     // What was returned is subtracted from what is used next.
     const before = reported?.spent ?? 0
     tracked.reported = { spent: Math.max(before, spent), reserved }
-    uses.push({ bucket, used: Math.max(0, spent - before), reserved, wanted })
+    const others = reported === undefined ? othersOf(memory, bucket.index) : 0
+    uses.push({ bucket, used: Math.max(0, spent - before), reserved, wanted, ...(others > 0 && { others }) })
   }
 }
 

@@ -23,10 +23,13 @@ export function toReport(domain: string, replica: string, uses: readonly BucketU
   })
 }
 
-function toEntries({ bucket: { limit, key, index }, used, reserved, wanted }: BucketUse, timeElapsed: Duration): Entry[] {
+function toEntries({ bucket: { limit, key, index }, used, reserved, wanted, others = 0 }: BucketUse, timeElapsed: Duration): Entry[] {
   const bucket = { limit, key, window: String(index) }
-  const own = toEntry(bucket, timeElapsed, used, wanted)
-  return reserved === 0 ? [own] : [own, toEntry({ ...bucket, of: 'reserved' }, timeElapsed, reserved)]
+  const entries = [toEntry(bucket, timeElapsed, used, wanted)]
+  if (reserved > 0) entries.push(toEntry({ ...bucket, of: 'reserved' }, timeElapsed, reserved))
+  // Before the others: an operator that does not know it takes it for the use, which the next entry replaces.
+  if (others > 0) entries.unshift(toEntry({ ...bucket, of: 'others' }, timeElapsed, others))
+  return entries
 }
 
 const toEntry = (bucket: Record<string, string>, timeElapsed: Duration, allowed = 0, denied = 0): Entry =>

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createClient, ErrorReply, RESP_TYPES } from '@redis/client'
 import { Causes } from '../runtime/causes.ts'
-import { messageOf, readPasswordFile } from '../runtime/server-client.ts'
+import { messageOf, readPasswordFile, tlsNameOf } from '../runtime/server-client.ts'
 import type { Script, ScriptOutcome, ScriptStore, ValueStore } from '../runtime/value-store.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
@@ -34,7 +34,7 @@ function openClient({ host, port, database, user, password, passwordFile, isTls,
     reconnectStrategy: (retries: number): number => Math.min(MIN_RETRY_MS * 2 ** Math.min(retries, 10), MAX_RETRY_MS),
   }
   return createClient({
-    socket: isTls ? { ...socket, tls: true, servername: host, ...(caFile !== undefined && { ca: readFileSync(caFile, 'utf8') }) } : socket,
+    socket: isTls ? { ...socket, tls: true, ...tlsNameOf(host), ...(caFile !== undefined && { ca: readFileSync(caFile, 'utf8') }) } : socket,
     database,
     RESP: 2,
     disableOfflineQueue: true,

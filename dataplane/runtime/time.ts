@@ -31,3 +31,18 @@ export function toEpochMs(monotonicMs: number): number {
   }
   return offsetMs + monotonicMs
 }
+
+/**
+ * A wall clock that is never set back: while the clock of the system is behind a time that was read before, time goes on by the monotonic clock.
+ * Times in milliseconds.
+ */
+export function steadyClock(epochMs: () => number, monotonicMs: () => number = () => performance.now()): () => number {
+  let latestMs = -Infinity
+  let readAtMs = 0
+  return () => {
+    const [nowMs, monotonic] = [epochMs(), monotonicMs()]
+    latestMs = nowMs >= latestMs ? nowMs : latestMs + Math.max(0, monotonic - readAtMs)
+    readAtMs = monotonic
+    return latestMs
+  }
+}

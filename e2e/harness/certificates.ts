@@ -73,9 +73,7 @@ function extensions(options: CertificateOptions, spki: Buffer, issuerSpki: Buffe
     list.push(extension('2.5.29.15', true, tagged(0x03, Buffer.from([1, 0x06]))))
     return list
   }
-  const hosts = (options.hosts ?? [options.name]).map((host) =>
-    isIP(host) === 4 ? tagged(0x87, Buffer.from(host.split('.').map(Number))) : tagged(0x82, Buffer.from(host)),
-  )
+  const hosts = (options.hosts ?? [options.name]).map((host) => (isIP(host) === 0 ? tagged(0x82, Buffer.from(host)) : tagged(0x87, addressBytes(host))))
   const uris = (options.uris ?? []).map((uri) => tagged(0x86, Buffer.from(uri)))
   list.push(extension('2.5.29.17', false, sequence(...hosts, ...uris)))
   list.push(extension('2.5.29.37', false, sequence(oid('1.3.6.1.5.5.7.3.1'), oid('1.3.6.1.5.5.7.3.2'))))
@@ -132,3 +130,13 @@ function toPem(label: string, der: Buffer): string {
 const TRUE = tagged(0x01, Buffer.from([0xff]))
 const ECDSA_WITH_SHA256 = sequence(oid('1.2.840.10045.4.3.2'))
 const SHA256_WITH_RSA = sequence(oid('1.2.840.113549.1.1.11'), tagged(0x05, Buffer.alloc(0)))
+
+function addressBytes(address: string): Buffer {
+  if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number))
+  // The parser of URLs writes IPv4-mapped addresses as groups of digits, too.
+  const [before = '', after] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
+  const groupsOf = (text = ''): number[] => (text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16)))
+  const [first, last] = [groupsOf(before), groupsOf(after)]
+  const groups = [...first, ...Array.from({ length: 8 - first.length - last.length }, () => 0), ...last]
+  return Buffer.from(groups.flatMap((group) => [group >> 8, group & 255]))
+}

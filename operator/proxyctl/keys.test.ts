@@ -88,6 +88,7 @@ describe('keys create', () => {
   test.each([
     ['a name with a slash', ['create', 'a/b']],
     ['no name', ['create']],
+    ['an expiry in the past', ['create', 'a', '--expires', '2020-01-31T00:00:00Z']],
     ['an expiry that is no time', ['create', 'a', '--expires', 'tomorrow']],
     ['metadata without a value', ['create', 'a', '--metadata', 'team']],
   ])('rejects %s', async (_, args) => {

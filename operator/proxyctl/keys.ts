@@ -148,6 +148,7 @@ function parseExpiry(text: string, nowMs: number): string {
   const time = afterMs === undefined ? text : new Date(nowMs + afterMs).toISOString()
   if ('problem' in readApiKeyEntry(JSON.stringify({ key: 'k', expires: time })))
     throw new UsageError(`--expires ${JSON.stringify(text)} is neither a duration such as 90d or 12h, nor a time such as 2027-01-31T00:00:00Z`)
+  if (Date.parse(time) <= nowMs) throw new UsageError(`--expires ${JSON.stringify(text)} is in the past; give a later time, or a duration such as 90d`)
   return time
 }
 

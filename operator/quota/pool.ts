@@ -43,6 +43,8 @@ export interface Usage extends BucketId {
   readonly reserved: number
   /** Demand that the share did not cover. */
   readonly wanted: number
+  /** In the first report of a stream: what other replicas had used, as far as this one knows. */
+  readonly others?: number
 }
 
 /** The share of one replica. */
@@ -79,6 +81,9 @@ interface Bucket {
   readonly leases: Map<string, Lease>
   /** Some replica lacks units that others may have until then. */
   contendedUntilMs: number
+  /** What all replicas had used by the last response of an earlier operator: not free until those that used it have reported, or their shares have expired. */
+  claimed: number
+  claimedUntilMs: number
 }
 
 /** A percentage of a limit that the use of one key has reached. */
@@ -221,7 +226,7 @@ export class QuotaPool {
     if (Math.abs(limit.windows.at(nowMs).index - id.index) > 1 + CLOCK_WINDOWS) return undefined
     const [oldest] = this.#buckets
     if (this.#buckets.size >= MAX_BUCKETS && oldest !== undefined) this.#drop(...oldest)
-    const bucket: Bucket = { id: idOf(id), alerted: 0, leases: new Map(), contendedUntilMs: 0 }
+    const bucket: Bucket = { id: idOf(id), alerted: 0, leases: new Map(), contendedUntilMs: 0, claimed: 0, claimedUntilMs: 0 }
     this.#buckets.set(name, bucket)
     return bucket
   }
@@ -232,7 +237,7 @@ export class QuotaPool {
     this.changes++
   }
 
-  #update(bucket: Bucket, replica: string, { used, reserved, wanted }: Usage, isFirst: boolean, nowMs: number): void {
+  #update(bucket: Bucket, replica: string, { used, reserved, wanted, others = 0 }: Usage, isFirst: boolean, nowMs: number): void {
     let lease = bucket.leases.get(replica)
     if (lease === undefined) bucket.leases.set(replica, (lease = emptyLease(nowMs)))
     const before = currentOf(lease)
@@ -244,6 +249,10 @@ export class QuotaPool {
     // The replica has given back its share before the first report of a stream.
     if (isFirst) lease.held = lease.granted = currentOf(lease)
     lease.held = Math.max(lease.held, currentOf(lease))
+    if (isFirst && others > 0) {
+      bucket.claimed = Math.max(bucket.claimed, currentOf(lease) + others)
+      bucket.claimedUntilMs = nowMs + SHARE_MS + GRACE_MS
+    }
     const seconds = Math.max(0.001, (nowMs - lease.reportedMs) / 1000)
     const weight = 1 - Math.exp(-seconds)
     lease.rate = lease.rate * (1 - weight) + (Math.max(0, currentOf(lease) - before + wanted) / seconds) * weight
@@ -275,7 +284,8 @@ export class QuotaPool {
     const lease = bucket.leases.get(replica)
     const limit = this.#findLimit(bucket.id.limit)
     if (lease === undefined || limit === undefined) return undefined
-    const free = Math.max(0, Math.floor(this.#freeOf(bucket, limit, nowMs)))
+    const left = Math.floor(this.#freeOf(bucket, limit, nowMs))
+    const free = Math.max(0, left)
     const current = currentOf(lease)
     // While others lack units, nobody gets any for later.
     const later = this.#contended.has(bucket) ? 0 : Math.max(Math.ceil((lease.rate * AHEAD_MS) / 1000), Math.floor(free / (4 * bucket.leases.size)))
@@ -294,6 +304,12 @@ export class QuotaPool {
     }
     const isTakenBack = !lacks && this.#contended.has(bucket) && nowMs - lease.wantedMs >= KEPT_MS
     lease.granted = isTakenBack ? Math.min(lease.held, current + lease.wanted) : lease.held
+    // An operator that lost its counters has given what others had used already: all replicas are told to give back.
+    if (left < 0) {
+      lease.granted = Math.max(current, Math.min(lease.granted, lease.held + left))
+      bucket.contendedUntilMs = nowMs + CONTENDED_MS
+      this.#contended.add(bucket)
+    }
     // What the share covers is no demand any more.
     if (!lacks) lease.wanted = 0
     if (lease.granted < lease.held) unconfirmed.add(name)
@@ -305,6 +321,7 @@ export class QuotaPool {
   #freeOf(bucket: Bucket, limit: QuotaLimit, nowMs: number): number {
     let free = limit.amount
     for (const [replica, lease] of bucket.leases) free -= this.#heldBy(replica, lease, nowMs)
+    if (bucket.claimedUntilMs > nowMs) free = Math.min(free, limit.amount - bucket.claimed)
     return free - this.#rollingPart(bucket, limit, nowMs)
   }
 

@@ -21,7 +21,7 @@ type Action = RateLimitQuotaResponse['bucketAction'][number]
 
 /**
  * Reads a report. Its first bucket is `{replica}`; the others are `{limit, key, window}`, and with `of: reserved` what is reserved for
- * requests under way, which the protocol has no field for. Buckets with other ids are ignored.
+ * requests under way, which the protocol has no field for, with `of: others` what other replicas had used. Buckets with other ids are ignored.
  */
 export function readReport({ bucketQuotaUsages }: RateLimitQuotaUsageReports): Report {
   let replica: string | undefined
@@ -35,6 +35,7 @@ export function readReport({ bucketQuotaUsages }: RateLimitQuotaUsageReports): R
     let usage = usages.get(name)
     if (usage === undefined) usages.set(name, (usage = { limit, key, index, used: 0, reserved: 0, wanted: 0 }))
     if (of === 'reserved') usage.reserved = Number(numRequestsAllowed)
+    else if (of === 'others') usage.others = Number(numRequestsAllowed)
     else {
       usage.used = Number(numRequestsAllowed)
       usage.wanted = Number(numRequestsDenied)

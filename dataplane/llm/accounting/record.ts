@@ -20,6 +20,8 @@ interface RequestFacts {
   readonly prices: PriceTable
   /** Computed on demand, because most configurations never read it. */
   readonly prompt: () => readonly FlatMessage[]
+  /** Estimated tokens of the prompt. */
+  readonly promptTokens: () => number
 }
 
 const paramFields = {
@@ -165,10 +167,9 @@ export class LlmRecord extends HostMap {
 
   #settle(budgets: TokenBudgets, facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd): void {
     if (end === 'error') return budgets.settle(0, 0)
-    const { input, output } = this.#tokensOf(facts, end)
+    const { input, output, isCounted } = this.#tokensOf(facts, end)
     const request = this.#request
     const price = this.#priceFound ?? request?.prices.find(request.system, request.requestModel)
-    const isCounted = this.#isCounted(facts, end) && facts?.usage.inputTokens !== undefined
     budgets.settle(input + output, isCounted && this.#cost !== undefined ? this.#cost : price && priceOf(input, output, price))
   }
 
@@ -214,26 +215,28 @@ export class LlmRecord extends HostMap {
   }
 
   /**
-   * Tokens to charge. A stream may lack usage: it was cut off, or the client asked for none (`stream_options`). Its text is estimated
-   * instead (llm.md §11.2).
+   * Tokens to charge. A response may lack usage or have none that is credible: it was cut off, the client asked for none (`stream_options`),
+   * or the upstream reports none. Prompt and text are estimated instead (llm.md §11.2). A prompt has tokens, and so has a text.
    */
-  #tokensOf(facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd): { readonly input: number; readonly output: number } {
-    const { inputTokens, outputTokens } = facts?.usage ?? {}
-    if (this.#isCounted(facts, end)) return { input: inputTokens ?? 0, output: outputTokens ?? 0 }
-    const forwarded = facts === undefined ? 0 : 'textBytes' in facts ? tokensIn(facts.textBytes) : estimateTokens(textsOf(facts))
-    const input = inputTokens ?? estimateTokens((this.#request?.prompt() ?? []).map(({ content }) => content))
-    return { input, output: Math.max(outputTokens ?? 0, forwarded) }
+  #tokensOf(
+    facts: ResponseFacts | StreamFacts | undefined,
+    end: ResponseEnd,
+  ): { readonly input: number; readonly output: number; readonly isCounted: boolean } {
+    const { inputTokens = 0, outputTokens = 0 } = facts?.usage ?? {}
+    const isInputCounted = inputTokens > 0
+    const isOutputCounted = end === 'complete' && outputTokens > 0
+    const forwarded = isOutputCounted || facts === undefined ? 0 : 'textBytes' in facts ? tokensIn(facts.textBytes) : estimateTokens(textsOf(facts))
+    return {
+      input: isInputCounted ? inputTokens : (this.#request?.promptTokens() ?? 0),
+      output: Math.max(outputTokens, forwarded),
+      isCounted: isInputCounted && (isOutputCounted || (end === 'complete' && forwarded === 0)),
+    }
   }
 
   #texts(): Texts | undefined {
     if (this.#readShown !== undefined) this.#shown = this.#readShown()
     this.#readShown = undefined
     return this.#shown
-  }
-
-  /** Whether the provider has counted the output of a response. Of those that are no streams, some have none: embeddings, images. */
-  #isCounted(facts: ResponseFacts | undefined, end: ResponseEnd): boolean {
-    return end === 'complete' && (facts?.usage.outputTokens !== undefined || this.#request?.isStreaming !== true)
   }
 
   #firstTokenSeconds(): number | undefined {

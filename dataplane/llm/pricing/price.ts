@@ -55,8 +55,12 @@ export function costOf(
   { usage, serviceTier }: Pick<ResponseFacts, 'usage' | 'serviceTier'>,
   price: Price,
 ): { readonly cost: number; readonly rates: Rates } | undefined {
-  const { inputTokens, outputTokens = 0, cachedInputTokens = 0, cacheCreationInputTokens = 0, reasoningTokens = 0 } = usage
+  const { inputTokens, outputTokens = 0 } = usage
   if (inputTokens === undefined) return undefined
+  // Parts are no more than the whole, whatever an upstream says.
+  const cachedInputTokens = Math.min(inputTokens, usage.cachedInputTokens ?? 0)
+  const cacheCreationInputTokens = Math.min(inputTokens - cachedInputTokens, usage.cacheCreationInputTokens ?? 0)
+  const reasoningTokens = Math.min(outputTokens, usage.reasoningTokens ?? 0)
   const rates = ratesFor((serviceTier !== undefined && price.serviceTiers?.get(serviceTier)) || price, inputTokens)
   const input = share(Math.max(0, inputTokens - cachedInputTokens - cacheCreationInputTokens), usage.inputAudioTokens, usage.inputImageTokens)
   const output = share(Math.max(0, outputTokens - reasoningTokens), usage.outputAudioTokens, usage.outputImageTokens)

@@ -9,16 +9,7 @@ import { runWhileConnected } from '../../runtime/connected.ts'
 import { runSync } from '../../runtime/cooperative.ts'
 import { printBytesInSteps, renderBytesInSteps } from '../common/json.ts'
 import { checkShape } from '../common/shapes.ts'
-import {
-  FormatError,
-  type ClientFormatEntry,
-  type Conversion,
-  type FlatMessage,
-  type JsonObject,
-  type RequestContext,
-  type RequestMemo,
-  type RequestParams,
-} from '../common/types.ts'
+import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from '../common/types.ts'
 import type { KeyPolicy } from './keys.ts'
 import { jsonResponse } from './models.ts'
 import type { PromptGuards } from '../guards/index.ts'
@@ -28,8 +19,7 @@ import type { RequestSource } from './source.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import type { Draft } from './upstream-request.ts'
 import type { LlmDemand } from '../../exchange/token-budgets.ts'
-import { estimateTokens } from '../accounting/estimate.ts'
-import { priceOf, type Price } from '../pricing/price.ts'
+import { demandOf, promptTokensOf } from '../accounting/demand.ts'
 
 /** The inputs for preparing one attempt. */
 export interface PrepareContext {
@@ -94,20 +84,19 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   checkShape(entry.format, shaped)
   const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
   const isStreaming = isChat && entry.isStreaming(enriched)
-  const begin = (body: JsonObject): RequestParams => {
-    const params = entry.params(body)
+  const begin = (body: JsonObject): void => {
     record.begin({
       system: provider.system,
       requestModel: model,
       isStreaming,
       operation: entry.format === 'embeddings' ? 'embeddings' : 'chat',
-      params,
+      params: entry.params(body),
       prices: settings.prices,
       prompt: () => entry.flattenRequest(body),
+      promptTokens: () => promptTokensOf(body),
     })
-    return params
   }
-  let params = begin(enriched)
+  begin(enriched)
   // The model is known now, so a budget may replace it.
   const replacement = context.replacement === undefined && !isCount ? exchange.tokenBudgets?.replacement() : undefined
   if (replacement !== undefined) return prepareChat({ ...context, replacement }, entry)
@@ -116,7 +105,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     const verdict = await guards.request(enriched, { exchange, entry, isStreaming })
     if ('rejection' in verdict) return { response: verdict.rejection }
     body = verdict.body
-    params = begin(body)
+    begin(body)
   }
   const conversion = chooseConversion(entry.format, provider.supports(entry.format, model))
   if (conversion === undefined) {
@@ -146,10 +135,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     isStreaming,
     isCharged: !isCount,
     cacheBody: isCached ? finished : undefined,
-    demand:
-      exchange.tokenBudgets?.readsDemand === true && !isCount
-        ? demandOf(entry.flattenRequest(body), params, model, settings.prices.find(provider.system, model))
-        : undefined,
+    demand: exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(body, model, settings.prices.find(provider.system, model)) : undefined,
     estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }
 }
@@ -157,15 +143,6 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
 /** Whether the prompt's tokens are reserved from token budgets before the request is sent. */
 function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
-}
-
-function demandOf(prompt: readonly FlatMessage[], { max_tokens: maxTokens }: RequestParams, model: string, price: Price | undefined): LlmDemand {
-  return {
-    model,
-    promptTokens: estimateTokens(prompt.map(({ content }) => content)),
-    maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : undefined,
-    priceOf: price && ((input, output) => priceOf(input, output, price)),
-  }
 }
 
 function requestContext({ exchange, target }: PrepareContext, model: string): RequestContext {

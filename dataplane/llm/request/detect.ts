@@ -46,7 +46,8 @@ interface DetectedRequest {
 /** Reads model, streaming and parameters from the usual places of all supported APIs. */
 export function detectRequest(target: string, body: JsonObject): DetectedRequest {
   const path = pathOf(target)
-  const named = textAt(body, 'model') ?? textAt(body, 'message', 'model') ?? modelOfPath(target)
+  // Providers that have the model in the path take it from there: a client must not name a cheaper one in the body.
+  const named = modelOfPath(target) ?? textAt(body, 'model') ?? textAt(body, 'message', 'model')
   const isStreaming = body['stream'] === true || streamingSuffixes.some((suffix) => path.endsWith(suffix))
   return { model: named, isStreaming, params: detectParams(body) }
 }

@@ -1,5 +1,6 @@
 import type { RouteType } from '#gen/config/types.ts'
 import type { PrepareContext, Prepared } from './chat.ts'
+import { demandOf, promptTokensOf } from '../accounting/demand.ts'
 import { detectRequest, modelOfPath } from './detect.ts'
 import { renderBody } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
@@ -21,25 +22,65 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     const path = route === 'Realtime' ? provider.realtime?.path : undefined
     const model = route === 'Realtime' ? (new URLSearchParams(exchange.request.target.split('?')[1]).get('model') ?? undefined) : undefined
     if (route === 'Realtime' && tools.keys.hasModels) tools.keys.check(model ?? '')
-    record.begin({ system: provider.system, requestModel: model, isStreaming: false, operation: 'chat', params: {}, prices, prompt: () => [] })
+    record.begin({
+      system: provider.system,
+      requestModel: model,
+      isStreaming: false,
+      operation: 'chat',
+      params: {},
+      prices,
+      prompt: () => [],
+      promptTokens: () => 0,
+    })
     return { ...base, draft: { path, body: source.stream(), reads: 'nothing' }, model }
   }
   const parsed = await readJson(tools)
   if (parsed === undefined) {
     const { model, isStreaming } = detectRequest(exchange.request.target, {})
     if (model !== undefined) tools.keys.check(model)
-    record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params: {}, prices, prompt: () => [] })
-    return { ...base, draft: { path: undefined, body: forwardDetected(tools, model), reads: 'nothing' }, model, isStreaming, isCharged: true, isDetected: true }
+    record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params: {}, prices, prompt: () => [], promptTokens: () => 0 })
+    const demand = demandFor(tools, {}, model)
+    return {
+      ...base,
+      draft: { path: undefined, body: forwardDetected(tools, model), reads: 'nothing' },
+      model,
+      isStreaming,
+      isCharged: true,
+      isDetected: true,
+      demand,
+    }
   }
   const { json, text } = parsed
   const body = shapeDetected(tools, json)
   const { model, isStreaming, params } = detectRequest(exchange.request.target, body)
   // Providers disagree on whether the model of the path or of the body counts.
   for (const named of [model, modelOfPath(exchange.request.target)]) if (named !== undefined) tools.keys.check(named)
-  record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params, prices, prompt: () => [] })
+  record.begin({
+    system: provider.system,
+    requestModel: model,
+    isStreaming,
+    operation: 'chat',
+    params,
+    prices,
+    prompt: () => [],
+    promptTokens: () => promptTokensOf(body),
+  })
+  const demand = demandFor(tools, body, model)
   const sent = body === json ? source.forward() : [Buffer.from(renderBody(text, json, body))]
-  return { ...base, draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'buffered' }, model, isStreaming, isCharged: true, isDetected: true }
+  return {
+    ...base,
+    draft: { path: undefined, body: sent, reads: isStreaming ? 'stream' : 'buffered' },
+    model,
+    isStreaming,
+    isCharged: true,
+    isDetected: true,
+    demand,
+  }
 }
+
+/** What budgets reserve for a Detect request; undefined: no budget reads it. */
+const demandFor = ({ exchange, target: { provider, settings } }: PrepareContext, body: JsonObject, model: string | undefined) =>
+  exchange.tokenBudgets?.readsDemand === true ? demandOf(body, model, settings.prices.find(provider.system, model)) : undefined
 
 /**
  * The body of a Detect request as JSON; undefined for one that is forwarded unread: of another type, over the limit, or invalid. Such JSON

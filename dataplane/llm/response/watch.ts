@@ -8,6 +8,7 @@ import type { ResponseHead } from '../../http/message.ts'
 import type { BodyHold } from '../../http/budget.ts'
 import { ObservedBody } from '../../http/observe.ts'
 import type { AttemptContext } from './attempt-context.ts'
+import { writtenBytesOf } from '../accounting/estimate.ts'
 import { detectResponseModel, detectUsage } from '../request/detect.ts'
 import { isObject } from '../common/json.ts'
 import type { RawUsage } from '../common/neutral.ts'
@@ -27,7 +28,7 @@ export async function observeRaw(response: ResponseHead, context: AttemptContext
   const isWatched = prepared.isDetected === true && isSuccess
   const kind = kindOf(response)
   const isRead = isWatched && kind === 'json'
-  const watcher = isWatched ? new UsageWatcher(response, kind, limitBytes, bodyHold(exchange)) : undefined
+  const watcher = isWatched ? new UsageWatcher(response, kind, limitBytes, bodyHold(exchange), exchange.tokenBudgets !== undefined) : undefined
   const observed = new ObservedBody(response.body ?? new BufferBody(''), {
     onData: (chunk) => {
       record.recordContent()
@@ -77,8 +78,12 @@ class UsageWatcher {
   #size = 0
   #usage: RawUsage | undefined
   #model: string | undefined
+  readonly #measures: boolean
+  #textBytes = 0
 
-  constructor({ headers }: ResponseHead, kind: Kind, limitBytes: number, hold: BodyHold) {
+  /** @param measures whether the length of the text is needed, for responses without usage */
+  constructor({ headers }: ResponseHead, kind: Kind, limitBytes: number, hold: BodyHold, measures: boolean) {
+    this.#measures = measures
     this.#hold = hold
     this.#kind = kind
     this.#coding = contentCoding(headers)
@@ -110,9 +115,12 @@ class UsageWatcher {
     }
   }
 
-  end(): ResponseFacts {
+  /** `textBytes` is not a number if the response cannot be read: then what was reserved stays charged. */
+  end(): ResponseFacts & { readonly textBytes: number } {
     if (this.#chunks.length > 0 && this.#size <= this.#limitBytes) this.#readBuffered(Buffer.concat(this.#chunks))
+    const isRead = this.#kind !== 'none' && this.#size <= this.#limitBytes
     return {
+      textBytes: isRead ? this.#textBytes : Number.NaN,
       usage: this.#usage ? toUsage(this.#usage) : {},
       responseModel: this.#model,
       serviceTier: undefined,
@@ -141,6 +149,12 @@ class UsageWatcher {
     const bodies = Array.isArray(value) ? value : [value]
     for (const body of bodies) {
       if (!isObject(body)) continue
+      // A chunk of InvokeModelWithResponseStream of Bedrock.
+      if (typeof body['bytes'] === 'string') {
+        this.#readText(Buffer.from(body['bytes'], 'base64').toString())
+        continue
+      }
+      if (this.#measures) this.#textBytes += writtenBytesOf(body)
       const usage = detectUsage(body)
       if (usage !== undefined) this.#usage = mergeUsage(this.#usage, usage)
       this.#model ??= detectResponseModel(body)

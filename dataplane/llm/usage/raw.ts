@@ -2,21 +2,28 @@ import type { RawUsage } from '../common/neutral.ts'
 import { compact, inside, numberOf } from '../common/read.ts'
 import type { JsonObject, Usage } from '../common/types.ts'
 
-/** Readers for the usage objects of each upstream format. Missing or invalid counts are undefined. */
+/** The most tokens of a response that are credible, ten times the largest context of a model. */
+const MAX_COUNT = 100_000_000
+
+/** Readers for the usage objects of each upstream format. Missing or invalid counts are undefined: budgets are charged by them. */
+function countOf(value: unknown): number | undefined {
+  const count = numberOf(value)
+  return count === undefined || count < 0 || count > MAX_COUNT ? undefined : Math.ceil(count)
+}
 
 /** `usage` of Chat Completions and Embeddings. */
 export function readCompletionsUsage(usage: JsonObject): RawUsage {
   const input = inside(usage['prompt_tokens_details'])
   const output = inside(usage['completion_tokens_details'])
-  const prompt = numberOf(usage['prompt_tokens'])
-  const total = numberOf(usage['total_tokens'])
+  const prompt = countOf(usage['prompt_tokens'])
+  const total = countOf(usage['total_tokens'])
   return {
     input: prompt,
-    output: completionTokens(numberOf(usage['completion_tokens']), prompt, total),
+    output: completionTokens(countOf(usage['completion_tokens']), prompt, total),
     total,
-    cacheRead: numberOf(input['cached_tokens']),
-    cacheWrite: numberOf(input['cache_write_tokens']) ?? numberOf(usage['cache_creation_input_tokens']),
-    reasoning: numberOf(output['reasoning_tokens']),
+    cacheRead: countOf(input['cached_tokens']),
+    cacheWrite: countOf(input['cache_write_tokens']) ?? countOf(usage['cache_creation_input_tokens']),
+    reasoning: countOf(output['reasoning_tokens']),
     isCacheExcluded: false,
     modal: modalOf(input, output),
   }
@@ -30,10 +37,10 @@ function completionTokens(completion: number | undefined, prompt = 0, total = 0)
 /** `usage` of Messages, whose input excludes cached tokens. */
 export function readMessagesUsage(usage: JsonObject): RawUsage {
   return {
-    input: numberOf(usage['input_tokens']),
-    output: numberOf(usage['output_tokens']),
-    cacheRead: numberOf(usage['cache_read_input_tokens']),
-    cacheWrite: numberOf(usage['cache_creation_input_tokens']),
+    input: countOf(usage['input_tokens']),
+    output: countOf(usage['output_tokens']),
+    cacheRead: countOf(usage['cache_read_input_tokens']),
+    cacheWrite: countOf(usage['cache_creation_input_tokens']),
     isCacheExcluded: true,
   }
 }
@@ -48,12 +55,12 @@ export function readResponsesUsage(usage: JsonObject): RawUsage {
   const input = inside(usage['input_tokens_details'])
   const output = inside(usage['output_tokens_details'])
   return {
-    input: numberOf(usage['input_tokens']),
-    output: numberOf(usage['output_tokens']),
-    total: numberOf(usage['total_tokens']),
-    cacheRead: numberOf(input['cached_tokens']),
-    cacheWrite: numberOf(input['cache_write_tokens']),
-    reasoning: numberOf(output['reasoning_tokens']),
+    input: countOf(usage['input_tokens']),
+    output: countOf(usage['output_tokens']),
+    total: countOf(usage['total_tokens']),
+    cacheRead: countOf(input['cached_tokens']),
+    cacheWrite: countOf(input['cache_write_tokens']),
+    reasoning: countOf(output['reasoning_tokens']),
     isCacheExcluded: false,
     modal: modalOf(input, output),
   }
@@ -62,23 +69,23 @@ export function readResponsesUsage(usage: JsonObject): RawUsage {
 /** `usage` of Converse, whose input excludes cached tokens. */
 export function readConverseUsage(usage: JsonObject): RawUsage {
   return {
-    input: numberOf(usage['inputTokens']),
-    output: numberOf(usage['outputTokens']),
-    total: numberOf(usage['totalTokens']),
-    cacheRead: numberOf(usage['cacheReadInputTokens']),
-    cacheWrite: numberOf(usage['cacheWriteInputTokens']),
+    input: countOf(usage['inputTokens']),
+    output: countOf(usage['outputTokens']),
+    total: countOf(usage['totalTokens']),
+    cacheRead: countOf(usage['cacheReadInputTokens']),
+    cacheWrite: countOf(usage['cacheWriteInputTokens']),
     isCacheExcluded: true,
   }
 }
 
 function readGeminiUsage(usage: JsonObject): RawUsage {
-  const candidates = numberOf(usage['candidatesTokenCount'])
-  const thoughts = numberOf(usage['thoughtsTokenCount'])
+  const candidates = countOf(usage['candidatesTokenCount'])
+  const thoughts = countOf(usage['thoughtsTokenCount'])
   return {
-    input: numberOf(usage['promptTokenCount']),
+    input: countOf(usage['promptTokenCount']),
     output: candidates === undefined && thoughts === undefined ? undefined : (candidates ?? 0) + (thoughts ?? 0),
-    total: numberOf(usage['totalTokenCount']),
-    cacheRead: numberOf(usage['cachedContentTokenCount']),
+    total: countOf(usage['totalTokenCount']),
+    cacheRead: countOf(usage['cachedContentTokenCount']),
     reasoning: thoughts,
     isCacheExcluded: false,
   }
@@ -86,12 +93,12 @@ function readGeminiUsage(usage: JsonObject): RawUsage {
 
 function modalOf(input: JsonObject, output: JsonObject): Usage {
   return compact({
-    inputImageTokens: numberOf(input['image_tokens']),
-    inputTextTokens: numberOf(input['text_tokens']),
-    inputAudioTokens: numberOf(input['audio_tokens']),
-    outputImageTokens: numberOf(output['image_tokens']),
-    outputTextTokens: numberOf(output['text_tokens']),
-    outputAudioTokens: numberOf(output['audio_tokens']),
+    inputImageTokens: countOf(input['image_tokens']),
+    inputTextTokens: countOf(input['text_tokens']),
+    inputAudioTokens: countOf(input['audio_tokens']),
+    outputImageTokens: countOf(output['image_tokens']),
+    outputTextTokens: countOf(output['text_tokens']),
+    outputAudioTokens: countOf(output['audio_tokens']),
   })
 }
 
@@ -127,7 +134,7 @@ export function inputWithCache({ input, cacheRead = 0, cacheWrite = 0, isCacheEx
 
 /** Reads a usage object of any format, which is detected by its field names; undefined if there are no counts. */
 export function readAnyUsage(usage: JsonObject): RawUsage | undefined {
-  const has = (...names: string[]): boolean => names.some((name) => numberOf(usage[name]) !== undefined)
+  const has = (...names: string[]): boolean => names.some((name) => countOf(usage[name]) !== undefined)
   if (has('promptTokenCount', 'candidatesTokenCount', 'totalTokenCount')) return readGeminiUsage(usage)
   if (has('prompt_tokens', 'completion_tokens')) return readCompletionsUsage(usage)
   if (has('inputTokens', 'outputTokens')) return readConverseUsage(usage)

@@ -101,7 +101,11 @@ export class BudgetCharge implements TokenBudget {
     for (const budget of this.#context.budgets) if (this.#matchesModel(budget)) this.#apply(budget)
     const priceOf = demand?.priceOf
     if (priceOf === undefined) this.#requirePrice(demand?.model)
-    return this.#reserve({ input: Math.max(estimate, demand?.promptTokens ?? 0), output: demand?.maxTokens ?? DEFAULT_OUTPUT_TOKENS, priceOf })
+    return this.#reserve({
+      input: Math.max(estimate, demand?.promptTokens ?? 0),
+      output: (demand?.maxTokens ?? DEFAULT_OUTPUT_TOKENS) * (demand?.answers ?? 1),
+      priceOf,
+    })
   }
 
   /** Rejects a request without a price if a budget needs one. */
@@ -157,7 +161,7 @@ export class BudgetCharge implements TokenBudget {
       const isExceeded = budget.limits.some(
         (limit) =>
           // A request without `models` was charged to limits of requests before.
-          (limit.unit !== 'requests' || budget.models !== undefined) && isUsedUp(this.#counter(budget, limit, key), limit, this.#context.state.epochMs()),
+          (limit.unit !== 'requests' || budget.models !== undefined) && isUsedUp(this.#counter(budget, limit, key), limit, this.#context.ledger.epochMs()),
       )
       if (isExceeded) return (this.#replacement = onExceeded.model)
     }
@@ -240,8 +244,8 @@ export class BudgetCharge implements TokenBudget {
 
   /** Reserves from limits in one store, all at once. */
   async #takeFrom(kind: StoreKind, wanted: readonly Wanted[]): Promise<void> {
-    const { state } = this.#context
-    const nowMs = state.epochMs()
+    const { state, ledger } = this.#context
+    const nowMs = ledger.epochMs()
     const entries = wanted.flatMap((each) => {
       const counter = this.#counter(each.budget, each.limit, each.key)
       return counter instanceof RemoteCounter ? [{ ...each, counter }] : []
@@ -278,8 +282,9 @@ export class BudgetCharge implements TokenBudget {
 
   /** Reserves from one limit. Returns false if the share of this replica is too small. */
   #take(budget: CompiledBudget, key: string | undefined, limit: CompiledLimit, amount: number, how: 'share' | 'last' | 'alone' = 'share'): boolean {
-    const nowMs = this.#context.state.epochMs()
     const counter = this.#counter(budget, limit, key)
+    // Assignments end by the clock of the system.
+    const nowMs = counter instanceof QuotaCounter ? this.#context.state.epochMs() : this.#context.ledger.epochMs()
     const isForced = budget.onExceeded !== 'Reject'
     const reservation =
       how !== 'share' && counter instanceof ShareCounter
@@ -319,9 +324,9 @@ export class BudgetCharge implements TokenBudget {
     const metrics = budgetMetrics(state.registry)
     metrics.waits(budget.policy, budget.name, limit.unit).value++
     let hasResponse: boolean | undefined = false
-    const startMs = state.epochMs()
-    while (counter instanceof ShareCounter && state.epochMs() - startMs < WAIT_MS) {
-      hasResponse = await state.shares?.want(counter.bucketAt(state.epochMs(), ledger.namesOf(limit.name, key)), () => counter.memory)
+    const startMs = ledger.epochMs()
+    while (counter instanceof ShareCounter && ledger.epochMs() - startMs < WAIT_MS) {
+      hasResponse = await state.shares?.want(counter.bucketAt(ledger.epochMs(), ledger.namesOf(limit.name, key)), () => counter.memory)
       if (this.#takeWanted(wanted)) return
       if (hasResponse !== true) break
     }

@@ -14,9 +14,10 @@ export interface MemoryOf {
   (isReading: true): CounterMemory | undefined
 }
 
-/** The words of the even and the odd window, and of the highest alert. */
-export const COUNTER_WORDS = 3
+/** The words of the even and the odd window, of the highest alert, and the start of the latest window in milliseconds since 1970. */
+export const COUNTER_WORDS = 4
 const ALERT = 2
+const LATEST = 3
 /** Word of a cell of shared memory: 1 if the counter outlives the process, 0 if the quota server or a store knows it. */
 export const SAVED_WORD = 5
 
@@ -109,7 +110,7 @@ export class Counter {
   read(epochMs: number): CounterReading | undefined {
     const words = this.#memory(true)?.words
     if (words === undefined) return undefined
-    const { index, startMs, endMs } = this.currentWindow(words, epochMs)
+    const { index, startMs, endMs } = this.currentWindow(words, epochMs, true)
     const rest = 1 - Math.min(1, Math.max(0, (epochMs - startMs) / (endMs - startMs)))
     return { used: amountOf(Atomics.load(words, index & 1), index) + this.#previous(words, index) * rest, endMs }
   }
@@ -147,11 +148,15 @@ export class Counter {
     return this.windows.isRolling ? amountOf(Atomics.load(words, (index & 1) ^ 1), index - 1) : 0
   }
 
-  /** The window of a time. After a clock was set back by less than a window, the later window stays the current one, so that nobody gets it twice. */
-  protected currentWindow(words: BigInt64Array, epochMs: number): ReturnType<Windows['at']> {
-    const window = this.windows.at(epochMs)
-    const next = window.index + 1
-    return indexOf(Atomics.load(words, next & 1)) === next % INDEX_COUNT ? this.windows.at(window.endMs) : window
+  /** The window of a time. After a clock was set back, also before a restart, the latest window stays the current one, so that nobody gets one twice. */
+  protected currentWindow(words: BigInt64Array, epochMs: number, isReading = false): ReturnType<Windows['at']> {
+    for (;;) {
+      const word = Atomics.load(words, LATEST)
+      const latestMs = Number(word)
+      const window = this.windows.at(Math.max(epochMs, latestMs))
+      if (isReading || window.startMs <= latestMs) return window
+      if (Atomics.compareExchange(words, LATEST, word, BigInt(Math.floor(window.startMs))) === word) return window
+    }
   }
 
   /** Milliseconds until `needed` is left. */

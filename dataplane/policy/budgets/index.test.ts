@@ -67,6 +67,17 @@ const exposition = (of = registry): string => [...of.expose('text')].join('')
 const USER = 'request.headers["x-user"]'
 const perUser = (more: Partial<Budget> = {}): Budget => ({ name: 'user', key: USER, limits: [{ requests: 2, window: 'Day' }], ...more })
 
+test.each([[true], [false]])('x-budget-remaining-usd of an upstream does not reach clients (exposeRemaining: %p)', async (exposeRemaining) => {
+  const exchange = testExchange({}, {})
+  const upstream = async (): Promise<void> => {
+    await exchange.tokenBudgets?.check(0, demandOf({ max: 10 }))
+    exchange.response = { status: 200, headers: HeaderList.from([['X-Budget-Remaining-USD', '999999']]), body: undefined, upgraded: undefined }
+  }
+  const budgets: Budget[] = [{ name: 'b', limits: [{ usd: '100', window: 'Day' }], exposeRemaining }]
+  await compose([compileBudgets([{ policy: 'ns/p', budgets }], state)], upstream)(exchange)
+  expect(exchange.response?.headers.getAll('x-budget-remaining-usd')).toEqual(exposeRemaining ? ['90'] : [])
+})
+
 describe('a budget of requests', () => {
   test('rejects what exceeds it, names itself and the end of its window, and opens then', async () => {
     expect(await statusesOf(2, () => send([perUser()], 'ann'))).toEqual([200, 200])

@@ -40,7 +40,9 @@ export function compileBudgets(sections: readonly BudgetSection[], state: Policy
   const response = ({ response: head }: Exchange, { allowance, remainingUsd }: BudgetCharge): void => {
     if (head === undefined) return
     if (allowance !== undefined) addHeaders(head.headers, allowance)
-    if (remainingUsd !== undefined && !head.headers.has(REMAINING_USD)) head.headers.append(REMAINING_USD, remainingUsd)
+    // Clients must not take the one of an upstream for ours.
+    if (remainingUsd === undefined) head.headers.remove(REMAINING_USD)
+    else head.headers.set(REMAINING_USD, remainingUsd)
   }
   const programs: Program[] = budgets.flatMap(({ key, models }) => [key, models]).filter((program) => program !== undefined)
   return needsRequestBody(programs) ? withBody({ request, response }, maxBufferBytes, programs) : withSides({ request, response })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { SharedCell, SharedCells } from '../../runtime/shared-cells.ts'
+import { steadyClock } from '../../runtime/time.ts'
 import type { QuotaMemory } from '../../runtime/quotas.ts'
 import type { ShareMemory } from '../../runtime/shares.ts'
 import type { PolicyState } from '../state.ts'
@@ -28,7 +29,7 @@ function kindOf(counter: Counter): CounterKind {
 /** Ledgers by the registry of their thread. */
 const ledgers = new WeakMap<PolicyState['registry'], Ledger>()
 
-type State = Pick<PolicyState, 'budgetCells' | 'kept' | 'registry' | 'shared'>
+type State = Pick<PolicyState, 'budgetCells' | 'epochMs' | 'kept' | 'monotonicMs' | 'registry' | 'shared'>
 
 /**
  * The counters of all budgets, by names that do not change when a policy is edited, so that what was spent is kept. With several workers
@@ -39,9 +40,12 @@ export class Ledger {
   readonly #limits = new Map<string, Map<string, Counter>>()
   readonly #state: State
   #countedInCells = 0
+  /** Milliseconds since 1970. Setting the system's clock back opens no window again. */
+  readonly epochMs: () => number
 
   private constructor(state: State) {
     this.#state = state
+    this.epochMs = steadyClock(state.epochMs, state.monotonicMs)
   }
 
   /** The ledger of a data plane. */

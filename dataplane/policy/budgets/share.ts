@@ -87,7 +87,7 @@ export class ShareCounter extends Counter {
     const share = this.#share(true)?.words
     const own = super.read(epochMs)
     if (own === undefined || share === undefined) return own
-    const { index } = this.windows.at(epochMs)
+    const { index } = this.currentWindow(this.words, epochMs, true)
     return { ...own, used: own.used + amountOf(Atomics.load(share, OTHERS), index) }
   }
 
@@ -130,6 +130,9 @@ export function grantedOf({ share }: ShareMemory, index: number): number | undef
   const word = Atomics.load(share, GRANTED)
   return indexOf(word) === index % INDEX_COUNT ? amountOf(word, index) : undefined
 }
+
+/** What other replicas have used of a window, as of the last response. */
+export const othersOf = ({ share }: ShareMemory, index: number): number => amountOf(Atomics.load(share, OTHERS), index)
 
 export interface GrantedShare {
   readonly index: number
