@@ -118,3 +118,9 @@ export class Cidr extends Opaque {
     return `${this.ip.toString()}/${this.prefix}`
   }
 }
+
+/** What tells clients apart by the address of a socket: an IPv6 client has a whole /64 network. */
+export function clientNetwork(address: string): string {
+  const ip = Ip.fromSocket(address)
+  return ip?.family === 6 ? ip.mask(64).toString() : address
+}

@@ -1,4 +1,4 @@
-export { Cidr, Ip } from './address.ts'
+export { Cidr, clientNetwork, Ip } from './address.ts'
 export { functionDocs, variableDocs } from './catalog.ts'
 export { typeOf } from './convert.ts'
 export { diagnose, formatDiagnostic } from './diagnostic.ts'

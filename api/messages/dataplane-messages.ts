@@ -143,7 +143,7 @@ export const dataplaneMessages = {
   PX4035: {
     title: 'process of an MCP server ended',
     cause:
-      'The program of `command` of an MCP target could not be started, or a process of it ended while its session was open. The session is over; the next one starts a process, after repeated failures with a delay of up to 30 s.',
+      'The program of `command` of an MCP target could not be started, or a process of it ended while its session was open. The session is over; the next one starts a process; if the process ended before it answered `initialize`, that of the same client does so after a delay of up to 30 s (`retryMs`).',
     fix: 'Field `error` has the reason; the standard error of the program is in the log. `command` has the absolute path of the program, or `env` has PATH. The program has no other environment than `env`.',
   },
   PX4036: {

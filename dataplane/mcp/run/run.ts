@@ -11,6 +11,7 @@ import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
 import type { McpHooks } from '../hooks/index.ts'
 import { Flow } from '../message/reply.ts'
 import { INTERNAL_ERROR, isAnswerTo, parseUpstreamMessage, type RpcId, type RpcMessage, type RpcRequest } from '../message/rpc.ts'
+import { clientOf } from '../session/principal.ts'
 import type { Revisions } from '../session/revisions.ts'
 import type { Session } from '../session/sessions.ts'
 import type { EventSource } from '../sse/source.ts'
@@ -90,7 +91,7 @@ export function plainLink({ session, memory }: Pick<Run, 'session' | 'memory'>, 
   if (target.openapi !== undefined) return servedLink(openApiOf(target, target.openapi), stateOf(session, target))
   if (target.grpc !== undefined) return servedLink(grpcOf(target, target.grpc), stateOf(session, target))
   if (target.protocol === 'SSE') return sseLink(target, session.connections)
-  if (target.program !== undefined) return stdioLink(target, target.program, session.connections)
+  if (target.program !== undefined) return stdioLink(target, target.program, session.connections, clientOf)
   const state = stateOf(session, target)
   return state.version === MODERN_VERSION ? upgradedLink(target, state, session.client ?? UNKNOWN_CLIENT, memory) : streamableLink(target, state)
 }

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { clientNetwork } from '#api/cel/index.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 import type { SlotHolder } from '../../exchange/slot.ts'
 import { variables } from '../../exchange/variables.ts'
 
@@ -14,6 +16,9 @@ export function principalOf(exchange: SlotHolder): string | undefined {
   const key = variables.apiKey.get(exchange)?.key
   return key && digest('key', key.reveal())
 }
+
+/** Whom limits of one client are counted for: the user, else the address. */
+export const clientOf = (exchange: Exchange): string => principalOf(exchange) ?? clientNetwork(exchange.connection.remoteAddress)
 
 /** Issuer and subject are strings (RFC 7519 §4.1); some issuers send numbers. */
 const textOf = (claim: unknown): string => (typeof claim === 'string' ? claim : typeof claim === 'number' || typeof claim === 'bigint' ? String(claim) : '')

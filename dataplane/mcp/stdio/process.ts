@@ -28,8 +28,13 @@ const GRACE = { inputMs: 2000, termMs: 2000 }
 
 const POLL_MS = 20
 
+/** Processes that end when they were closed, beyond which the oldest of them is killed at once. */
+const MAX_CLOSING = 128
+
 /** Processes of this thread that run. */
 const running = new Set<ServerProcess>()
+/** Those of them that were closed and not killed, in that order. */
+const closing = new Set<ServerProcess>()
 
 export const countProcesses = (): number => running.size
 
@@ -90,6 +95,9 @@ export class ServerProcess {
   close(error: UpstreamError): void {
     if (this.#isOver || this.#error !== undefined) return
     this.#error = error
+    closing.add(this)
+    const [oldest] = closing
+    if (closing.size > MAX_CLOSING) oldest?.kill(error)
     this.#child.stdin.end()
     this.#timer = setTimeout(() => {
       this.#signal('SIGTERM')
@@ -100,6 +108,7 @@ export class ServerProcess {
   /** Ends the group at once. */
   kill(error: UpstreamError): void {
     this.#error ??= error
+    closing.delete(this)
     clearTimeout(this.#timer)
     this.#signal('SIGKILL')
   }
@@ -130,6 +139,7 @@ export class ServerProcess {
     this.#isOver = true
     clearTimeout(this.#timer)
     running.delete(this)
+    closing.delete(this)
     if (running.size === 0) process.off('exit', killAll)
     this.#hold.release()
     // Its children would run on.

@@ -3,23 +3,30 @@ import { UpstreamError } from '../../upstream/types.ts'
 import type { Program, Target } from '../target/target.ts'
 import { StdioConnection } from './connection.ts'
 import { countProcesses } from './process.ts'
+import { makeRoom } from './shares.ts'
 
-/** Processes of one thread. */
-const MAX_PROCESSES = 128
-/** A process that ends sooner has failed. */
-const MIN_LIFE_MS = 10_000
+/** Processes of one thread, those that are closed included: processes that cannot be killed could become more and more. */
+const MAX_PROCESSES = 512
+/** Clients whose failures are known. */
+const MAX_FAILING = 10_000
 const BACKOFF = { initialMs: 500, maxMs: 30_000 }
 /** Lines of standard error that are logged in LOG_MS, of all processes of a target. */
 const MAX_LOG_LINES = 100
 const LOG_MS = 10_000
+
+/** The starts of one client that failed: the process ended before it answered `initialize`. */
+interface Failures {
+  readonly count: number
+  readonly notBeforeMs: number
+}
 
 /** The command of a target: starts a process for each session, later after failures, and logs their standard error. */
 export class StdioServer {
   readonly #name: string
   readonly #program: Program
   readonly #connections = new Set<StdioConnection>()
-  #failures = 0
-  #notBeforeMs = 0
+  /** By client, the latest last: what one sends may end its processes, and must not delay others. */
+  readonly #failures = new Map<string, Failures>()
   #logged = { sinceMs: 0, lines: 0, dropped: 0 }
 
   constructor(name: string, program: Program) {
@@ -27,33 +34,44 @@ export class StdioServer {
     this.#program = program
   }
 
-  /** Starts a process. Throws an UpstreamError. */
-  start(): StdioConnection {
+  /** Starts a process for a session of a client. Throws an UpstreamError. */
+  start(client: string): StdioConnection {
     const { log, monotonicMs } = this.#program
-    const startedMs = monotonicMs()
-    const waitMs = this.#notBeforeMs - startedMs
+    const waitMs = (this.#failures.get(client)?.notBeforeMs ?? 0) - monotonicMs()
     if (waitMs > 0) throw new UpstreamError('connect', `${this.#name} failed, and starts again in ${Math.ceil(waitMs)} ms`)
-    if (countProcesses() >= MAX_PROCESSES) throw new UpstreamError('connect', `${this.#name} is not started: ${MAX_PROCESSES} processes run`)
-    const connection = new StdioConnection(this.#name, this.#program, {
+    makeRoom(client)
+    if (countProcesses() >= MAX_PROCESSES) throw new UpstreamError('connect', `${this.#name} is not started: ${MAX_PROCESSES} processes have not ended`)
+    let isStarted = false
+    const connection = new StdioConnection(this.#name, this.#program, client, {
       onLog: (line) => this.#log(line),
+      onStarted: () => {
+        isStarted = true
+        this.#failures.delete(client)
+      },
       onExit: (error, isExpected) => {
         this.#connections.delete(connection)
         if (isExpected) return
-        const nowMs = monotonicMs()
-        if (nowMs - startedMs >= MIN_LIFE_MS) this.#failures = 0
-        // Processes that fail together count once.
-        if (nowMs >= this.#notBeforeMs) this.#notBeforeMs = nowMs + backoffDelay(this.#failures++, BACKOFF)
-        log?.warn('a process of an MCP server ended', {
-          code: 'PX4035',
-          'mcp.target': this.#name,
-          error: error.message,
-          retryMs: Math.ceil(this.#notBeforeMs - nowMs),
-        })
+        const retryMs = isStarted ? 0 : this.#fail(client)
+        log?.warn('a process of an MCP server ended', { code: 'PX4035', 'mcp.target': this.#name, error: error.message, retryMs })
       },
     })
     this.#connections.add(connection)
     log?.info('started a process of an MCP server', { 'mcp.target': this.#name })
     return connection
+  }
+
+  /** Delays the next start of a client, and returns the delay. */
+  #fail(client: string): number {
+    const nowMs = this.#program.monotonicMs()
+    const { count = 0, notBeforeMs = 0 } = this.#failures.get(client) ?? {}
+    // Processes that fail together count once.
+    if (nowMs < notBeforeMs) return Math.ceil(notBeforeMs - nowMs)
+    const delayMs = backoffDelay(count, BACKOFF)
+    this.#failures.delete(client)
+    const [oldest] = this.#failures.keys()
+    if (oldest !== undefined && this.#failures.size >= MAX_FAILING) this.#failures.delete(oldest)
+    this.#failures.set(client, { count: count + 1, notBeforeMs: nowMs + delayMs })
+    return delayMs
   }
 
   /** Ends all processes, and with them their sessions. */

@@ -83,16 +83,23 @@ describe('a target with a command', () => {
     await until(() => !isRunning(pid))
   })
 
-  test('that crashes ends its session, and starts again after a delay', async () => {
-    let nowMs = 0
-    const gateway = await bed.gateway({ mcp: backend(), monotonicMs: () => nowMs })
+  test('that crashes in a call ends its session, and starts again at once', async () => {
+    const gateway = await bed.gateway({ mcp: backend() })
     const client = await bed.client(gateway)
     await expect(call(client, 'crash')).rejects.toThrow()
     await expect(call(client, 'pid')).rejects.toThrow('session not found')
-    const rejected = await send(gateway.url, 'POST', MCP_HEADERS, initialize)
-    expect([rejected.status, rejected.json.error?.message]).toEqual([500, 'failed to send message: connection failed'])
-    nowMs = 501
     expect(await call(await bed.client(gateway), 'echo', { text: 'back' })).toBe('back')
+  })
+
+  test('that fails before it answers initialize starts again after a delay', async () => {
+    let nowMs = 0
+    const gateway = await bed.gateway({ mcp: { targets: [{ name: 'script', command: ['/bin/sh', '-c', 'exit 1'] }] }, monotonicMs: () => nowMs })
+    const start = async (): Promise<string | undefined> => (await send(gateway.url, 'POST', MCP_HEADERS, initialize)).json.error?.message
+    const delayed = 'failed to send message: connection failed'
+    expect(await start()).not.toBe(delayed)
+    expect(await start()).toBe(delayed)
+    nowMs = 501
+    expect(await start()).not.toBe(delayed)
   })
 
   test('that writes an endless line is killed', async () => {

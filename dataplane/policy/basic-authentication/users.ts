@@ -1,6 +1,6 @@
 import { hash as digest, randomBytes } from 'node:crypto'
 import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
-import { Ip } from '#api/cel/index.ts'
+import { clientNetwork } from '#api/cel/index.ts'
 import type { BackgroundOptions } from '../../runtime/background-worker.ts'
 import type { CheckPassword } from './checks.ts'
 import { costOfHash } from './hashes.ts'
@@ -64,7 +64,7 @@ export function createUserVerifier(users: ReadonlyMap<string, string>, check: Ch
     let shared = pending.get(id)
     if (shared === undefined) {
       const abort = new AbortController()
-      const answer = verify(id, username, password, { client: clientKey(waiter.client), signal: abort.signal }).finally(() => {
+      const answer = verify(id, username, password, { client: clientNetwork(waiter.client), signal: abort.signal }).finally(() => {
         if (pending.get(id)?.abort === abort) pending.delete(id)
       })
       pending.set(id, (shared = { answer, abort, waiters: 0 }))
@@ -79,10 +79,4 @@ export function createUserVerifier(users: ReadonlyMap<string, string>, check: Ch
     })
     return joined.answer
   }
-}
-
-/** An IPv6 client has a whole /64 network. */
-function clientKey(address: string): string {
-  const ip = Ip.fromSocket(address)
-  return ip?.family === 6 ? ip.mask(64).toString() : address
 }
