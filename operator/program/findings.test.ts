@@ -69,6 +69,36 @@ describe('a cause is one finding', () => {
     ])
   })
 
+  test('listeners of two protocols with one hostname, each of which names the other', async () => {
+    const listeners = ['https, port: 443, protocol: HTTPS, tls: { mode: Terminate', 'pass, port: 443, protocol: TLS, tls: { mode: Passthrough'].map(
+      (each) => `    - { name: ${each}, options: { a.test/b: c } }, hostname: a.test }`,
+    )
+    const { conditions } = await check(gateway(listeners.join('\n')))
+    expect(conditions.length).toBeGreaterThan(2)
+    expect(conditions.filter(({ isConsequence, message }) => !isConsequence && message.includes('taken')).map(describeFinding)).toEqual([
+      'a.yaml:7:9 Gateway gw/https: port 443 with hostname a.test is also taken by listener pass [PX1015]',
+    ])
+  })
+
+  test('a listener of a ListenerSet that the Gateway has taken, with the conditions of the set and its routes', async () => {
+    const allowing = gateway(HTTP).replace('  listeners:', '  allowedListeners: { namespaces: { from: Same } }\n  listeners:')
+    const set = `---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: { name: set }
+spec:
+  parentRef: { name: gw }
+  listeners:
+    - { name: again, port: 80, protocol: HTTP }
+`
+    const toSet = route('a', '/').replace('{ name: gw }', '{ kind: ListenerSet, name: set }')
+    const { conditions } = await check(allowing + set + service + toSet + policy('HTTPRoute, name: a', 'true'))
+    expect(conditions.length).toBeGreaterThan(3)
+    expect(conditions.filter(({ isConsequence }) => !isConsequence).map(describeFinding)).toEqual([
+      'a.yaml:16:9 ListenerSet set/again: port 80 with any hostname is already taken [PX1015]',
+    ])
+  })
+
   test('problems of different objects stay apart', async () => {
     const broken = route('b', '/b').replace('port: 80', 'port: 81')
     const { conditions } = await check(gateway(HTTP) + service + route('a', '/').replace('name: app', 'name: nothing') + broken)
