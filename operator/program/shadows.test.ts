@@ -9,7 +9,7 @@ const listener = (hostname?: string): Listener => ({ key: 'l', ...(hostname === 
 const route = (index: number, more: Partial<Route>): Route => ({
   key: `default/r${index}.00`,
   route: { kind: 'HTTPRoute', namespace: 'default', name: `r${index}`, ruleIndex: 0 },
-  creationTimestamp: `2000-01-01T00:00:0${index}Z`,
+  creationTimestamp: new Date(index * 1000).toISOString(),
   backends: [],
   listeners: ['l'],
   ...more,
@@ -44,12 +44,22 @@ describe('a match is shadowed', () => {
     ['an expression whose last segment differs from the prefix', [{ matches: [pattern('/ab*')] }, { matches: [prefix('/ab')] }]],
     ['an expression of alternatives', [{ matches: [pattern('/a/b|/c')] }, { matches: [prefix('/a')] }]],
     ['another host', [{ hostnames: ['a.b'] }, { hostnames: ['c.d'] }]],
+    [
+      'one of more than eight conditions',
+      [0, 1].map(() => ({ matches: [prefix('/', { headers: Array.from({ length: 9 }, (_, index) => ({ ...condition, name: `x-${index}` })) })] })),
+    ],
     ['another match of the same rule', [{ matches: [prefix('/a'), prefix('/a')] }]],
     [
       'a method of a GRPCRoute by the prefix of every path',
       [{ matches: [pattern('/a')], route: { kind: 'GRPCRoute', namespace: 'default', name: 'g', ruleIndex: 0 } }, {}],
     ],
   ])('but not %s', (_, routes) => expect(find(...routes)).toEqual([]))
+
+  test('among thousands of rules for one path', () => {
+    const headers = (index: number) => [{ ...condition, value: String(index) }]
+    const rules = Array.from({ length: 3000 }, (_, index): Partial<Route> => ({ matches: [prefix('/', { headers: headers(index), method: 'GET' })] }))
+    expect(find(...rules, { matches: [prefix('/', { headers: headers(2900), method: 'GET' })] })).toEqual(['r3000[0] by r2900'])
+  })
 
   test('by a rule for the host of the listener', () => {
     const routes = [route(0, {}), route(1, { hostnames: ['*.example.com'] }), route(2, { hostnames: ['a.example.com', 'b.test'] })]

@@ -15,8 +15,10 @@ interface Entry {
   readonly index: number
   readonly match: RouteMatch
   readonly isGrpc: boolean
-  readonly headers: ReadonlySet<string>
-  readonly query: ReadonlySet<string>
+  readonly headers: number
+  readonly query: number
+  /** Method, headers and query. */
+  readonly conditions: readonly string[]
   readonly createdAtMs: number
   readonly name: string
   /** What the index of the data plane has as key: type and path, a prefix without its last slash. */
@@ -24,8 +26,29 @@ interface Entry {
 }
 
 const EVERY_PATH = 'PathPrefix '
-/** Comparisons of one match, so that thousands of rules with one path take little time. Beyond, a shadow may be missed. */
-const MAX_COMPARED = 1000
+/** Each subset of the conditions of a match is looked up. Shadows of matches with more are not found. */
+const MAX_CONDITIONS = 8
+
+/** The matches with one path, in order of precedence. */
+class Level {
+  readonly entries: Entry[] = []
+  #byConditions: Map<string, Entry[]> | undefined
+
+  /** The first match of another rule that accepts all requests with the conditions of `entry`. */
+  findWidest(entry: Entry): Entry | undefined {
+    if (entry.conditions.length > MAX_CONDITIONS) return undefined
+    this.#byConditions ??= Map.groupBy(this.entries.sort(comparePrecedence), ({ conditions }) => conditions.join('\n'))
+    let first: Entry | undefined
+    for (let subset = 0; subset < 1 << entry.conditions.length; subset++) {
+      const key = entry.conditions.filter((_, index) => (subset & (1 << index)) !== 0).join('\n')
+      const found = this.#byConditions.get(key)?.find(({ rule }) => rule !== entry.rule)
+      if (found && (!first || comparePrecedence(found, first) < 0)) first = found
+    }
+    return first
+  }
+}
+
+const entriesByRule = new WeakMap<Route, readonly Entry[]>()
 
 /**
  * Matches that are shadowed by a single match of another rule with precedence (traffic.md §7, D6) that accepts all of their requests, on the same listener
@@ -33,26 +56,25 @@ const MAX_COMPARED = 1000
  */
 export function findShadows(routes: readonly Route[], listeners: readonly Listener[]): Shadow[] {
   const hostnames = new Map(listeners.map(({ key, hostname }) => [key, hostname]))
-  const levels = new Map<string, Map<string, Entry[]>>()
+  const levels = new Map<string, Map<string, Level>>()
   const places = new Map<Route, string[]>()
   for (const rule of routes) {
     const own = rule.listeners.flatMap((listener) => hostsOf(rule, hostnames.get(listener)).map((host) => `${listener} ${host}`))
     places.set(rule, own)
     const entries = entriesOf(rule)
     for (const place of own) {
-      const level = levels.get(place) ?? new Map<string, Entry[]>()
+      const level = levels.get(place) ?? new Map<string, Level>()
       levels.set(place, level)
       for (const entry of entries) {
-        const list = level.get(entry.path)
-        if (list) list.push(entry)
-        else level.set(entry.path, [entry])
+        let sharing = level.get(entry.path)
+        if (!sharing) level.set(entry.path, (sharing = new Level()))
+        sharing.entries.push(entry)
       }
     }
   }
   const found = new Map<string, { readonly shadow: Shadow; readonly hosts: string[] }>()
   for (const [place, level] of levels) {
-    for (const list of level.values()) list.sort(comparePrecedence)
-    for (const entry of [...level.values()].flat()) {
+    for (const entry of [...level.values()].flatMap(({ entries }) => entries)) {
       const winner = findWinner(entry, level)
       if (!winner) continue
       const id = `${entry.rule.key} ${entry.index} ${winner.rule.key}`
@@ -72,26 +94,38 @@ function hostsOf({ hostnames = [] }: Route, listener: string | undefined): strin
   return [...new Set(hosts)]
 }
 
-function entriesOf(rule: Route): Entry[] {
+function entriesOf(rule: Route): readonly Entry[] {
+  const known = entriesByRule.get(rule)
+  if (known) return known
   const { matches = [] } = rule
-  return (matches.length === 0 ? [{}] : matches).map((match, index) => ({
-    rule,
-    index,
-    match,
-    isGrpc: rule.route.kind === 'GRPCRoute',
-    createdAtMs: Date.parse(rule.creationTimestamp ?? ''),
-    name: `${rule.route.namespace}/${rule.route.name}`,
-    headers: conditionsOf(match.headers, (name) => name.toLowerCase()),
-    query: conditionsOf(match.queryParams, (name) => name),
-    path: pathOf(match),
-  }))
+  const createdAtMs = Date.parse(rule.creationTimestamp ?? '')
+  const entries = (matches.length === 0 ? [{}] : matches).map((match: RouteMatch, index): Entry => {
+    const headers = conditionsOf('header', match.headers, (name) => name.toLowerCase())
+    const query = conditionsOf('query', match.queryParams, (name) => name)
+    return {
+      rule,
+      index,
+      match,
+      isGrpc: rule.route.kind === 'GRPCRoute',
+      createdAtMs: Number.isNaN(createdAtMs) ? Infinity : createdAtMs,
+      name: `${rule.route.namespace}/${rule.route.name}`,
+      headers: headers.length,
+      query: query.length,
+      conditions: [...(match.method === undefined ? [] : [`method ${match.method}`]), ...headers, ...query].sort(),
+      path: pathOf(match),
+    }
+  })
+  entriesByRule.set(rule, entries)
+  return entries
 }
 
 /** The first of the conditions with equal names counts. */
-function conditionsOf(matches: readonly ValueMatch[] = [], normalize: (name: string) => string): Set<string> {
+function conditionsOf(kind: string, matches: readonly ValueMatch[] = [], normalize: (name: string) => string): string[] {
   const byName = new Map<string, string>()
-  for (const { type, name, value } of matches) if (!byName.has(normalize(name))) byName.set(normalize(name), JSON.stringify([type, normalize(name), value]))
-  return new Set(byName.values())
+  for (const { type, name, value } of matches) {
+    if (!byName.has(normalize(name))) byName.set(normalize(name), `${kind} ${JSON.stringify([type, normalize(name), value])}`)
+  }
+  return [...byName.values()]
 }
 
 function pathOf({ path = { type: 'PathPrefix', value: '/' } }: RouteMatch): string {
@@ -100,20 +134,20 @@ function pathOf({ path = { type: 'PathPrefix', value: '/' } }: RouteMatch): stri
 }
 
 /** The match of another rule that has precedence and accepts all requests of `entry`. */
-function findWinner(entry: Entry, level: ReadonlyMap<string, readonly Entry[]>): Entry | undefined {
-  let compared = 0
-  const isWinner = (other: Entry): boolean => other.rule !== entry.rule && ++compared <= MAX_COMPARED && covers(other, entry)
+function findWinner(entry: Entry, levels: ReadonlyMap<string, Level>): Entry | undefined {
   const { path } = entry.match
-  const same = level.get(entry.path) ?? []
-  const before = same.slice(0, same.indexOf(entry))
-  if (path?.type !== 'RegularExpression') return before.find(isWinner)
-  // Prefixes precede expressions, except that of every path, which a method of a GRPCRoute precedes.
-  const prefixes = [...prefixesOf(literalOf(path.value)).map((prefix) => `PathPrefix ${prefix}`), ...(entry.isGrpc ? [] : [EVERY_PATH])]
-  for (const prefix of prefixes) {
-    const winner = level.get(prefix)?.find(isWinner)
-    if (winner) return winner
+  if (path?.type === 'RegularExpression') {
+    // Prefixes precede expressions, except that of every path, which a method of a GRPCRoute precedes.
+    const prefixes = [...prefixesOf(literalOf(path.value)).map((prefix) => `PathPrefix ${prefix}`), ...(entry.isGrpc ? [] : [EVERY_PATH])]
+    for (const prefix of prefixes) {
+      const winner = levels.get(prefix)?.findWidest(entry)
+      if (winner) return winner
+    }
   }
-  return before.find((other) => other.isGrpc === entry.isGrpc && isWinner(other))
+  const same = levels.get(entry.path)
+  if (same === undefined || same.entries.length === 1) return undefined
+  const winner = same.findWidest(entry)
+  return winner && comparePrecedence(winner, entry) < 0 ? winner : undefined
 }
 
 /** Text that every match of an expression begins with, as far as it is certain. */
@@ -130,21 +164,14 @@ function prefixesOf(literal: string): string[] {
   return [...literal.matchAll(/\//g)].flatMap(({ index }) => (index === 0 ? [] : [literal.slice(0, index)]))
 }
 
-/** Whether every request that satisfies the method, headers and query of `narrow` satisfies those of `wide`. */
-function covers(wide: Entry, narrow: Entry): boolean {
-  const isMethodWide = wide.match.method === undefined || wide.match.method === narrow.match.method
-  return isMethodWide && [...wide.headers].every((each) => narrow.headers.has(each)) && [...wide.query].every((each) => narrow.query.has(each))
-}
-
 /** As in the data plane (dataplane/route/precedence.ts), of two matches with the same path. */
 function comparePrecedence(a: Entry, b: Entry): number {
   const compare = (one: number | string, other: number | string): number => (one === other ? 0 : one < other ? -1 : 1)
-  const ageOf = ({ createdAtMs }: Entry): number => (Number.isNaN(createdAtMs) ? Infinity : createdAtMs)
   return (
     Number(b.match.method !== undefined) - Number(a.match.method !== undefined) ||
-    b.headers.size - a.headers.size ||
-    b.query.size - a.query.size ||
-    compare(ageOf(a), ageOf(b)) ||
+    b.headers - a.headers ||
+    b.query - a.query ||
+    compare(a.createdAtMs, b.createdAtMs) ||
     compare(a.name, b.name) ||
     a.rule.route.ruleIndex - b.rule.route.ruleIndex ||
     compare(a.rule.key, b.rule.key)
