@@ -81,9 +81,9 @@ interface Bucket {
   readonly leases: Map<string, Lease>
   /** Some replica lacks units that others may have until then. */
   contendedUntilMs: number
-  /** What all replicas had used by the last response of an earlier operator: not free until those that used it have reported, or their shares have expired. */
-  claimed: number
-  claimedUntilMs: number
+  /** What an earlier operator knew to be used, and this one does not: not free until those that used it have reported, or their shares have expired. */
+  missing: number
+  missingUntilMs: number
 }
 
 /** A percentage of a limit that the use of one key has reached. */
@@ -226,7 +226,7 @@ export class QuotaPool {
     if (Math.abs(limit.windows.at(nowMs).index - id.index) > 1 + CLOCK_WINDOWS) return undefined
     const [oldest] = this.#buckets
     if (this.#buckets.size >= MAX_BUCKETS && oldest !== undefined) this.#drop(...oldest)
-    const bucket: Bucket = { id: idOf(id), alerted: 0, leases: new Map(), contendedUntilMs: 0, claimed: 0, claimedUntilMs: 0 }
+    const bucket: Bucket = { id: idOf(id), alerted: 0, leases: new Map(), contendedUntilMs: 0, missing: 0, missingUntilMs: 0 }
     this.#buckets.set(name, bucket)
     return bucket
   }
@@ -241,6 +241,7 @@ export class QuotaPool {
     let lease = bucket.leases.get(replica)
     if (lease === undefined) bucket.leases.set(replica, (lease = emptyLease(nowMs)))
     const before = currentOf(lease)
+    const heldBefore = this.#heldBy(replica, lease, nowMs)
     // The first report of a stream has the total, because reports may have been lost.
     lease.used = isFirst ? Math.max(lease.used, used) : lease.used + used
     lease.reserved = reserved
@@ -249,15 +250,21 @@ export class QuotaPool {
     // The replica has given back its share before the first report of a stream.
     if (isFirst) lease.held = lease.granted = currentOf(lease)
     lease.held = Math.max(lease.held, currentOf(lease))
-    if (isFirst && others > 0) {
-      bucket.claimed = Math.max(bucket.claimed, currentOf(lease) + others)
-      bucket.claimedUntilMs = nowMs + SHARE_MS + GRACE_MS
-    }
+    if (isFirst) this.#addMissing(bucket, replica, currentOf(lease) - heldBefore, others, nowMs)
     const seconds = Math.max(0.001, (nowMs - lease.reportedMs) / 1000)
     const weight = 1 - Math.exp(-seconds)
     lease.rate = lease.rate * (1 - weight) + (Math.max(0, currentOf(lease) - before + wanted) / seconds) * weight
     lease.reportedMs = nowMs
     if (currentOf(lease) !== before) this.changes++
+  }
+
+  /** A replica has reported what was `found` of its use, and what others had used: some of them may have to report to this operator yet. */
+  #addMissing(bucket: Bucket, replica: string, found: number, others: number, nowMs: number): void {
+    const before = bucket.missingUntilMs > nowMs ? Math.max(0, bucket.missing - Math.max(0, found)) : 0
+    let missing = others
+    for (const [other, lease] of bucket.leases) if (other !== replica) missing -= this.#heldBy(other, lease, nowMs)
+    bucket.missing = Math.max(before, missing, 0)
+    if (missing > 0) bucket.missingUntilMs = nowMs + SHARE_MS + GRACE_MS
   }
 
   #confirm(lease: Lease | undefined): void {
@@ -304,11 +311,13 @@ export class QuotaPool {
     }
     const isTakenBack = !lacks && this.#contended.has(bucket) && nowMs - lease.wantedMs >= KEPT_MS
     lease.granted = isTakenBack ? Math.min(lease.held, current + lease.wanted) : lease.held
-    // An operator that lost its counters has given what others had used already: all replicas are told to give back.
+    // An operator that lost its counters has given what others had used already: replicas with units to spare are told to give them back.
     if (left < 0) {
       lease.granted = Math.max(current, Math.min(lease.granted, lease.held + left))
-      bucket.contendedUntilMs = nowMs + CONTENDED_MS
-      this.#contended.add(bucket)
+      if (this.#reclaimable(bucket, replica, nowMs) >= 1) {
+        bucket.contendedUntilMs = nowMs + CONTENDED_MS
+        this.#contended.add(bucket)
+      }
     }
     // What the share covers is no demand any more.
     if (!lacks) lease.wanted = 0
@@ -321,7 +330,7 @@ export class QuotaPool {
   #freeOf(bucket: Bucket, limit: QuotaLimit, nowMs: number): number {
     let free = limit.amount
     for (const [replica, lease] of bucket.leases) free -= this.#heldBy(replica, lease, nowMs)
-    if (bucket.claimedUntilMs > nowMs) free = Math.min(free, limit.amount - bucket.claimed)
+    if (bucket.missingUntilMs > nowMs) free -= bucket.missing
     return free - this.#rollingPart(bucket, limit, nowMs)
   }
 
