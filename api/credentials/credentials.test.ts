@@ -45,15 +45,24 @@ describe('readHtpasswdLine', () => {
 
 describe('findKeySetProblem', () => {
   const set = (...keys: unknown[]): string => JSON.stringify({ keys })
-  test.each<[string, string, string | undefined]>([
-    ['usable keys', set({ kty: 'RSA', kid: 'a' }, { kty: 'EC', crv: 'P-256', kid: 'b' }, { kty: 'OKP', crv: 'X25519', use: 'enc' }), undefined],
-    ['a set without keys', set(), undefined],
-    ['text that is not JSON', 'garbage', 'is not JSON'],
-    ['JSON that is not a set', '[]', 'is not a JSON Web Key Set: it has no list keys'],
-    ['null', 'null', 'is not a JSON Web Key Set: it has no list keys'],
-    ['a member that is not a key', set(1), 'keys.0 is not an object'],
-    ['a key without kid', set({ kty: 'RSA', kid: 'a' }, { kty: 'RSA' }), 'keys.1 has no kid'],
-    ['a shared secret', set({ kty: 'oct', kid: 'a' }), 'keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519'],
-    ['an unsupported curve', set({ kty: 'EC', crv: 'P-521', kid: 'a' }), 'keys.0 is of type EC P-521; usable are RSA, EC P-256, EC P-384, OKP Ed25519'],
-  ])('accepts or rejects %s', (_, text, problem) => expect(findKeySetProblem(text)).toBe(problem))
+  const good = { kty: 'OKP', crv: 'Ed25519', kid: 'a', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
+  const rejected = (problem: string): object => ({ problem: `${problem}; all its tokens are rejected`, isUsable: false })
+  const ignored = (problem: string): object => ({ problem: `has keys that are ignored: ${problem}; tokens of its other keys are accepted`, isUsable: true })
+  test.each<[string, string, object | undefined]>([
+    ['usable keys, and one for encryption', set(good, { kty: 'OKP', crv: 'X25519', use: 'enc' }), undefined],
+    ['a set without keys', set(), rejected('has no key that verifies signatures')],
+    ['text that is not JSON', 'garbage', rejected('is not JSON')],
+    ...['[]', 'null', '1', '{"keys":{}}'].map((text): [string, string, object] => [text, text, rejected('is not a JSON Web Key Set: it has no list keys')]),
+    [
+      'a shared secret only',
+      set({ kty: 'oct' }),
+      rejected(`has no key that verifies signatures (keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519)`),
+    ],
+    [
+      'a type that is not a word',
+      set({ kty: '; fix "\n' }, good),
+      ignored(`keys.0 is of type "; fix \\"\\n"; usable are RSA, EC P-256, EC P-384, OKP Ed25519`),
+    ],
+    ['many keys that are none', set(good, 1, 2, 3, 4, 5), ignored('keys.1 is not an object, keys.2 is not an object, keys.3 is not an object, and 2 more')],
+  ])('accepts or rejects %s', (_, text, problem) => expect(findKeySetProblem(text)).toEqual(problem))
 })

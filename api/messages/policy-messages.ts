@@ -264,6 +264,11 @@ export const policyMessages = {
       'sectionName of a targetRef is neither the name nor the number of a port of the Service, or no target or provider of the ProxyBackend has this name, or the target is an InferencePool, which has no sections. No connection uses the policy because of this targetRef.',
     fix: 'Correct sectionName, or remove it: the policy then holds for the whole object.',
   },
+  PX1368: {
+    title: 'keys of a key set are ignored',
+    cause: 'Keys of the key set cannot verify signatures: their type is not supported, or they are not valid. Tokens of the other keys are accepted.',
+    fix: 'Nothing, if no token is signed with these keys. Otherwise, let the issuer sign with a key of a type that the message names.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

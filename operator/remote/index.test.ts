@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals'
+import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Backend } from '#gen/config/types.ts'
@@ -64,7 +65,7 @@ async function waitFor(what: string, isThere: () => boolean): Promise<void> {
   throw new Error(`never came: ${what}`)
 }
 
-const setOf = (kid: string): string => `{"keys":[{"kty":"EC","crv":"P-256","kid":"${kid}"}]}`
+const setOf = (kid: string): string => JSON.stringify({ keys: [{ ...generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }), kid }] })
 
 /** Translates again at each change, as both modes do. Gives the last config of the policy, and its Accepted condition. */
 function start(snapshot: Snapshot) {
@@ -153,9 +154,11 @@ test('directory mode fetches key sets and reports failures', async () => {
   await waitFor('the next try', () => provider.requests > requests)
 })
 
-test('the status gives the reason of a missing key set and of an invalid one', async () => {
+test('the status gives the reason of a missing key set, of a useless one and of a key that is ignored', async () => {
   const provider = await startProvider('<html>')
   const { snapshot } = await createReader(await writeManifests(manifests(provider.port))).load()
+  for (const { spec } of snapshot.list('ProxyPolicy'))
+    for (const { jwks } of spec.traffic?.jwtAuthentication?.providers ?? []) Object.assign(jwks.remote ?? {}, { cacheDuration: '1s' })
   const { seen } = start(snapshot)
   const place = 'traffic.jwtAuthentication.providers.0.jwks.remote: '
   const url = 'idp.default.svc.cluster.local:80/keys'
@@ -163,10 +166,17 @@ test('the status gives the reason of a missing key set and of an invalid one', a
   expect(seen.status).toContain(`${place}keyset for \\"${url}\\" isn't available: it has not been fetched yet: the answer is not JSON`)
   expect(seen.keySet).not.toContain('not JSON')
 
-  provider.answer = '{"keys":[{"kty":"oct","kid":"a"}]}'
+  const bad = '{"kty":"oct","kid":"a"}'
+  const cause = 'keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519'
+  provider.answer = `{"keys":[${bad}]}`
   await waitFor('a useless set', () => seen.keySet.includes('oct'))
+  expect(seen.status).toContain(`${place}key set ${url} has no key that verifies signatures (${cause}); all its tokens are rejected [PX1308]`)
+
+  const { publicKey } = generateKeyPairSync('ed25519')
+  provider.answer = `{"keys":[${bad},null,${JSON.stringify({ ...publicKey.export({ format: 'jwk' }), kid: 'good' })}]}`
+  await waitFor('a usable key', () => seen.keySet.includes('good'))
   expect(seen.status).toContain(
-    `${place}key set ${url} keys.0 is of type oct; usable are RSA, EC P-256, EC P-384, OKP Ed25519; all its tokens are rejected [PX1308]`,
+    `${place}key set ${url} has keys that are ignored: ${cause}, keys.1 is not an object; tokens of its other keys are accepted [PX1368]`,
   )
 })
 

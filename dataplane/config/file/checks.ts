@@ -32,8 +32,8 @@ export const checks: Readonly<Record<CheckedDefinition, (value: never, path: Pat
   PathMatch: checkMatch,
   ValueMatch: checkMatch,
   JWKS: ({ inline }: { inline?: string }, path, report) => {
-    const problem = inline === undefined ? undefined : findKeySetProblem(inline)
-    if (problem !== undefined) report([...path, 'inline'], `${problem}; all its tokens are rejected`)
+    const problem = inline === undefined ? undefined : findKeySetProblem(inline)?.problem
+    if (problem !== undefined) report([...path, 'inline'], problem)
   },
   BasicAuthentication: ({ users = [] }: { users?: string[] }, path, report) => {
     for (const [index, line] of users.entries()) {

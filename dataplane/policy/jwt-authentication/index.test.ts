@@ -4,6 +4,8 @@ import { compilePermissive, environments } from '#api/cel/index.ts'
 import { rawNumber } from '#api/json/index.ts'
 import type { JWTAuthentication, JWTProvider } from '#gen/config/types.ts'
 import { mountPolicies } from '../../testing/hono.ts'
+import fc from 'fast-check'
+import { findKeySetProblem } from '#api/credentials/key-set.ts'
 import { makeSigningKey, makeToken } from '../../testing/tokens.ts'
 import { createPolicyState } from '../state.ts'
 import { compileJwtAuthentication } from './index.ts'
@@ -93,6 +95,14 @@ describe('a valid token', () => {
   })
 })
 
+const changePart = (token: string, at: number, change: (part: string) => string): string =>
+  token
+    .split('.')
+    .map((part, index) => (index === at ? change(part) : part))
+    .join('.')
+/** A last letter that decodes to the same byte: of 64 bytes, it has four bits too many. */
+const nextLetter = (part: string): string => ({ A: 'B', Q: 'R', g: 'h', w: 'x' })[part.at(-1) ?? ''] ?? '?'
+
 describe('a bad token', () => {
   const [head = '', body = ''] = good.split('.')
   const hmac = (): string => {
@@ -108,6 +118,16 @@ describe('a bad token', () => {
     ['two tokens', [bearer(good), bearer(good)], 'malformed authorization header'],
     ['text that is no token', bearer('garbage'), 'malformed token'],
     ['a token of two parts', bearer(`${head}.${body}`), 'malformed token'],
+    ...[0, 1, 2].flatMap((at): [string, string, string][] =>
+      ['=', '==', ...(at < 2 ? [' '] : []), '%3D', '+'].map((tail) => [
+        `"${tail}" after part ${at}`,
+        bearer(changePart(good, at, (part) => part + tail)),
+        'malformed token',
+      ]),
+    ),
+    ['white space inside', bearer(changePart(good, 1, (part) => `${part.slice(0, 8)} ${part.slice(8)}`)), 'malformed token'],
+    ['a tab inside', bearer(changePart(good, 2, (part) => `${part.slice(0, 8)}\t${part.slice(8)}`)), 'malformed token'],
+    ['bits after the last byte', bearer(changePart(good, 2, (part) => part.slice(0, -1) + nextLetter(part))), 'malformed token'],
     ['no kid', bearer(makeToken(key, claims, { kid: undefined })), 'token has no kid'],
     ['an empty kid', bearer(makeToken(key, claims, { kid: '' })), 'token has no kid'],
     ['a kid that is not a string', bearer(makeToken(key, claims, { kid: ['one'] })), 'token has no kid'],
@@ -161,21 +181,69 @@ describe('modes', () => {
   })
 })
 
+const { kid: _kid, ...nameless } = key.jwk
+/** Keys that cannot be used, most of them under the id of the good one. */
+const unusable: [string, unknown][] = [
+  ...[null, 1, 'text', [key.jwk], {}].map((jwk): [string, unknown] => [`the element ${JSON.stringify(jwk).slice(0, 20)}`, jwk]),
+  ['no kid', nameless],
+  ['a kid that is a number', { ...key.jwk, kid: 1 }],
+  ['no kty', { ...key.jwk, kty: undefined }],
+  ['a kty that is a list', { ...key.jwk, kty: ['EC'] }],
+  ['an unknown kty', { kty: 'AKP', alg: 'ML-DSA-65', pub: 'AAAA', kid: 'one' }],
+  ['a symmetric key', { kty: 'oct', kid: 'one', k: 'AAAA' }],
+  ['P-521', { ...generateKeyPairSync('ec', { namedCurve: 'P-521' }).publicKey.export({ format: 'jwk' }), kid: 'one' }],
+  ['secp256k1', { ...generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).publicKey.export({ format: 'jwk' }), kid: 'one' }],
+  ['X25519', { ...generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }), kid: 'one' }],
+  ['a curve of another type', { ...key.jwk, crv: 'Ed25519' }],
+  ['a short RSA key', { ...generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }), kid: 'one' }],
+  ['a missing member', { ...key.jwk, y: undefined }],
+  ['a member that is a number', { ...key.jwk, x: 1 }],
+  ['a member with padding', { ...key.jwk, x: `${String(key.jwk['x'])}=` }],
+  ['a member in base64', { ...key.jwk, x: `+/${String(key.jwk['x']).slice(2)}` }],
+  ['a point that is not on the curve', { ...key.jwk, x: key.jwk['y'], y: key.jwk['x'] }],
+  ['an alg of another type', { ...key.jwk, alg: 'ES384' }],
+  ['an alg that is no text', { ...key.jwk, alg: ['ES256'] }],
+  ['another use', { ...key.jwk, use: 'tls' }],
+  ['key_ops without verify', { ...key.jwk, key_ops: ['sign'] }],
+]
+
+describe('keys that cannot be used', () => {
+  test.each(unusable)('are ignored and reported, and the other keys work: %s', async (_, jwk) => {
+    for (const keys of [
+      [jwk, key.jwk],
+      [key.jwk, jwk],
+    ]) {
+      const inline = JSON.stringify({ keys })
+      expect(findKeySetProblem(inline)).toEqual({ isUsable: true, problem: expect.stringContaining(`keys.${keys.indexOf(jwk)} `) })
+      for (const jwks of [{ inline }, { remote: { inline } }]) expect((await send({ providers: [{ ...provider, jwks }] }, bearer(good))).status).toBe(200)
+    }
+  })
+
+  test('are ignored in any mix', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(fc.jsonValue(), fc.constantFrom(...unusable.map(([, jwk]) => jwk)))), fc.nat(), async (keys, at) => {
+        const inline = JSON.stringify({ keys: keys.toSpliced(at % (keys.length + 1), 0, key.jwk) })
+        expect((await send({ providers: [{ ...provider, jwks: { inline } }] }, bearer(good))).status).toBe(200)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  test('are the later ones of two with one kid', async () => {
+    const twice = keySet(key, { jwk: { ...other.jwk, kid: 'one' } })
+    expect(findKeySetProblem(twice)).toEqual({ isUsable: true, problem: expect.stringContaining('keys.1 has the kid of an earlier key') })
+    expect((await send({ providers: [{ ...provider, jwks: { inline: twice } }] }, bearer(good))).status).toBe(200)
+  })
+})
+
 describe('invalid key sets', () => {
-  const { kid: _, ...nameless } = key.jwk
   test.each<[string, JWTProvider['jwks']]>([
     ['text that is not JSON', { inline: 'garbage' }],
     ['keys that are no array', { inline: '{"keys":1}' }],
     ['a key set that was not fetched yet', { remote: { invalid: 'not fetched yet' } }],
     ['an empty key set', { inline: '{"keys":[]}' }],
-    ['a key without kid', { inline: keySet(key, { jwk: nameless }) }],
-    ['a symmetric key', { inline: keySet(key, { jwk: { kty: 'oct', kid: 'x', k: 'AAAA' } }) }],
-    ['an unsupported curve', { inline: keySet(key, { jwk: { ...key.jwk, kid: 'x', crv: 'secp256k1' } }) }],
-    [
-      'a short RSA key',
-      { inline: keySet(key, { jwk: { ...generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }), kid: 'x' } }) },
-    ],
-    ['a key of another algorithm', { inline: keySet({ jwk: { ...key.jwk, alg: 'ES384' } }) }],
+    ['an encryption key', { inline: keySet({ jwk: { ...key.jwk, use: 'enc' } }) }],
+    ...unusable.map(([name, jwk]): [string, JWTProvider['jwks']] => [name, { inline: JSON.stringify({ keys: [jwk] }) }]),
   ])('lead to 401 for every token: %s', async (_name, jwks) => {
     expect((await send({ providers: [{ ...provider, jwks }] }, bearer(good))).status).toBe(401)
   })

@@ -1,5 +1,6 @@
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import { parseStored, Secret } from '#api/cel/index.ts'
+import { isBase64Url } from '#api/credentials/key-set.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { readKeys, type TokenProvider } from './keys.ts'
 
@@ -32,6 +33,7 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
   const verify = async (text: string, nowMs: number): Promise<Claims> => {
     // A copy, because the text may be a slice that keeps a complete request head in memory.
     const token = Buffer.from(text).toString()
+    if (!isCompact(token)) throw jwtError('malformed token')
     const kid = readKid(token)
     const key = keys.get(kid)
     if (key === undefined) throw jwtError('unknown key')
@@ -66,6 +68,15 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
 function exactClaims(token: string, payload: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
   return /\d{16}/.test(text) ? ((parseStored(text) as Readonly<Record<string, unknown>> | undefined) ?? payload) : payload
+}
+
+/**
+ * Whether a token has three parts of base64url (RFC 7515 §7.1): a decoder that skips padding and white space would accept many texts of one token, so that
+ * lists of revoked tokens would not hold. The signature is empty for the algorithm `none`.
+ */
+function isCompact(token: string): boolean {
+  const parts = token.split('.')
+  return parts.length === 3 && parts.every((part, index) => isBase64Url(part) || (part === '' && index === 2))
 }
 
 /** The 401 of an invalid token. `detail` is the reason in one word or sentence. */

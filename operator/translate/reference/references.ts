@@ -419,9 +419,15 @@ class Resolver {
       return { invalid, ...from }
     }
     if (error !== undefined) this.#fail(path, `key set ${url} cannot be refreshed: ${error}; its last version is used`, 'PX1366')
-    const problem = findKeySetProblem(inline)
-    if (problem !== undefined) this.#fail(path, `key set ${url} ${problem}; all its tokens are rejected`, 'PX1308')
+    this.#checkKeySet(inline, path, `key set ${url} `, 'reference')
     return { inline, ...from }
+  }
+
+  /** Keys that are ignored do not make a set, or the object that has it, invalid. */
+  #checkKeySet(text: string, path: readonly string[], name: string, kind: BodyError['kind']): void {
+    const found = findKeySetProblem(text)
+    if (found?.isUsable === true) this.#fail(path, name + found.problem, 'PX1368', 'document')
+    else if (found !== undefined) this.#fail(path, name + found.problem, 'PX1308', kind)
   }
 
   #hostOf({ kind, key, port }: BackendTarget): string {
@@ -431,10 +437,7 @@ class Resolver {
   }
 
   #check(name: string, value: Record<string, unknown>, resolved: Record<string, unknown>, path: readonly string[]): void {
-    if (name === 'JWKS' && typeof value['inline'] === 'string') {
-      const problem = findKeySetProblem(value['inline'])
-      if (problem !== undefined) this.#fail([...path, 'inline'], `${problem}; all its tokens are rejected`, 'PX1308', 'expression')
-    }
+    if (name === 'JWKS' && typeof value['inline'] === 'string') this.#checkKeySet(value['inline'], [...path, 'inline'], '', 'expression')
     if (name === 'BasicAuthentication')
       for (const problem of badLines((value['users'] ?? []) as string[])) this.#fail([...path, 'users'], `${problem}; skipped`, 'PX1305')
     if (name === 'Regex') {
