@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
+import { listenOptions } from './listen.ts'
 import type { LivenessData, LivenessMessage } from './liveness.ts'
 
 /** An event loop that has not turned for this long is blocked. */
@@ -18,4 +19,4 @@ const server = createServer({ requestTimeout: 10_000, headersTimeout: 5000, keep
   response.writeHead(500, { 'content-type': 'text/plain' }).end(`event loop blocked for ${sinceNs / 1_000_000_000n} s`)
 })
 server.on('error', (error) => report({ error: error.message }))
-server.listen({ host: address.host, port: address.port }, () => report({ port: (server.address() as AddressInfo).port }))
+server.listen(listenOptions(address), () => report({ port: (server.address() as AddressInfo).port }))

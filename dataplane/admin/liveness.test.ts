@@ -42,7 +42,7 @@ describe('the liveness endpoint', () => {
   })
 
   test.each([
-    ['in a pod', {}, true, { host: '0.0.0.0', port: 15_022 }],
+    ['in a pod', {}, true, { host: '::', port: 15_022 }],
     ['elsewhere', {}, false, undefined],
     ['where its address is set', { LIVENESS_ADDR: '127.0.0.1:1' }, false, { host: '127.0.0.1', port: 1 }],
   ])('%s has the right address', (_, env, isInPod, expected) => expect(resolveLivenessAddress(env, isInPod)).toEqual(expected))

@@ -241,7 +241,7 @@ describe('addresses', () => {
     expect(resolveAddresses({ ADMIN_ADDR: '127.0.0.1:1', STATS_ADDR: '' }, { adminAddr: '127.0.0.1:2', statsAddr: '[::1]:3' })).toEqual({
       admin: { host: '127.0.0.1', port: 1 },
       stats: { host: '::1', port: 3 },
-      readiness: { host: '0.0.0.0', port: 15021 },
+      readiness: { host: '::', port: 15021 },
     })
   })
 

@@ -2615,11 +2615,11 @@ export interface ProcessConfig {
    */
   adminAddr?: string
   /**
-   * Metrics endpoint, `host:port`; default 0.0.0.0:15020. Environment: STATS_ADDR.
+   * Metrics endpoint, `host:port`; default `[::]:15020`, all addresses of both families. Environment: STATS_ADDR.
    */
   statsAddr?: string
   /**
-   * Readiness endpoint, `host:port`; default 0.0.0.0:15021. Environment: READINESS_ADDR.
+   * Readiness endpoint, `host:port`; default `[::]:15021`, all addresses of both families. Environment: READINESS_ADDR.
    */
   readinessAddr?: string
   /**

@@ -163,7 +163,7 @@ class Replica {
 
   /** Opens the ports and stands for election. Rejects if a port cannot be opened. */
   async start(): Promise<ClusterMode['ports']> {
-    const { settings, host = '0.0.0.0' } = this.#options
+    const { settings, host } = this.#options
     this.#endpoints = await serveEndpoints({
       host,
       ports: { health: settings.healthPort, metrics: settings.metricsPort, admin: settings.adminPort },
@@ -173,12 +173,22 @@ class Replica {
       version: packageJson.version,
       log: this.#log,
     })
-    const xds = await this.#server.listen(`${host}:${settings.xdsPort}`)
+    const xds = await this.#listenForStreams(settings.xdsPort, host)
     const ports = { xds, ...this.#endpoints.ports }
     this.#log('info', 'listening', { ...ports, tls: this.#certificate !== undefined })
     if (settings.isLeaderElected) this.#election = this.#startElection()
     else this.#startWriting()
     return ports
+  }
+
+  /** Both families if there is no host. A kernel without IPv6 has IPv4 only. */
+  async #listenForStreams(port: number, host = '[::]'): Promise<number> {
+    try {
+      return await this.#server.listen(`${host}:${port}`)
+    } catch (error) {
+      if (host !== '[::]' || !/EAFNOSUPPORT|EADDRNOTAVAIL/.test(textOf((error as Error).cause))) throw error
+      return this.#server.listen(`0.0.0.0:${port}`)
+    }
   }
 
   async close(): Promise<void> {

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { isLogLevel, type Log } from '../runtime/log.ts'
 
 export interface EndpointsOptions {
-  /** Host of health and metrics. */
-  readonly host: string
+  /** Host of health and metrics; undefined: all addresses of both families. */
+  readonly host: string | undefined
   readonly ports: { readonly health: number; readonly metrics: number; readonly admin: number }
   /** Names of parts that are not ready yet; empty when ready. */
   readonly findMissing: () => readonly string[]
@@ -30,11 +30,13 @@ export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoin
     for (const server of servers) server.closeAllConnections()
     await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
   }
-  const open = async (name: string, at: string, port: number, listener: RequestListener): Promise<number> => {
+  const open = async (name: string, at: string | undefined, port: number, listener: RequestListener): Promise<number> => {
     const server = createServer(listener)
     await new Promise<void>((resolve, reject) => {
-      server.once('error', (error) => reject(new Error(`${name}: cannot listen on ${at}:${port}: ${error.message}`, { cause: error })))
-      server.listen(port, at, resolve)
+      server.once('error', (error) =>
+        reject(new Error(`${name}: cannot listen on ${at ?? 'port '}${at === undefined ? '' : ':'}${port}: ${error.message}`, { cause: error })),
+      )
+      server.listen({ port, ...(at !== undefined && { host: at }) }, resolve)
     })
     servers.push(server)
     return (server.address() as AddressInfo).port
@@ -44,7 +46,10 @@ export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoin
       ports: {
         health: await open('health', host, ports.health, serveHealth(options.findMissing)),
         metrics: await open('metrics', host, ports.metrics, serveMetrics(options.renderMetrics)),
-        admin: await open('admin', '127.0.0.1', ports.admin, serveAdmin(options)),
+        // A pod may have addresses of IPv6 only.
+        admin: await open('admin', '127.0.0.1', ports.admin, serveAdmin(options)).catch((error: Error) =>
+          (error.cause as NodeJS.ErrnoException).code === 'EADDRNOTAVAIL' ? open('admin', '::1', ports.admin, serveAdmin(options)) : Promise.reject(error),
+        ),
       },
       close,
     }
