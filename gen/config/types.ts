@@ -744,7 +744,7 @@ export interface BackendTLS {
   alpnProtocols?: TinyString[]
 }
 /**
- * Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available, the request fails with 500.
+ * Credentials for the backend: one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available: 500.
  */
 export interface BackendAuth {
   /**

@@ -1697,7 +1697,7 @@ export interface BackendTLS {
   alpnProtocols?: TinyString[]
 }
 /**
- * Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available, the request fails with 500.
+ * Credentials for the backend: one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available: 500.
  */
 export interface BackendAuth {
   /**
@@ -1846,7 +1846,7 @@ export interface CloudCAuth {
   audience?: ShortString
 }
 /**
- * Passive health checking: each response moves the health score of its endpoint (an exponentially weighted mean of successes, 0 to 100), and a bad endpoint can be evicted for a while. Without this policy no endpoint is evicted.
+ * Outlier detection: each response moves the health score (0 to 100) of its endpoint, and a bad one can be evicted. Not set: none is.
  */
 export interface Health {
   /**
@@ -3343,7 +3343,7 @@ export interface BackendObjectReference {
    */
   name: string
   /**
-   * Namespace of the referent; default: that of the referring object. Another namespace needs a ReferenceGrant there, from the kind of the referring object to the kind of the referent.
+   * Namespace of the referent; default: that of the referring object. Another one needs a ReferenceGrant there for both kinds.
    */
   namespace?: string
   /**

@@ -8,7 +8,7 @@ const secretEntry = (name: string) => string(`${name}.`, { minLength: 1, maxLeng
 
 export const backendAuthDefinitions: Definitions = {
   BackendAuth: object(
-    'Credentials sent to the backend: exactly one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available, the request fails with 500.',
+    'Credentials for the backend: one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available: 500.',
     withRealNames('BackendAuth', {
       key: string('Value sent as `Authorization: Bearer`. Not recommended: everyone who may read this object can read it; prefer secretRef.', {
         minLength: 1,

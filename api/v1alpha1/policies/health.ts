@@ -3,7 +3,7 @@ import { duration } from '../shared.ts'
 
 export const healthDefinitions: Definitions = {
   Health: object(
-    'Passive health checking: each response moves the health score of its endpoint (an exponentially weighted mean of successes, 0 to 100), and a bad endpoint can be evicted for a while. Without this policy no endpoint is evicted.',
+    'Outlier detection: each response moves the health score (0 to 100) of its endpoint, and a bad one can be evicted. Not set: none is.',
     {
       unhealthyCondition: ref(
         'CELExpression',
