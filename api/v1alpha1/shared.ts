@@ -64,10 +64,11 @@ export const sharedDefinitions: Definitions = {
       }),
       kind: string('Kind of the referent.', { minLength: 1, maxLength: 63, pattern: '^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$', default: 'Service' }),
       name: string('Name of the referent.', { minLength: 1, maxLength: 253 }),
-      namespace: string(
-        'Namespace of the referent; default: that of the referring object. Another one needs a ReferenceGrant there for both kinds.',
-        { minLength: 1, maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' },
-      ),
+      namespace: string('Namespace of the referent; default: that of the referring object. Another one needs a ReferenceGrant there for both kinds.', {
+        minLength: 1,
+        maxLength: 63,
+        pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+      }),
       port: port('Port of the Service. Required for a Service; a ProxyBackend has its own.'),
     },
     ['name'],

@@ -2,16 +2,13 @@ import { integer, object, ref, type Definitions } from '../../schema.ts'
 import { duration } from '../shared.ts'
 
 export const healthDefinitions: Definitions = {
-  Health: object(
-    'Outlier detection: each response moves the health score (0 to 100) of its endpoint, and a bad one can be evicted. Not set: none is.',
-    {
-      unhealthyCondition: ref(
-        'CELExpression',
-        'If true, the response is unhealthy, for example `response.code >= 500`. Default: a 5xx, a grpc-status other than 0, or no response. Without `eviction`, unhealthy responses only lower the score.',
-      ),
-      eviction: ref('BackendEviction'),
-    },
-  ),
+  Health: object('Outlier detection: each response moves the health score (0 to 100) of its endpoint, and a bad one can be evicted. Not set: none is.', {
+    unhealthyCondition: ref(
+      'CELExpression',
+      'If true, the response is unhealthy, for example `response.code >= 500`. Default: a 5xx, a grpc-status other than 0, or no response. Without `eviction`, unhealthy responses only lower the score.',
+    ),
+    eviction: ref('BackendEviction'),
+  }),
   BackendEviction: object(
     'Conditions and duration of the eviction of an endpoint. Either threshold suffices; with neither, one unhealthy response evicts. If all endpoints are evicted, all are used.',
     {
