@@ -86,6 +86,16 @@ export const parametersDefinitions: Definitions = {
       undefined,
       64,
     ),
+    identityHosts: list(
+      string('Host name or IP address, or `*.` and a suffix for all names under it.', {
+        minLength: 1,
+        maxLength: 253,
+        pattern: '^(\\*\\.)?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$',
+      }),
+      'Hosts that may receive the credentials of the data plane itself (`auth.aws` and `auth.azure` without secretRef, `auth.gcp`, and the defaults of LLM providers, guards and agent runtimes), besides API hosts of the cloud. Backends of all authors can use them there. Default: none.',
+      undefined,
+      64,
+    ),
   }),
   McpServersSpec: object(
     'MCP servers that the operator starts (`mcp.targets[].image` of backends). Those of a GatewayClass hold for backends of all namespaces, those of a Gateway for backends of its namespace.',

@@ -304,7 +304,7 @@ function acquirePermit(destination: Destination): Permit {
 function checkDestination({ name, error, settings: { broken, auth } }: Destination): void {
   if (error !== undefined) throw new UpstreamError('connect', `${name === 'invalid' ? 'the backendRef' : name} does not resolve: ${errorTable[error].text}`)
   if (broken !== undefined) throw new UpstreamError('connect', `${name} cannot be called: ${broken}`)
-  if (auth?.kind === 'broken') throw new UpstreamError('connect', `${name} cannot be called: ${auth.reason}`)
+  if (auth?.kind === 'broken') throw new UpstreamError('connect', `${name} cannot be called: ${auth.cause ?? auth.reason}`)
 }
 
 function requestOf(callout: Callout, destination: Destination, loop: RequestHead['loop']): RequestHead {

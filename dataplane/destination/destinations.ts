@@ -10,6 +10,7 @@ import type { LoopMarks } from '../upstream/loop.ts'
 import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
 import { targetKey, type PolicyIndex } from '../config/merge.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import { guardIdentity } from './identity.ts'
 import { compileReach } from './reach.ts'
 import { upstreamSettings, type Target } from './upstream.ts'
 
@@ -77,6 +78,8 @@ interface Known {
   readonly destination: Destination
   /** Not yet requested since the last change of policies. */
   isStale: boolean
+  /** A host that the owner of the process names. */
+  readonly ownersHost?: string
   /** The kind of change that makes it stale. */
   readonly staleWith: 'nothing' | 'policies' | 'policies and backends'
 }
@@ -145,12 +148,16 @@ export class Destinations {
     })
   }
 
-  /** The destination of a host in a URL; TLS uses the system's CAs. Only the policies `own` apply. Call it again as for a part. */
-  forHost(host: string, port: number, isTls: boolean, own: BackendFull = {}): Destination {
+  /**
+   * The destination of a host in a URL; TLS uses the system's CAs. Only the policies `own` apply. Call it again as for a part. `isOwners`: the owner of
+   * the process names the host, which may then receive the credentials of the process.
+   */
+  forHost(host: string, port: number, isTls: boolean, own: BackendFull = {}, isOwners = false): Destination {
     const address = authorityOf(host, port)
-    return this.#getOrCreate(`host ${address} ${isTls} ${JSON.stringify(own)}`, address, {
+    return this.#getOrCreate(`host ${address} ${isTls} ${isOwners} ${JSON.stringify(own)}`, address, {
       routeKey: undefined,
       staleWith: 'policies and backends',
+      ...(isOwners && { ownersHost: host }),
       configure: () => {
         const settings = upstreamSettings({ host, port, inline: own, outer: undefined }, [], this.#secrets(), this.#find)
         return addressConfig(address, isTls && settings.tls === undefined && settings.broken === undefined ? { ...settings, tls: systemTls(host) } : settings)
@@ -203,21 +210,24 @@ export class Destinations {
     this.#known.clear()
   }
 
-  #getOrCreate(key: string, name: string, how: Pick<Known, 'routeKey' | 'configure' | 'staleWith'>): Destination {
+  #getOrCreate(key: string, name: string, how: Pick<Known, 'routeKey' | 'configure' | 'staleWith' | 'ownersHost'>): Destination {
     const known = this.#known.get(key)
     if (known !== undefined) {
       known.isStale = false
       return known.destination
     }
     const { nowMs, onEviction, health, marks, connections } = this.#options
-    const destination = new Destination(name, how.configure(), this.#createPool, {
+    const permitted = (): readonly string[] | undefined =>
+      dialing.identityHosts && [...dialing.identityHosts, ...(how.ownersHost === undefined ? [] : [how.ownersHost])]
+    const configure = (): DestinationConfig => guardIdentity(how.configure(), permitted())
+    const destination = new Destination(name, configure(), this.#createPool, {
       nowMs,
       marks,
       connections,
       shared: health && sharedHealths(health, key),
       onEviction: onEviction && ((event: EvictionEvent) => onEviction(name, event)),
     })
-    this.#known.set(key, { ...how, destination, isStale: false })
+    this.#known.set(key, { ...how, configure, destination, isStale: false })
     return destination
   }
 

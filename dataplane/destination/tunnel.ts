@@ -38,7 +38,7 @@ const failure = (proxy: Destination, why: string, cause?: Error): UpstreamError 
 
 function brokenAuth({ settings: { auth } }: Destination): string | undefined {
   if (auth?.kind === 'oauth') return 'OAuth tokens are not supported for the proxy of a tunnel'
-  return auth?.kind === 'broken' ? auth.reason : undefined
+  return auth?.kind === 'broken' ? (auth.cause ?? auth.reason) : undefined
 }
 
 /** Rejects chains of proxies, which could form a cycle. */

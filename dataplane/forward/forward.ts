@@ -19,7 +19,7 @@ import { redirectTo } from '../policy/request-redirect/redirect.ts'
 import type { RetryPlan } from './call-plan.ts'
 import type { ForwardPlan, PlannedBackend } from './plan.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
-import { authenticate, fetchCredentials, isFetched, signRequest } from '../upstream/auth.ts'
+import { authenticate, brokenAuth, fetchCredentials, isFetched, signRequest } from '../upstream/auth.ts'
 import { authorityFor, type Destination } from '../upstream/destination.ts'
 import { returnsNever } from '../upstream/loop.ts'
 
@@ -80,7 +80,7 @@ async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPl
 function checkDestination({ error, settings: { broken, auth } }: PlannedBackend['destination']): void {
   if (error !== undefined) throw new ProxyError(error)
   if (broken !== undefined) throw new ProxyError('UPSTREAM_FAILED', { detail: broken })
-  if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
+  if (auth?.kind === 'broken') throw brokenAuth(auth)
 }
 
 function answer(exchange: Exchange, { responseHeaders }: PlannedBackend, response: ResponseHead): void {

@@ -20,8 +20,8 @@ export type UpstreamAuth =
   | { readonly kind: 'bearer'; readonly token: string }
   /** The client's own credential, which its authentication policy removed. */
   | { readonly kind: 'passthrough' }
-  /** The credential is unavailable: no request is sent. `reason` may reach the client and contains no secret. */
-  | { readonly kind: 'broken'; readonly reason: string }
+  /** The credential is unavailable: no request is sent. `reason` may reach the client and contains no secret; `cause` is for logs. */
+  | { readonly kind: 'broken'; readonly reason: string; readonly cause?: string }
   /** Requests are signed for AWS; undefined: with the credentials of the process. */
   | { readonly kind: 'aws'; readonly credentials: AwsCredentials | undefined }
   | { readonly kind: 'azure'; readonly identity: AzureIdentity }
@@ -43,6 +43,10 @@ export interface AuthHints {
   /** The exchange that the request is made for. A body buffered for a signature counts for it, and OAuth tokens are those of its user. */
   readonly exchange?: Exchange | undefined
 }
+
+/** The error of requests whose credential is unavailable. */
+export const brokenAuth = ({ reason, cause }: Extract<UpstreamAuth, { kind: 'broken' }>): ProxyError =>
+  new ProxyError('BACKEND_AUTH', { detail: reason, ...(cause !== undefined && { cause: new Error(cause) }) })
 
 const AZURE_SCOPE = 'https://management.azure.com/.default'
 /** Limit of a body that must be buffered for a signature. */

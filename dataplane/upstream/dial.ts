@@ -11,6 +11,13 @@ export const interfaceAddresses = (): string[] =>
 /** Counters of a table: one for each number of a port. */
 const PORTS = 65_536
 
+interface DialSettings {
+  readonly isInPod: boolean
+  readonly upstreams: UpstreamsSpec
+  /** Where config of others comes from. */
+  readonly xdsAddress: string | undefined
+}
+
 /**
  * All connections to upstreams pass here, whatever opens them: which addresses they may go to, and which ports of this machine they come from
  * (traffic.md §13.2). One per thread; the table is common to all threads.
@@ -18,6 +25,8 @@ const PORTS = 65_536
 export class Dialing {
   /** Set before the first connection. */
   rules: DialRules = { isLoopbackAllowed: true, ports: () => [], addresses: interfaceAddresses }
+  /** Patterns of hosts that may receive the credentials of the process besides APIs of its cloud; undefined: all (traffic.md §13.3). */
+  identityHosts: readonly string[] | undefined
   /** Resolves the names of hosts, as the system does. */
   lookup: typeof lookup = lookup
   /** Open connections by local port: those to a port with the number of a management port, then all of them. */
@@ -28,8 +37,10 @@ export class Dialing {
   }
 
   /** Sets the rules of a process: upstreams on the same machine are for processes outside of pods. */
-  apply(settings: { readonly isInPod: boolean; readonly upstreams: UpstreamsSpec }, ports: DialRules['ports'], operator: DialRules['operator']): void {
-    const { isInPod, upstreams } = settings
+  apply(settings: DialSettings, ports: DialRules['ports'], operator: DialRules['operator']): void {
+    const { isInPod, upstreams, xdsAddress } = settings
+    // The author of a config file owns the process.
+    this.identityHosts = xdsAddress === undefined ? undefined : (upstreams.identityHosts ?? [])
     const permitted = new AddressRanges(upstreams.addresses ?? [])
     this.rules = { isLoopbackAllowed: !isInPod, permitted, ports, addresses: interfaceAddresses, ...(operator && { operator }) }
   }

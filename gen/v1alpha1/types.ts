@@ -3127,6 +3127,14 @@ export interface UpstreamsSpec {
    * Items: IPv4 or IPv6 address, or a range of them as `address/prefix length`.
    */
   addresses?: string[]
+  /**
+   * Hosts that may receive the credentials of the data plane itself (`auth.aws` and `auth.azure` without secretRef, `auth.gcp`, and the defaults of LLM providers, guards and agent runtimes), besides API hosts of the cloud. Backends of all authors can use them there. Default: none.
+   *
+   * @maxItems 64
+   *
+   * Items: Host name or IP address, or `*.` and a suffix for all names under it.
+   */
+  identityHosts?: string[]
 }
 /**
  * MCP servers that the operator starts (`mcp.targets[].image` of backends). Those of a GatewayClass hold for backends of all namespaces, those of a Gateway for backends of its namespace.

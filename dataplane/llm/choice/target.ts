@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { BackendFull, NamedLLMProvider } from '#gen/config/types.ts'
-import { compileBackendAuth } from '../../destination/auth.ts'
-import type { FindDestination } from '../../destination/tunnel.ts'
 import type { OnEviction } from '../../destination/destinations.ts'
 import { mergeBackend } from '../../config/merge.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
-import type { UpstreamAuth } from '../../upstream/auth.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { endEviction, newProviderState, type ProviderState } from './candidates.ts'
 import { compileGuards, type PromptGuards } from '../guards/index.ts'
@@ -18,8 +15,6 @@ export interface LlmTarget {
   readonly name: string
   readonly provider: Provider
   readonly destination: Destination
-  /** Credentials if no policy configures any. */
-  readonly implicitAuth: UpstreamAuth | undefined
   readonly settings: LlmSettings
   readonly guards: PromptGuards | undefined
   /** Replaces path and query of every request. */
@@ -58,7 +53,7 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
   const { name, host, port, path, policies } = config
   const provider = createProvider(config)
   if (provider === undefined) return undefined
-  const { backend, outer, destinations, snapshot } = service
+  const { backend, outer, destinations } = service
   const inline: BackendFull[] = [backend.policies, policies].filter((section) => section !== undefined)
   const isOwnHost = host === undefined
   const destination = destinations.forPart({
@@ -67,12 +62,11 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
     host: host ?? provider.host,
     port: port ?? (isOwnHost ? provider.port : undefined) ?? HTTPS_PORT,
     inline: mergeBackend(inline),
-    outer,
+    // The credentials of the process have the lowest precedence.
+    outer: isOwnHost && provider.defaultAuth !== undefined ? { auth: provider.defaultAuth, ...outer } : outer,
     isTlsDefault: isOwnHost,
   })
   const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
-  const find: FindDestination = (ref) => destinations.forPolicy(ref)
-  const implicit = isOwnHost && provider.defaultAuth !== undefined ? compileBackendAuth(provider.defaultAuth, snapshot.secrets, find, provider.host) : undefined
   let state = byName.get(name)
   if (state === undefined) {
     const shared = service.state.shared?.health.open(`provider ${backend.key} ${name}`)
@@ -83,7 +77,6 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
     name,
     provider,
     destination,
-    implicitAuth: implicit,
     settings,
     guards: compileGuards(settings.section.promptGuard, service),
     path,

@@ -29,9 +29,11 @@ interface VendorHost {
 
 /** The destination of a vendor's service. */
 export function vendorDestination({ destinations }: GuardConfig, { host, variable, policies, auth }: VendorHost): Destination {
-  const url = URL.parse(process.env[variable] ?? '') ?? new URL(`https://${host}`)
+  const configured = URL.parse(process.env[variable] ?? '')
+  const url = configured ?? new URL(`https://${host}`)
   const isTls = url.protocol === 'https:'
-  return destinations.forHost(url.hostname, url.port === '' ? (isTls ? 443 : 80) : Number(url.port), isTls, { ...(auth && { auth }), ...policies })
+  const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
+  return destinations.forHost(url.hostname, port, isTls, { ...(auth && { auth }), ...policies }, configured !== null)
 }
 
 /** Posts JSON to a guard service and returns the JSON of a 2xx response. Otherwise rejects with a ProxyError. */

@@ -4,8 +4,7 @@ import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { pathOf, queryOf, withoutDefaultPort, type RequestHead } from '../../http/message.ts'
 import { transformForBackend, backendTransformation } from '../../transformation/backend.ts'
-import { authenticate, fetchCredentials, isFetched, signRequest } from '../../upstream/auth.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { authenticate, brokenAuth, fetchCredentials, isFetched, signRequest } from '../../upstream/auth.ts'
 import { acceptableCodings } from '../../http/coding.ts'
 import type { ClientFormat } from '../common/types.ts'
 import type { LlmTarget } from '../choice/target.ts'
@@ -56,9 +55,9 @@ export async function buildUpstreamRequest(
   }
   // A failure to authenticate happens before the transformation and must not apply its response side.
   backendTransformation.set(exchange, undefined)
-  const auth = settings.auth ?? target.implicitAuth
+  const { auth } = settings
   const hints = { signing: provider.signing, scope: provider.tokenScope, exchange }
-  if (auth?.kind === 'broken') throw new ProxyError('BACKEND_AUTH', { detail: auth.reason })
+  if (auth?.kind === 'broken') throw brokenAuth(auth)
   const needsFetch = isFetched(auth)
   if (auth !== undefined) authenticate(headers, auth, exchange)
   if (auth !== undefined && needsFetch) await fetchCredentials(headers, auth, hints)
