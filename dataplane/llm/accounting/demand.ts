@@ -59,7 +59,8 @@ function greatest(places: readonly JsonObject[], names: readonly string[]): numb
   for (const place of places)
     for (const name of names) {
       const value = place[name]
-      const number = typeof value === 'number' ? value : typeof value === 'string' ? Number(value) : isRawNumber(value) ? Number(value.rawJSON) : Number.NaN
+      const text = isRawNumber(value) ? value.rawJSON : value
+      const number = typeof text === 'string' && text.trim() !== '' ? Number(text) : typeof text === 'number' ? text : Number.NaN
       if (number >= 0 && number > (found ?? -1)) found = number
     }
   return found
@@ -76,8 +77,10 @@ export function promptTokensOf(body: JsonObject): number {
     else if (Array.isArray(value)) for (const each of value as unknown[]) waiting.push({ value: each, isSchema })
     else if (isObject(value)) {
       const medium = isSchema ? undefined : mediumOf(value)
-      if (medium !== undefined) media += tokensOf(medium, value)
-      else
+      if (medium !== undefined) {
+        media += tokensOf(medium, value)
+        if (typeof value['text'] === 'string') bytes += Buffer.byteLength(value['text'])
+      } else
         for (const key of Object.keys(value)) {
           if (isSchema) bytes += key.length
           else if (skipped.has(key)) continue

@@ -56,7 +56,8 @@ export async function respondConverse(body: Json, response: ServerResponse, beha
   return writeEvents(response, events, failure, behaviour, 'application/vnd.amazon.eventstream')
 }
 
-function encodeFrame(headers: Readonly<Record<string, string>>, payload: Json): Buffer {
+/** An event of `application/vnd.amazon.eventstream`. */
+export function encodeFrame(headers: Readonly<Record<string, string>>, payload: Json): Buffer {
   const typed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, { type: 'string' as const, value }]))
   return Buffer.from(codec.encode({ headers: typed, body: Buffer.from(JSON.stringify(payload)) }))
 }
