@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
 import { readApiKeyEntry } from './api-key.ts'
 import { readHtpasswdLine } from './htpasswd.ts'
@@ -6,7 +7,24 @@ import { findKeySetProblem } from './key-set.ts'
 describe('readApiKeyEntry', () => {
   const hex = 'AB'.repeat(32)
   test.each<[string, string, object]>([
-    ['a raw key with white space', ' k ', { key: ' k ', metadata: {} }],
+    ...['k\n', 'k\r\n', ' k ', '\ufeffk', '{"key":" k\\n"}', '\n{"key":"k"}\n'].map((value): [string, string, object] => [
+      `white space around a key: ${JSON.stringify(value)}`,
+      value,
+      { key: 'k', metadata: {} },
+    ]),
+    ...['a b', 'a\nb', 'a\tb', 'a\0b', '{"key":"a b"}'].map((value): [string, string, object] => [
+      `white space inside a key: ${JSON.stringify(value)}`,
+      value,
+      { problem: 'has a key with white space or control characters inside' },
+    ]),
+    ...['', '\n'].flatMap((text) =>
+      ['toLowerCase', 'toUpperCase'].map((change): [string, string, object] => [
+        `the digest of ${JSON.stringify(text)}, ${change}`,
+        JSON.stringify({ keyHash: `sha256:${createHash('sha256').update(text).digest('hex')[change as 'toLowerCase']()}` }),
+        { problem: 'has the keyHash of an empty key' },
+      ]),
+    ),
+    ['an empty key in an object', '{"key":" "}', { problem: 'has a key that is not a string, or an empty one' }],
     ['a JSON object', '{"key":"k","metadata":{"group":"a"}}', { key: 'k', metadata: { group: 'a' } }],
     ['a hash', `{"keyHash":"sha256:${hex}"}`, { keyHash: hex.toLowerCase(), metadata: {} }],
     ['a time of expiry', '{"key":"k","expires":"2027-01-31T01:00:00.5+01:00"}', { key: 'k', metadata: {}, expiresMs: Date.UTC(2027, 0, 31, 0, 0, 0, 500) }],

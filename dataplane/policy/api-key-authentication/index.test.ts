@@ -9,7 +9,9 @@ import { variables } from '../../exchange/variables.ts'
 const secretOf = (name: string, data: Record<string, string>): Secret => ({ key: `opaque/ns/${name}`, type: 'opaque', data })
 const one = secretOf('one', {
   raw: 'k-raw',
-  padded: ' k-padded ',
+  padded: ' k-padded\n',
+  emptyHash: `{"keyHash":"sha256:${digestKey('')}"}`,
+  spaced: 'k- spaced',
   json: '{"key":"k-json","metadata":{"group":"sales","key":"forged"}}',
   hashed: `{"keyHash":"sha256:${digestKey('k-hashed').toUpperCase()}"}`,
   broken: '{"key":',
@@ -33,7 +35,7 @@ async function send(section: APIKeyAuthentication, authorization: string | strin
 }
 
 describe('an API key', () => {
-  test.each(['k-raw', 'k-json', 'k-hashed'])('%s is accepted and removed from the request', async (key) => {
+  test.each(['k-raw', 'k-padded', 'k-json', 'k-hashed'])('%s is accepted and removed from the request', async (key) => {
     const { status, forwarded, apiKey } = await send(config, [`bearer ${key}`, 'Basic x'])
     expect([status, forwarded, apiKey?.key.reveal()]).toEqual([200, ['Basic x'], key])
     expect(JSON.stringify(apiKey)).not.toContain(key)
@@ -60,7 +62,9 @@ describe('an API key', () => {
     ['an entry that is no JSON', 'Bearer {"key":', 'invalid credentials'],
     ['an entry with key and hash', 'Bearer k-both', 'invalid credentials'],
     ['an entry with bad metadata', 'Bearer k-listed', 'invalid credentials'],
-    ['no key, which does not match an empty entry', 'Bearer', 'invalid credentials'],
+    ['no key, which matches neither an empty entry nor the digest of one', 'Bearer', 'invalid credentials'],
+    ['white space as key', 'Bearer  ', 'invalid credentials'],
+    ['an entry with white space inside', 'Bearer k- spaced', 'invalid credentials'],
     ['the key of a Secret that is not referred to', 'Bearer k-two', 'invalid credentials'],
     ['two keys', ['Bearer k-raw', 'Bearer k-raw'], 'invalid credentials'],
   ])('is rejected for %s', async (_, authorization, text) => {

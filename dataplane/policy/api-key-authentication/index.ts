@@ -30,7 +30,8 @@ export function compileApiKeyAuthentication(config: APIKeyAuthentication, state:
     request(exchange) {
       const { headers } = exchange.request
       const key = findCredentials(headers, 'bearer', isConcerned)
-      const known = typeof key === 'string' ? table.get(digestKey(key)) : undefined
+      // An empty credential authenticates nobody, whatever digests the Secrets have.
+      const known = typeof key === 'string' && key !== '' ? table.get(digestKey(key)) : undefined
       if (known === undefined || (known.expiresMs !== Infinity && known.expiresMs <= epochMs())) {
         if (mode === 'Permissive' || (mode === 'Optional' && key === undefined && table.size > 0)) return
         throw new ProxyError('API_KEY', { detail: key === undefined ? 'no API Key found' : 'invalid credentials' })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, jest, test } from '@jest/globals'
 import type { BasicAuthentication, Secret } from '#gen/config/types.ts'
 import type { ProxyError } from '../../exchange/error.ts'
@@ -70,6 +71,12 @@ describe('basic authentication', () => {
     const config: BasicAuthentication = { mode: 'Optional', users: [bcrypt] }
     expect(await send(config)).toMatchObject({ status: 200, user: undefined })
     expect(await send(config, basic('bob:wrong'))).toMatchObject(refused('invalid credentials'))
+  })
+
+  test('rejects an empty user or password, also if the file has the hash of it', async () => {
+    const empty = `{SHA}${createHash('sha1').update('').digest('base64')}`
+    for (const text of ['bob:', ':', ':secret', ''])
+      expect([text, (await send({ users: [`bob:${empty}`, `:${empty}`, sha] }, basic(text))).status]).toEqual([text, 401])
   })
 
   test('quotes the realm in the challenge', async () => {

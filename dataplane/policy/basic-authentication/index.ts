@@ -64,8 +64,10 @@ function decode(credentials: string): { username: string; password: string } | u
   const bytes = Buffer.from(credentials, 'base64')
   const text = isUtf8(bytes) ? bytes.toString() : ''
   const colon = text.indexOf(':')
+  // An empty user or password authenticates nobody, whatever hashes the file has.
+  if (colon < 1 || colon === text.length - 1) return undefined
   // oxlint-disable-next-line no-control-regex -- the expression looks for them
-  return colon < 0 || /[\0-\x1f\x7f]/.test(text) ? undefined : { username: text.slice(0, colon), password: text.slice(colon + 1) }
+  return /[\0-\x1f\x7f]/.test(text) ? undefined : { username: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
 /** Content of a quoted-string (RFC 9110 §5.6.4). Characters that are invalid in a header become `?`. */
