@@ -57,6 +57,15 @@ describe('a counter of a calendar window', () => {
 })
 
 describe('a counter of a rolling window', () => {
+  test.each([INDEX_COUNT - 1, INDEX_COUNT, INDEX_COUNT + 1, 2 * INDEX_COUNT])('is empty after %d windows without a request', (idle) => {
+    const counter = counterOf('1s')
+    for (const second of [0, 1]) counter.reserve(START + second * 1000, 100, 100, 1)
+    const nowMs = START + (idle + 1) * 1000
+    expect(counter.read(nowMs)?.used).toBe(0)
+    expect(counter.reserve(nowMs, 100, 30, 1)).toMatchObject({ isAdmitted: true, used: 0 })
+    expect(counter.read(nowMs)?.used).toBe(30)
+  })
+
   test('counts the part of the previous window that is less than a window ago', () => {
     const counter = counterOf('1m')
     for (let i = 0; i < 10; i++) counter.reserve(START + 59_000, 10, 1, 1)

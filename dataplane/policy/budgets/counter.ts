@@ -112,6 +112,7 @@ export class Counter {
     if (words === undefined) return undefined
     const { index, startMs, endMs } = this.currentWindow(words, epochMs, true)
     const rest = 1 - Math.min(1, Math.max(0, (epochMs - startMs) / (endMs - startMs)))
+    if (this.#isLongAgo(Atomics.load(words, LATEST), index)) return { used: 0, endMs }
     return { used: amountOf(Atomics.load(words, index & 1), index) + this.#previous(words, index) * rest, endMs }
   }
 
@@ -155,7 +156,21 @@ export class Counter {
       const latestMs = Number(word)
       const window = this.windows.at(Math.max(epochMs, latestMs))
       if (isReading || window.startMs <= latestMs) return window
+      if (this.#isLongAgo(word, window.index)) this.#clear(words, word)
       if (Atomics.compareExchange(words, LATEST, word, BigInt(Math.floor(window.startMs))) === word) return window
+    }
+  }
+
+  /** Whether the latest window was so long ago that words may have the number of a current one: 3 days for windows of a second. */
+  #isLongAgo(latest: bigint, index: number): boolean {
+    return latest > 0n && index - this.windows.at(Number(latest)).index >= INDEX_COUNT - 1
+  }
+
+  #clear(words: BigInt64Array, latest: bigint): void {
+    for (const slot of [0, 1, ALERT]) {
+      const old = Atomics.load(words, slot)
+      // Another thread may have begun the window, and reserved in it, before the word was read.
+      if (Atomics.load(words, LATEST) === latest) Atomics.compareExchange(words, slot, old, 0n)
     }
   }
 
