@@ -19,6 +19,7 @@ import { mcp } from './cases/mcp.ts'
 import { memory } from './cases/memory.ts'
 import { policies } from './cases/policies.ts'
 import { reload, reloadStream } from './cases/reload.ts'
+import { soak } from './cases/soak.ts'
 import { sse } from './cases/sse.ts'
 import { stall } from './cases/stall.ts'
 import { telemetry } from './cases/telemetry.ts'
@@ -61,7 +62,7 @@ const CASES: readonly Case[] = [
   fleet,
 ]
 /** Cases that run only if they are named. */
-const OTHERS: readonly Case[] = [wasm]
+const OTHERS: readonly Case[] = [soak, wasm]
 const OUT = fileURLToPath(new URL('./out/', import.meta.url))
 const PROXY_CPU = 0
 const LOAD_CPU = 1
@@ -164,7 +165,7 @@ function requireTools(): void {
 
 function readNumber(option: string, text: string): number {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 1 || value > 120) fail(`${option} is "${text}"; allowed: a whole number from 1 to 120`)
+  if (!Number.isInteger(value) || value < 1 || value > 480) fail(`${option} is "${text}"; allowed: a whole number from 1 to 480`)
   return value
 }
 

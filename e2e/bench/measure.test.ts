@@ -4,7 +4,7 @@ import { drawChart, marginOf } from './chart.ts'
 import { parseH2load, parseWrk } from './load.ts'
 import { judge, judgeLimit, median, quantile } from './measure.ts'
 import { rankFunctions } from './profile.ts'
-import { readCpuSeconds, readResidentBytes } from './proc.ts'
+import { readCpuSeconds, readResidentBytes, readResidentParts } from './proc.ts'
 
 describe('the output of load generators', () => {
   test('of wrk is parsed with totals, units and every kind of failure', () => {
@@ -77,6 +77,16 @@ describe('a result', () => {
 test('CPU time and resident memory of a process are read from /proc', () => {
   expect(readCpuSeconds(process.pid)).toBeGreaterThan(0)
   expect(readResidentBytes(process.pid)).toBeGreaterThan(10 * 1024 ** 2)
+})
+
+test('the parts of resident memory are all of it, and memory that is allocated appears in them', () => {
+  const before = readResidentParts(process.pid)
+  const buffer = Buffer.alloc(40 * 1024 ** 2, 'x')
+  const after = readResidentParts(process.pid)
+  expect(before['files']).toBeGreaterThan(1024 ** 2)
+  expect((after['larger'] ?? 0) - (before['larger'] ?? 0)).toBeGreaterThan(buffer.length * 0.9)
+  const sum = Object.values(after).reduce((total, bytes) => total + bytes, 0)
+  expect(sum / readResidentBytes(process.pid)).toBeCloseTo(1, 0)
 })
 
 test('functions of a CPU profile are ranked by self time without idle time', () => {

@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 // USER_HZ, which is 100 on every architecture that Node supports.
 const TICKS_PER_SECOND = 100
+/** glibc reserves arenas of threads at multiples of it. */
+const ARENA_BYTES = 64 * 1024 ** 2
 
 /** CPU time, user and system, of a process with its children, in seconds (proc(5), /proc/pid/stat). */
 export function readCpuSeconds(pid: number): number {
@@ -26,6 +28,32 @@ export function readResidentBytes(pid: number): number {
     }
   }
   return kibibytes * 1024
+}
+
+/**
+ * What the resident set of a process consists of, in bytes: mapped files (code of Node and libraries), the allocator's heap, its further arenas (reserved at
+ * multiples of 64 MiB), and other anonymous memory by the size of its mapping: V8 maps pages of 256 KiB and larger objects by themselves.
+ */
+export function readResidentParts(pid: number): Record<string, number> {
+  const parts: Record<string, number> = {}
+  let part = ''
+  for (const line of readFileSync(`/proc/${pid}/smaps`, 'utf8').split('\n')) {
+    const mapping = /^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ \d+ *(.*)$/.exec(line)
+    if (mapping !== null) part = partOf(Number(`0x${mapping[1]}`), Number(`0x${mapping[2]}`), mapping[3] ?? '')
+    const resident = /^Rss: +(\d+) kB/.exec(line)
+    if (resident !== null) parts[part] = (parts[part] ?? 0) + Number(resident[1]) * 1024
+  }
+  return parts
+}
+
+function partOf(start: number, end: number, name: string): string {
+  if (name.startsWith('/')) return 'files'
+  if (name === '[heap]') return 'heap'
+  if (name !== '') return 'other'
+  if (start % ARENA_BYTES === 0) return 'arenas'
+  const kibibytes = (end - start) / 1024
+  if (kibibytes <= 1024) return 'up to 1 MiB'
+  return kibibytes <= 16 * 1024 ? 'up to 16 MiB' : 'larger'
 }
 
 function treeOf(pid: number): number[] {

@@ -94,10 +94,16 @@ async function allLoads(bench: Bench): Promise<Judged[]> {
   }
 }
 
-type Ports = Record<'port' | 'tlsPort' | 'ssePort' | 'sseUpstream' | 'streamPort' | 'streamUpstream', number>
+/** Ports of `startAll` and of its upstreams. */
+export type Ports = Record<'port' | 'tlsPort' | 'ssePort' | 'sseUpstream' | 'streamPort' | 'streamUpstream', number>
 
-/** A data plane with a port of each kind: plain routes and a chat route, TLS, streams of events, streams of chat completions. */
-function startAll(bench: Bench, directory: string, ports: Ports): Promise<Dataplane> {
+/** A data plane with a port of each kind: plain routes and a chat route, the same over TLS, streams of events, streams of chat completions, and MCP if it has a server. */
+export function startAll(
+  bench: Bench,
+  directory: string,
+  ports: Ports,
+  more: { readonly mcp?: { port: number; server: number }; readonly workers?: number } = {},
+): Promise<Dataplane> {
   mkdirSync(directory, { recursive: true })
   writeCertificate(directory)
   const http = (port: number) => ({ host: `127.0.0.1:${port}`, policies: { http: { version: 'HTTP1' } } })
@@ -108,15 +114,19 @@ function startAll(bench: Bench, directory: string, ports: Ports): Promise<Datapl
   const route = (path: string, backend: object) => ({ matches: [{ path: { type: 'PathPrefix', value: path } }], backends: [backend] })
   const plain = Array.from({ length: 10 }, (_, nth) => route(`/route-${nth}`, http(bench.upstreamPort)))
   const bind = (port: number, routes: readonly object[], tls: object = {}) => ({ port, listeners: [{ name: `on-${port}`, ...tls, routes }] })
+  const all = [route('/v1', chat(bench.upstreamPort)), ...plain, route('/', http(bench.upstreamPort))]
   const config = {
     binds: [
-      bind(ports.port, [route('/v1', chat(bench.upstreamPort)), ...plain, route('/', http(bench.upstreamPort))]),
-      bind(ports.tlsPort, [route('/', http(bench.upstreamPort))], { tls: { cert: CERTIFICATE_FILE, key: KEY_FILE } }),
+      bind(ports.port, all),
+      bind(ports.tlsPort, all, { tls: { cert: CERTIFICATE_FILE, key: KEY_FILE } }),
       bind(ports.ssePort, [route('/', http(ports.sseUpstream))]),
       bind(ports.streamPort, [route('/', chat(ports.streamUpstream))]),
+      ...(more.mcp ? [bind(more.mcp.port, [route('/', { mcp: { targets: [{ name: 'tools', static: { host: '127.0.0.1', port: more.mcp.server } }] } })])] : []),
     ],
   }
   const file = join(directory, 'config.json')
   writeFileSync(file, JSON.stringify(config))
-  return startDataplane({ config: { file }, entry: bench.bundle, cpus: String(bench.proxyCpu), log: 'warn' })
+  const { workers = 1 } = more
+  const cpus = workers === 1 ? String(bench.proxyCpu) : `${bench.proxyCpu},${bench.loadCpu}`
+  return startDataplane({ config: { file }, entry: bench.bundle, cpus, log: 'warn', env: { WORKERS: String(workers), SESSION_KEY: 'ab'.repeat(32) } })
 }
