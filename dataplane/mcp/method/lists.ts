@@ -39,18 +39,25 @@ const MAX_PAGES = 64
 /** Maximum number of items of all targets in one list. */
 const MAX_ITEMS = 50_000
 
-/** With one target, cursors are passed through. The lists of several are read to the end and returned as one page (mcp.md §4.2). */
+/**
+ * Whether lists are read to the end and returned as one page: those of several targets, and tools whose pins decide what clients see, because a tool of any
+ * page can block those of all.
+ */
+export const isMerged = ({ config: { isMultiplexing, pins, targets } }: Pick<Run, 'config'>, { kind }: ListShape): boolean =>
+  isMultiplexing || (kind === 'tool' && pins !== undefined && pins.action !== 'Audit' && targets[0]?.openapi === undefined)
+
+/** With one target, cursors are passed through unless lists are merged (mcp.md §4.2). */
 export function list(run: Run, request: RpcRequest, text: string, shape: ListShape): Promise<Reply> {
   const { config } = run
   const [sole] = config.targets
-  if (!config.isMultiplexing && sole !== undefined) {
+  if (!isMerged(run, shape) && sole !== undefined) {
     return callOne(run, sole, request, text, listOptions(run, sole, shape))
   }
   if (request.params?.['cursor'] !== undefined) throw McpFailure.rpc(INVALID_PARAMS, 'params.cursor is not one that this server gave: its lists have one page')
   if (sole === undefined) throw noTargets()
   return gather(run, config.targets, request, text, {
     // Some servers have items that they did not announce. Any error of the others means that they have none.
-    isOptional: (target) => !mayOffer(run, target, shape.offer),
+    isOptional: (target) => config.isMultiplexing && !mayOffer(run, target, shape.offer),
     // Serialize when a target responds: after the slowest response, only its own items remain.
     read: async (target, first, out, flow) => {
       const items = showItems(run, target, shape, await drain(run, target, request, shape, first, out, flow))
@@ -137,7 +144,7 @@ export function changeOfLists(run: Run, target: Target): ChangeAnswer | undefine
     changes.reduce((changed, { member, change }) => (isObject(message.result) && member in message.result ? change(changed) : changed), message)
 }
 
-/** A list of a target without the tools that its pins do not allow. */
+/** A page of a target's tools, compared with pins that hide none. */
 async function reviewed(run: Run, target: Target, shape: ListShape, message: RpcMessage): Promise<RpcMessage> {
   if (message.error !== undefined) return message
   const items = await review(run, target, shape, itemsOf(target, shape, message))
@@ -174,7 +181,7 @@ export function mayOffer({ session }: Pick<Run, 'session'>, { name }: Target, of
   return session.links.get(name)?.offers?.includes(offer) !== false
 }
 
-/** Reads all pages of a target's list, starting with the first, which was read already. */
+/** Reads all pages of a target's list, starting with the first, which was read already. Items that pins do not allow are left out. */
 async function drain(
   run: Run,
   target: Target,
@@ -183,17 +190,19 @@ async function drain(
   first: RpcMessage,
   onOther: (message: RpcMessage) => void,
   flow: Flow,
-): Promise<JsonObject[]> {
+): Promise<readonly JsonObject[]> {
   const items: JsonObject[] = []
   let page = first
   for (let count = 1; ; count++) {
     // A target without the method has no such items.
-    if (isObject(page.error) && page.error['code'] === METHOD_NOT_FOUND) return items
+    if (isObject(page.error) && page.error['code'] === METHOD_NOT_FOUND) break
     if (page.error !== undefined) throw new UpstreamRpcError(page)
-    items.push(...(await review(run, target, shape, itemsOf(target, shape, page))))
+    items.push(...itemsOf(target, shape, page))
     run.onPage?.(page.result as JsonObject, count === 1)
     const cursor = (page.result as JsonObject)['nextCursor']
-    if (typeof cursor !== 'string' || cursor === '' || flow.isClosed) return items
+    if (typeof cursor !== 'string' || cursor === '') break
+    // Nobody reads it, and a part of a list must not be taken for the whole.
+    if (flow.isClosed) return []
     if (count >= MAX_PAGES || items.length > MAX_ITEMS)
       throw McpFailure.rpc(INTERNAL_ERROR, `the list of an upstream is longer than ${MAX_PAGES} pages or ${MAX_ITEMS} items`, {
         detail: `the list of ${target.name} is too long`,
@@ -203,6 +212,7 @@ async function drain(
     const answer = await post(run, target, toText({ jsonrpc: '2.0', id, method: shape.method, params }), { method: shape.method, id })
     page = await readInTime(run, target, answer, id, flow, onOther)
   }
+  return review(run, target, shape, items)
 }
 
 function itemsOf(target: Target, { method, member, key }: ListShape, { result }: RpcMessage): JsonObject[] {
@@ -380,7 +390,7 @@ async function readLists(run: Run, kind: 'tool' | 'prompt', targets = run.config
   const flow = new Flow()
   return Promise.all(
     targets.map(async (target): Promise<ReadList> => {
-      const read = async (): Promise<JsonObject[]> => {
+      const read = async (): Promise<readonly JsonObject[]> => {
         const first = await readInTime(run, target, await post(run, target, toText(request), { method: shape.method, id }), id, flow, ignore)
         return drain(run, target, request, shape, first, ignore, flow)
       }

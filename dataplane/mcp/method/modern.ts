@@ -24,7 +24,7 @@ import type { StreamFeeder } from '../sse/body.ts'
 import type { Target } from '../target/target.ts'
 import { discover } from './discover.ts'
 import { dispatch } from './dispatch.ts'
-import { listShape } from './lists.ts'
+import { isMerged, listShape } from './lists.ts'
 import { subscribe } from './subscribe.ts'
 import { callTask, isTaskMethod } from './tasks.ts'
 
@@ -86,6 +86,7 @@ async function dispatchConverted(
   const [sole] = config.targets
   const freshness = new Freshness()
   const run: Run = { ...plainRun, client, isConverted: true, onPage: (result, isFirst) => freshness.add(result, isFirst) }
+  const shape = listShape(request.method)
   const conversion: ModernConversion = {
     method: request.method,
     id,
@@ -93,7 +94,7 @@ async function dispatchConverted(
     progressToken: progressTokenOf(request),
     logLevel: client.logLevel,
     server: () => (config.isMultiplexing || sole === undefined ? gateway : bridge.serverOf(sole)),
-    freshness: () => (config.isMultiplexing && listShape(request.method) !== undefined ? freshness.members(config.targets.length) : undefined),
+    freshness: () => (shape !== undefined && isMerged(run, shape) ? freshness.members(config.targets.length) : undefined),
     isPrivate: config.hasRules,
     capabilities: client.capabilities,
   }

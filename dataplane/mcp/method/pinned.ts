@@ -8,6 +8,7 @@ export async function isPinAllowed(run: Run, targetName: string, name: string): 
   if (pins === undefined || target === undefined || target.openapi !== undefined) return true
   const known = pins.isOffered(targetName, name)
   if (known !== undefined) return known
-  await readTool(run, target, name)
-  return pins.isOffered(targetName, name) ?? false
+  const tool = await readTool(run, target, name)
+  // The states of very many tools are not kept.
+  return pins.isOffered(targetName, name) ?? tool !== undefined
 }

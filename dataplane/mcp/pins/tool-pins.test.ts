@@ -194,6 +194,67 @@ describe('pins with action Block', () => {
   })
 })
 
+describe('lists of several pages', () => {
+  const pinned = ['one', 'two', 'three'].map((name) => tool(name))
+  /** Each tool is a page of its own. */
+  async function startPaged(action: 'Hold' | 'Block', tools: readonly Tool[], others: readonly string[]) {
+    const { port } = await bed.answering((body) => {
+      if (body.method === 'tools/call') return { content: [{ type: 'text', text: 'called' }] }
+      if (body.method !== 'tools/list') return undefined
+      const at = Number(body.params?.['cursor'] ?? 0)
+      return { tools: tools.slice(at, at + 1), ...(at + 1 < tools.length && { nextCursor: String(at + 1) }) }
+    })
+    const targets = [staticTarget('a', port), ...others.map((name) => staticTarget(name, port))]
+    const pins = pinsOf(Object.fromEntries(targets.map(({ name }) => [name, pinned])))
+    const gateway = await bed.gateway({ mcp: { targets, toolPins: { action, pins }, prefixMode: 'Conditional' }, monotonicMs: () => 0 })
+    return { gateway, ...(await begin(gateway.url)) }
+  }
+
+  const cases = [[], ['b']].flatMap((others) =>
+    pinned.flatMap((_, at) => (['Hold', 'Block'] as const).flatMap((action) => [true, false].map((isModern) => ({ others, at, action, isModern })))),
+  )
+  test.each(cases)('are read to the end before tools are offered: $action, changed tool $at, others $others, modern $isModern', async (one) => {
+    const { others, at, action, isModern } = one
+    const tools = pinned.map((each, index) => (index === at ? tool(each.name, 'changed') : each))
+    const { gateway, post } = await startPaged(action, tools, others)
+    const answer = isModern ? await sendModern(gateway.url, 'tools/list') : await post(call('tools/list'))
+    const good = pinned.filter((_, index) => index !== at).map(({ name }) => name)
+    const expected = action === 'Block' ? [] : others.length === 0 ? good : ['a', ...others].flatMap((target) => good.map((name) => `${target}_${name}`))
+    expect(((answer.json.result?.['tools'] ?? []) as Tool[]).map(({ name }) => name)).toEqual(expected)
+    expect(answer.json.result?.['nextCursor']).toBe(undefined)
+  })
+
+  test('hide an approved tool of the first page from calls if a later page has a changed one', async () => {
+    const { post } = await startPaged('Block', [tool('one'), tool('two'), tool('three', 'changed')], [])
+    expect((await post(call('tools/call', { name: 'one', arguments: {} }))).json.error?.message).toBe('Unknown tool: one')
+  })
+})
+
+describe('a list of more tools than are kept', () => {
+  const many = Array.from({ length: 5000 }, (_, index) => tool(`tool_${index}`))
+
+  test('blocks its target whatever the place of the changed tool', () => {
+    for (const at of [0, 4095, 4096, 4999]) {
+      const pins = new ToolPins({ action: 'Block', pins: pinsOf({ a: many }) }, 'ns/mcp', { registry: createRegistry(), log: undefined, monotonicMs: () => 0 })
+      expect(
+        runSync(
+          pins.review(
+            'a',
+            many.map((one, index) => (index === at ? tool(one.name, 'changed') : one)),
+          ),
+        ).length,
+      ).toBe(0)
+      expect([pins.isOffered('a', 'tool_1'), pins.isOffered('a', 'tool_4998')]).toEqual([false, false])
+      expect(runSync(pins.review('a', many)).length).toBe(5000)
+    }
+  })
+
+  test('offers calls of all approved tools', async () => {
+    const { callTool } = await start({ a: many }, { action: 'Hold', pins: pinsOf({ a: many }) })
+    expect([await callTool('tool_0'), await callTool('tool_4999')]).toEqual(['a tool_0', 'a tool_4999'])
+  })
+})
+
 test('the log names what changed, and the tool that a name looks like', () => {
   const lines: unknown[] = []
   const warn = (message: string, fields: object): void => void lines.push([message, fields])

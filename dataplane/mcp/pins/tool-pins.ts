@@ -26,6 +26,14 @@ interface Seen extends Verdict {
   readonly atMs: number
 }
 
+/** What is known of the tools of one target. */
+interface TargetTools {
+  /** By name, of at most MAX_TOOLS. */
+  readonly tools: Map<string, Seen>
+  /** When each tool that blocks its target was listed last, by name. Kept for all: forgetting `tools` must not offer the others. */
+  readonly blocking: Map<string, number>
+}
+
 /** How long the state of a tool is used for calls before the list of its server is read again, in milliseconds. */
 export const FRESH_MS = 60_000
 const TOOLS_PER_STEP = 16
@@ -54,7 +62,7 @@ export class ToolPins {
   readonly #pins: Pins
   readonly #skeletons: ReadonlyMap<string, readonly { readonly target: string; readonly name: string }[]>
   readonly #state: Pick<PolicyState, 'registry' | 'log' | 'monotonicMs'>
-  readonly #seen = new Map<string, Map<string, Seen>>()
+  readonly #seen = new Map<string, TargetTools>()
   readonly #lines = new Map<string, { count: number; sinceMs: number }>()
   #isClosed = false
 
@@ -83,10 +91,10 @@ export class ToolPins {
     return this.#source.action === action && this.#source.pins === pins && this.#source.invalid === invalid
   }
 
-  /** Records the tools that a target listed; returns those that clients may see. */
+  /** Records the tools that a target listed, all pages together unless the action is `Audit`; returns those that clients may see. */
   *review(target: string, tools: readonly JsonObject[]): Cooperative<readonly JsonObject[]> {
     const atMs = this.#state.monotonicMs()
-    const seen = this.#seenOf(target)
+    const { tools: seen, blocking } = this.#seenOf(target)
     const verdicts: Verdict[] = []
     for (const [index, tool] of tools.entries()) {
       if (index % TOOLS_PER_STEP === TOOLS_PER_STEP - 1) yield
@@ -97,10 +105,12 @@ export class ToolPins {
       if (verdict !== known) this.#report(target, name, verdict)
       if (seen.size >= MAX_TOOLS && known === undefined) seen.clear()
       seen.set(name, { ...verdict, atMs })
+      if (isBlocking(verdict)) blocking.set(name, atMs)
+      else blocking.delete(name)
       verdicts.push(verdict)
     }
     if (this.action === 'Audit') return tools
-    const isBlocked = this.#isBlocked(seen, atMs)
+    const isBlocked = this.#isBlocked(blocking, atMs)
     const offered = isBlocked ? [] : tools.filter((_, index) => verdicts[index] !== undefined && !isHeld(verdicts[index]))
     this.#setHeld(target, tools.length - offered.length)
     return offered
@@ -120,36 +130,34 @@ export class ToolPins {
   isOffered(target: string, name: string): boolean | undefined {
     if (this.action === 'Audit') return true
     const nowMs = this.#state.monotonicMs()
-    const seen = this.#seenOf(target)
-    if (this.#isBlocked(seen, nowMs)) return false
-    const known = seen.get(name)
+    const { tools, blocking } = this.#seenOf(target)
+    if (this.#isBlocked(blocking, nowMs)) return false
+    const known = tools.get(name)
     return known === undefined || nowMs - known.atMs > FRESH_MS ? undefined : !isHeld(known)
   }
 
   /** Why clients do not see a tool that its server listed, for traces. */
   explain(target: string, name: string): string {
-    const known = this.#seenOf(target).get(name)
+    const known = this.#seenOf(target).tools.get(name)
     if (known === undefined || !isHeld(known))
       return 'the target changed or imitates an approved tool, so that none of its tools is offered (toolPins, action Block)'
     const changed = known.parts.length === 0 ? '' : ` (${known.parts.join(', ')})`
     return `toolPins hold it until it is approved: ${known.findings.join(', ')}${changed}`
   }
 
-  #seenOf(target: string): Map<string, Seen> {
+  #seenOf(target: string): TargetTools {
     let seen = this.#seen.get(target)
     if (seen === undefined) {
       if (this.#seen.size >= MAX_TARGETS) this.#seen.clear()
-      this.#seen.set(target, (seen = new Map()))
+      this.#seen.set(target, (seen = { tools: new Map(), blocking: new Map() }))
     }
     return seen
   }
 
   /** With `Block`, a target that changed an approved tool, or imitates one, offers none. */
-  #isBlocked(seen: ReadonlyMap<string, Seen>, nowMs: number): boolean {
-    if (this.action !== 'Block') return false
-    for (const { findings, atMs } of seen.values())
-      if (nowMs - atMs <= FRESH_MS && (findings.includes('Changed') || findings.includes('LooksAlike'))) return true
-    return false
+  #isBlocked(blocking: Map<string, number>, nowMs: number): boolean {
+    for (const [name, atMs] of blocking) if (nowMs - atMs > FRESH_MS) blocking.delete(name)
+    return this.action === 'Block' && blocking.size > 0
   }
 
   #judge(target: string, name: string, tool: JsonObject, digest: string): Verdict {
@@ -196,5 +204,7 @@ export class ToolPins {
     })
   }
 }
+
+const isBlocking = ({ findings }: Verdict): boolean => findings.includes('Changed') || findings.includes('LooksAlike')
 
 const isHeld = ({ findings }: Pick<Verdict, 'findings'>): boolean => findings.includes('New') || findings.includes('Changed')
