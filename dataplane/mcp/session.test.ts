@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { staticTarget, testKey, type GatewayConfig } from './testing/gateway.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { begin, call, initialize, MCP_HEADERS, send, until, TestBed } from './testing/test-bed.ts'
@@ -262,9 +263,10 @@ test('a forged session id with a line break in the session id of the target is 4
   const one = await bed.upstream('one')
   const gateway = await bed.gateway({ mcp: { targets: [staticTarget('a', one.port)] }, keys: [] })
   const { id } = await begin(gateway.url)
-  const content = JSON.parse(Buffer.from(id, 'base64url').toString()) as { s: { s: string }[] }
-  for (const state of content.s) state.s = 'x\r\nx-injected: 1'
-  const forged = Buffer.from(JSON.stringify(content)).toString('base64url')
+  const [version, ...compressed] = Buffer.from(id, 'base64url')
+  const content = JSON.parse(inflateRawSync(Buffer.from(compressed)).toString()) as [string[][]]
+  for (const state of content[0]) state[1] = 'x\r\nx-injected: 1'
+  const forged = Buffer.concat([Buffer.of(version ?? 0), deflateRawSync(JSON.stringify(content))]).toString('base64url')
   for (const method of ['POST', 'GET', 'DELETE'])
     expect((await send(gateway.url, method, withSession(forged), method === 'POST' ? echo : undefined)).status).toBe(404)
 })

@@ -66,7 +66,7 @@ export async function initialize(run: Run, request: RpcRequest, text: string, op
     results,
     options.version,
   )
-  return streamOf([...early, resultText(request.id, merged)], options.admit?.())
+  return streamOf([...early, resultText(request.id, merged)], admitOrEnd(run, options.admit))
 }
 
 /** Collects messages before the responses. They wait for the response head, whose session id depends on all responses. */
@@ -86,8 +86,18 @@ async function initializeOne(run: Run, target: Target, request: RpcRequest, text
   const message = await readAnswer(run, target, answer, request.id, new Flow(), keepEarly(run, target, early))
   run.onAnswer?.(message)
   if (message.error === undefined) stateOf(run.session, target).offers = offersOf(resultOf(target, message))
-  const sessionId = message.error === undefined ? admit?.() : undefined
+  const sessionId = message.error === undefined ? admitOrEnd(run, admit) : undefined
   return answer.kind === 'json' ? { kind: 'message', body: new BufferBody(toText(message)), sessionId } : streamOf([...early, toText(message)], sessionId)
+}
+
+/** The session id. Without one the client could not end the sessions with the targets. */
+function admitOrEnd(run: Run, admit: InitializeOptions['admit']): string | undefined {
+  try {
+    return admit?.()
+  } catch (error) {
+    void endLinks(run)
+    throw error
+  }
 }
 
 function resultOf(target: Target, { result }: RpcMessage): JsonObject {

@@ -1,6 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { deflateRawSync } from 'node:zlib'
 import type { LinkState } from '../upstream/link.ts'
 import { decodeSession, encodeSession, readSessionKeys } from './codec.ts'
+import before from './testdata/states-before.json' with { type: 'json' }
+import { WaitingCalls } from './waiting.ts'
 
 const key = Buffer.alloc(32, 1)
 const other = Buffer.alloc(32, 2)
@@ -62,9 +66,67 @@ describe('session ids', () => {
     expect(encodeSession([], 'ns/b', nobody)).not.toBe(encodeSession([], 'ns/b', nobody))
   })
 
-  test.each(['s\r\nx-injected: 1', 'ü', ' ', '', 'x'.repeat(1025)])('that were forged with the session id %j of a target are invalid', (sessionId) => {
+  test.each(['s\r\nx-injected: 1', 'ü', ' ', ''])('that were forged with the session id %j of a target are invalid', (sessionId) => {
     const forged = new Map<string, LinkState>([['a', { sessionId, endpoint: undefined, offers: undefined, isMissing: false }]])
     expect(decodeSession([], 'ns/b', encodeSession([], 'ns/b', { links: forged, principal: undefined }))).toBeUndefined()
+  })
+})
+
+describe('the length of session ids', () => {
+  /** The ids of real servers: UUIDs. */
+  const servers = (count: number, sessionId: (at: number) => string) =>
+    new Map(
+      Array.from({ length: count }, (_, at): [string, LinkState] => [
+        `server-${at}`,
+        { sessionId: sessionId(at), endpoint: `10.0.${at}.1:8080`, offers: 'tpr', isMissing: false },
+      ]),
+    )
+
+  test('lets two gateways stand in series', () => {
+    const inner = encodeSession([key], 'ns/inner', { links: servers(16, () => randomUUID()), principal: 'user' })
+    expect(inner.length).toBeLessThan(1100)
+    const outer = { links: servers(4, () => inner), principal: undefined }
+    expect(decodeSession([key], 'ns/outer', encodeSession([key], 'ns/outer', outer))).toEqual(outer)
+  })
+
+  test('is limited by that of headers: a longer one fails with the target that needs most of it', () => {
+    const random = (): string => randomBytes(3000).toString('base64url')
+    const encode = (count: number) => () => encodeSession([key], 'ns/b', { links: servers(count, random), principal: undefined })
+    expect(encode(2)().length).toBeLessThan(12 * 1024)
+    expect(encode(4)).toThrow(/^the session id has \d+ characters, at most 12288 are sent/)
+  })
+
+  test('is limited when compressed content is read', () => {
+    const bomb = Buffer.concat([Buffer.of(1), deflateRawSync(Buffer.alloc(1_000_000, 32))]).toString('base64url')
+    expect(decodeSession([], 'ns/b', bomb)).toBeUndefined()
+  })
+})
+
+describe('states that the version before made', () => {
+  const old = Buffer.alloc(32, 7)
+  const known = {
+    links: new Map<string, LinkState>([
+      ['a', { sessionId: 's-1', endpoint: '10.0.0.1:80', offers: 'tpr', isMissing: false }],
+      ['b.c', { sessionId: undefined, endpoint: undefined, offers: undefined, isMissing: true }],
+      ['modern', { sessionId: undefined, endpoint: '10.0.0.2:80', offers: 't', version: '2026-07-28', isMissing: false }],
+    ]),
+    principal: 'user',
+    client: { capabilities: { elicitation: {} }, info: { name: 'c', version: '1' } },
+  }
+
+  test('are accepted: session ids', () => {
+    expect(decodeSession([old], 'ns/b', before.session)).toEqual(known)
+    expect(decodeSession([], 'ns/b', before.withoutKey)).toEqual(known)
+    expect(decodeSession([old], 'ns/b', before.anonymous)?.principal).toBeUndefined()
+    expect([decodeSession([key], 'ns/b', before.session), decodeSession([old], 'ns/c', before.session)]).toEqual([undefined, undefined])
+  })
+
+  test('are accepted: requestState', () => {
+    const waiting = new WaitingCalls({ keys: [old] })
+    const id = '6f1c1d0e-6a5b-4c3d-8e2f-0123456789ab'
+    const where = { place: 'p', principal: undefined }
+    expect(waiting.take(before.requestState, where)).toEqual({ kind: 'lost', id, peer: undefined })
+    expect(waiting.take(before.requestStateOfReplica, where)).toEqual({ kind: 'lost', id, peer: { host: '10.0.0.9', port: 15021 } })
   })
 })
 

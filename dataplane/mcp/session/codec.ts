@@ -1,7 +1,10 @@
-import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { isSessionId } from '../message/headers.ts'
+import { McpFailure } from '../message/failure.ts'
 import { isObject } from '../message/json.ts'
 import type { SessionClient } from '../message/modern.ts'
+import { INTERNAL_ERROR } from '../message/rpc.ts'
 import type { LinkState } from '../upstream/link.ts'
 
 /** Keys for session ids: the first encrypts, all decrypt (rotation). Without keys, ids are plain text, for development only. */
@@ -32,46 +35,57 @@ export function readSessionKeys(env: Readonly<Record<string, string | undefined>
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Longer ids are invalid: 32 targets with session ids of 1024 characters stay below. */
-const MAX_ID_CHARS = 64 * 1024
+/** Servers limit the head of a request to 16 KiB (traffic.md §10), ours included; other headers have a quarter of it. */
+const MAX_ID_CHARS = 12 * 1024
+/** Ids of versions before could be longer. */
+const MAX_READ_CHARS = 64 * 1024
+/** First byte of compressed content. Content of versions before is JSON, which begins with another. */
+const COMPRESSED = 1
+const MAX_CONTENT_BYTES = 256 * 1024
 
-/** The id of a session of `backend`. The backend is authenticated with it, so the id is invalid on another backend (mcp.md §5.1). */
+/**
+ * The id of a session of `backend`. The backend is authenticated with it, so the id is invalid on another backend (mcp.md §5.1). Throws a McpFailure if the
+ * id is longer than clients can send: a session without the ids of some targets would not work.
+ */
 export function encodeSession(keys: SessionKeys, backend: string, { links, principal, client }: SessionContent): string {
-  const states = [...links].map(([name, { sessionId, endpoint, offers, version, isMissing }]) => ({
-    t: name,
-    s: sessionId,
-    b: endpoint,
-    o: offers,
-    x: isMissing ? 1 : undefined,
-    v: version,
-  }))
-  // Ids of two sessions must differ, also if a target has no session ids.
-  const isUnique = states.every(({ s }) => s !== undefined)
-  const r = isUnique ? undefined : randomUUID()
-  const content = JSON.stringify({ t: 'mcp', s: states, u: principal, c: storable(client), r, k: keys.length === 0 ? backend : undefined })
-  return seal(keys, backend, content)
+  const states = [...links].map(([name, { sessionId, endpoint, offers, version, isMissing }]) =>
+    withoutEnd([name, sessionId, endpoint, offers, isMissing ? 1 : undefined, version]),
+  )
+  // Ids of two sessions must differ, also if a target has no session ids. Encryption has a nonce.
+  const nonce = keys.length === 0 ? randomBytes(NONCE_BYTES).toString('base64url') : undefined
+  const fields = withoutEnd([states, principal, storable(client), nonce, keys.length === 0 ? backend : undefined])
+  const id = seal(keys, backend, Buffer.concat([Buffer.of(COMPRESSED), deflateRawSync(JSON.stringify(fields))]))
+  if (id.length <= MAX_ID_CHARS) return id
+  const longest = [...links].toSorted(([, a], [, b]) => (b.sessionId?.length ?? 0) - (a.sessionId?.length ?? 0))[0]
+  const message = `the session id has ${id.length} characters, at most ${MAX_ID_CHARS} are sent`
+  const detail = `${message}: the longest session id of a target is that of ${longest?.[0]}, ${longest?.[1].sessionId?.length ?? 0} characters`
+  throw McpFailure.rpc(INTERNAL_ERROR, `${message}; the session ids of the servers are too long`, { status: 500, detail })
 }
 
+/** Absent members at the end need no place. */
+const withoutEnd = (fields: readonly unknown[]): readonly unknown[] => fields.slice(0, fields.findLastIndex((field) => field !== undefined) + 1)
+
 /** Encrypts a text for the same context. Without keys it is encoded only. */
-export function seal([key]: SessionKeys, context: string, content: string): string {
-  if (key === undefined) return Buffer.from(content).toString('base64url')
+export function seal([key]: SessionKeys, context: string, content: string | Buffer): string {
+  const bytes = Buffer.from(content)
+  if (key === undefined) return bytes.toString('base64url')
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, key, nonce)
   cipher.setAAD(Buffer.from(context))
-  return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]).toString('base64')
+  return Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]).toString('base64')
 }
 
 /** The content of a sealed text; undefined if it was changed, or is of another context. Without keys, the context is not checked. */
-export const unseal = (keys: SessionKeys, context: string, sealed: string): string | undefined =>
+export const unseal = (keys: SessionKeys, context: string, sealed: string): Buffer | undefined =>
   keys.length === 0 ? decodePlain(sealed) : decrypt(keys, context, sealed)
 
 /** Undefined if the id is not that of a session of `backend`. */
 export function decodeSession(keys: SessionKeys, backend: string, id: string): SessionContent | undefined {
-  if (id.length > MAX_ID_CHARS) return undefined
-  const text = unseal(keys, backend, id)
-  if (text === undefined) return undefined
+  if (id.length > MAX_READ_CHARS) return undefined
+  const bytes = unseal(keys, backend, id)
+  if (bytes === undefined) return undefined
   try {
-    const content = JSON.parse(text) as unknown
+    const content = bytes[0] === COMPRESSED ? expand(inflateRawSync(bytes.subarray(1), { maxOutputLength: MAX_CONTENT_BYTES })) : JSON.parse(bytes.toString())
     if (!isObject(content) || content['t'] !== 'mcp' || !Array.isArray(content['s'])) return undefined
     if (keys.length === 0 && content['k'] !== backend) return undefined
     const links = new Map(content['s'].map((state: StoredLink) => [String(state.t), toState(state)]))
@@ -80,6 +94,20 @@ export function decodeSession(keys: SessionKeys, backend: string, id: string): S
   } catch {
     return undefined
   }
+}
+
+/** Arrays as the objects of versions before. Absent members that others follow are null. Throws if the text is no such array. */
+function expand(text: Buffer): unknown {
+  const [states, u, c, , k] = JSON.parse(text.toString()) as unknown[]
+  const s = (states as unknown[][]).map(([name, sessionId, endpoint, offers, isMissing, version]) => ({
+    t: name,
+    s: sessionId,
+    b: endpoint,
+    o: offers,
+    x: isMissing ?? undefined,
+    v: version,
+  }))
+  return { t: 'mcp', s, u, c, k }
 }
 
 interface StoredLink {
@@ -109,12 +137,12 @@ function toState({ s, b, o, x, v }: StoredLink): LinkState {
 }
 
 /** Rejects other spellings of the same bytes: each session has exactly one id, or a deleted id could be used again. */
-function decodePlain(id: string): string | undefined {
+function decodePlain(id: string): Buffer | undefined {
   const bytes = Buffer.from(id, 'base64url')
-  return bytes.toString('base64url') === id ? bytes.toString() : undefined
+  return bytes.toString('base64url') === id ? bytes : undefined
 }
 
-function decrypt(keys: SessionKeys, context: string, id: string): string | undefined {
+function decrypt(keys: SessionKeys, context: string, id: string): Buffer | undefined {
   const bytes = Buffer.from(id, 'base64')
   if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64') !== id) return undefined
   for (const key of keys) {
@@ -122,7 +150,7 @@ function decrypt(keys: SessionKeys, context: string, id: string): string | undef
     decipher.setAAD(Buffer.from(context))
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
     try {
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString()
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
     } catch {
       // Try the next key.
     }

@@ -91,7 +91,7 @@ export class WaitingCalls<T extends WaitingCall> {
 
   /** The call that a `requestState` belongs to. It does not wait any more. */
   take(state: string, key: WaitingKey): FoundCall<T> {
-    const content = state.length > MAX_STATE_CHARS ? undefined : unseal(this.#keys, CONTEXT, state)
+    const content = state.length > MAX_STATE_CHARS ? undefined : unseal(this.#keys, CONTEXT, state)?.toString()
     const [, id, host, port] = CONTENT.exec(content ?? '') ?? []
     if (id === undefined) return { kind: 'invalid' }
     return this.takeById(id, key, host === undefined ? undefined : { host, port: Number(port) })

@@ -73,7 +73,12 @@ const MAX_END_BYTES = 64 * 1024
 
 function remember(target: Target, state: LinkState, { headers }: ResponseHead, endpoint: string): void {
   const sessionId = headers.get('mcp-session-id')
-  if (sessionId !== undefined && isSessionId(sessionId)) state.sessionId = sessionId
+  if (sessionId !== undefined && !isSessionId(sessionId))
+    throw McpFailure.rpc(INTERNAL_ERROR, 'failed to send message: an upstream responded with a session id that is not visible ASCII', {
+      status: 500,
+      detail: `failed to send message: ${target.name} responded with a session id that is not visible ASCII`,
+    })
+  if (sessionId !== undefined) state.sessionId = sessionId
   if (target.isPinned) state.endpoint = endpoint
 }
 
