@@ -82,6 +82,19 @@ describe('a request of a server with sessions to a client without (mcp.md §13.2
     expect(textOf(await callTool(url, { requestState, inputResponses: { input_1: accepted('me') } }))).toBe(JSON.stringify(accepted('me')))
   })
 
+  test.each(['authorization', 'cookie', 'x-api-key', 'access-token'])(
+    'waits for the %s of the first request, if the gateway does not authenticate clients',
+    async (name) => {
+      const { url } = await withServer(elicits)
+      const own = { headers: { [name]: 'Bearer alice' } }
+      const { requestState } = required(await callTool(url, {}, own))
+      const retry = { requestState, inputResponses: { input_1: accepted('me') } }
+      for (const headers of [{ [name]: 'Bearer mallory' }, {}])
+        expect(errorOf(await callTool(url, retry, { headers }))).toEqual([-32602, 'params.requestState is not that of a call of this client with this name'])
+      expect(textOf(await callTool(url, retry, own))).toBe(JSON.stringify(accepted('me')))
+    },
+  )
+
   test('may follow another one, and several at once are one round', async () => {
     const { url } = await withServer(async (extra) => {
       const first = await Promise.all([

@@ -7,6 +7,7 @@ import { isObject, parseInSteps, type JsonObject } from '../message/json.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, parseUpstreamMessage, toText } from '../message/rpc.ts'
 import type { BridgedTarget, OwnMessages } from '../session/bridged.ts'
 import type { OnGone, PeerMessages, WorkerMessages } from '../session/sharing.ts'
+import { credentialsOf } from '../session/principal.ts'
 import type { WaitingCalls, WaitingKey } from '../session/waiting.ts'
 import { runCooperatively } from '../../runtime/cooperative.ts'
 import { readEvents, type EventSource } from '../sse/source.ts'
@@ -71,7 +72,7 @@ export class Inputs {
   ): Promise<LinkAnswer | undefined> {
     const { waiting, principal, address, capabilities } = this.#options
     const id = String(label.id)
-    const key = { place: placeOf(run, target, label), principal }
+    const key = { place: placeOf(run, target, label), principal, credentials: credentialsOf(run.exchange) }
     const own = await openOwn(run, target, bridged)
     const context = detach(run)
     const { session } = run
@@ -128,7 +129,7 @@ export class Inputs {
     if (typeof requestState !== 'string') throw McpFailure.rpc(INVALID_PARAMS, 'params.requestState must be a string')
     if (!isObject(inputResponses) || !Object.values(inputResponses).every(isObject))
       throw McpFailure.rpc(INVALID_PARAMS, 'params.inputResponses must be an object of results')
-    const key = { place: placeOf(run, target, label), principal }
+    const key = { place: placeOf(run, target, label), principal, credentials: credentialsOf(run.exchange) }
     const id = String(label.id)
     const found = waiting.take(requestState, key)
     if (found.kind === 'found') return { kind: 'events', events: await found.call.resume(inputResponses, id, detach(run)) }
@@ -147,9 +148,9 @@ export class Inputs {
 /** Handles a message of another worker or replica: the retry of a call that waits in this thread. Undefined: it does not wait; `invalid`: it is another's. */
 export async function resumeCall(
   waiting: WaitingCalls<PendingCall>,
-  { call, place, principal, id, responses }: ResumeMessage,
+  { call, place, principal, credentials, id, responses }: ResumeMessage,
 ): Promise<EventSource | 'invalid' | undefined> {
-  const found = waiting.takeById(call, { place, principal })
+  const found = waiting.takeById(call, { place, principal, credentials })
   if (found.kind === 'invalid') return 'invalid'
   return found.kind === 'found' ? found.call.resume(responses, id).catch(() => undefined) : undefined
 }
@@ -158,11 +159,13 @@ export async function resumeCall(
 export async function readMessage(text: string): Promise<ResumeMessage> {
   const message = await runCooperatively(parseInSteps(text))
   if (!isObject(message)) throw new TypeError('the message is no object')
-  const { call, place, principal, id, responses } = message
+  const { call, place, principal, credentials, id, responses } = message
   const hasTexts = typeof call === 'string' && typeof place === 'string' && typeof id === 'string'
-  if (!hasTexts || !isObject(responses) || (principal !== undefined && typeof principal !== 'string')) throw new TypeError('the message is incomplete')
-  return { call, place, principal, id, responses }
+  if (!hasTexts || !isObject(responses) || !isOptionalText(principal) || !isOptionalText(credentials)) throw new TypeError('the message is incomplete')
+  return { call, place, principal, credentials, id, responses }
 }
+
+const isOptionalText = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'
 
 const invalidState = (): McpFailure => McpFailure.rpc(INVALID_PARAMS, 'params.requestState is not that of a call of this client with this name')
 

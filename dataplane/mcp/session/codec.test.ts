@@ -124,7 +124,7 @@ describe('states that the version before made', () => {
   test('are accepted: requestState', () => {
     const waiting = new WaitingCalls({ keys: [old] })
     const id = '6f1c1d0e-6a5b-4c3d-8e2f-0123456789ab'
-    const where = { place: 'p', principal: undefined }
+    const where = { place: 'p', principal: undefined, credentials: '' }
     expect(waiting.take(before.requestState, where)).toEqual({ kind: 'lost', id, peer: undefined })
     expect(waiting.take(before.requestStateOfReplica, where)).toEqual({ kind: 'lost', id, peer: { host: '10.0.0.9', port: 15021 } })
   })

@@ -3,6 +3,7 @@ import { clientNetwork } from '#api/cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { SlotHolder } from '../../exchange/slot.ts'
 import { variables } from '../../exchange/variables.ts'
+import { isSensitiveName, sensitiveHeaders } from '../../telemetry/redact.ts'
 
 /**
  * Identifies the user of a request, to bind sessions to it (mcp.md §5.1): a digest of issuer and subject of the token, else of the name of
@@ -15,6 +16,21 @@ export function principalOf(exchange: SlotHolder): string | undefined {
   if (basic !== undefined) return digest('basic', basic.username)
   const key = variables.apiKey.get(exchange)?.key
   return key && digest('key', key.reveal())
+}
+
+/**
+ * What a retry of an anonymous client must have in common with the call that waits: a digest of the headers with credentials, which targets check. Users that
+ * the gateway authenticated may renew their tokens.
+ */
+export function credentialsOf(exchange: Exchange): string {
+  if (principalOf(exchange) !== undefined) return ''
+  const { raw } = exchange.request.headers
+  const lines: string[] = []
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    if (sensitiveHeaders.has(name) || isSensitiveName(name)) lines.push(`${name}:${raw[i + 1] ?? ''}`)
+  }
+  return digest('credentials', ...lines.toSorted())
 }
 
 /** Whom limits of one client are counted for: the user, else the address. */

@@ -14,6 +14,8 @@ export interface WaitingKey {
   readonly place: string
   /** The user; undefined if the client is anonymous. */
   readonly principal: string | undefined
+  /** The credentials of an anonymous client, see `principal.ts`. Undefined: not known, because a replica of the version before sent the retry. */
+  readonly credentials: string | undefined
 }
 
 export interface WaitingLimits {
@@ -98,10 +100,12 @@ export class WaitingCalls<T extends WaitingCall> {
   }
 
   /** Like `take`, for the id in a `requestState` that another thread read. */
-  takeById(id: string, { place, principal }: WaitingKey, peer?: PeerAddress): FoundCall<T> {
+  takeById(id: string, { place, principal, credentials }: WaitingKey, peer?: PeerAddress): FoundCall<T> {
     const entry = this.#entries.get(id)
     if (entry === undefined) return { kind: 'lost', id, peer }
-    if (entry.key.place !== place || entry.key.principal !== principal) return { kind: 'invalid' }
+    const { key } = entry
+    const isOther = key.place !== place || key.principal !== principal || (credentials !== undefined && key.credentials !== credentials)
+    if (isOther) return { kind: 'invalid' }
     this.#remove(id)
     return { kind: 'found', call: entry.call }
   }
