@@ -236,6 +236,52 @@ describe('admin', () => {
   })
 })
 
+describe('connections that this process opened itself', () => {
+  const endpoints = ['admin', 'stats', 'readiness'] as const
+  let ownPorts = new Set<number | undefined>()
+  let own: Management
+  const quit = { calls: 0 }
+  beforeAll(async () => {
+    own = await startManagement({
+      addresses,
+      readiness: () => [],
+      explainRoute: () => [],
+      configDump: () => ({ version: 1, binds: new Map(), secrets: new Map(), config: {} }),
+      metrics: createMetrics({ version: '9.9' }).registry,
+      logging,
+      isOwn: ({ remotePort }) => ownPorts.has(remotePort),
+      onQuit: () => void quit.calls++,
+    })
+  })
+  afterAll(() => own.close())
+
+  /** The text that comes back until the connection closes. */
+  async function exchange(endpoint: (typeof endpoints)[number], text: string, isOwn: boolean): Promise<string> {
+    const socket = connect(own.addresses[endpoint])
+    await once(socket, 'connect')
+    ownPorts = new Set(isOwn ? [socket.localPort] : [])
+    let received = ''
+    socket.on('data', (chunk: Buffer) => (received += chunk.toString()))
+    socket.on('error', () => undefined)
+    const closed = once(socket, 'close')
+    socket.write(text)
+    await closed
+    return received
+  }
+  const requests = ['GET /', 'POST /quitquitquit', 'GET /config_dump', 'GET /metrics', 'GET /healthz/ready', 'OPTIONS *'].flatMap((line) =>
+    ['', 'expect: 100-continue\r\n', 'upgrade: websocket\r\nconnection: upgrade\r\n'].map(
+      (extra) => `${line} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n${extra}\r\n`,
+    ),
+  )
+
+  test.each(endpoints)('are closed without a response to any request: %s', async (endpoint) => {
+    for (const text of requests) expect([text, (await exchange(endpoint, text, true)).replace('HTTP/1.1 100 Continue\r\n\r\n', '')]).toEqual([text, ''])
+    expect(await exchange('readiness', `PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n${requests[0]}`, true)).toBe('')
+    expect(quit.calls).toBe(0)
+    expect(await exchange(endpoint, requests[0] ?? '', false)).toContain('HTTP/1.1 ')
+  })
+})
+
 describe('addresses', () => {
   test('the environment overrides the file, and the file the defaults', () => {
     expect(resolveAddresses({ ADMIN_ADDR: '127.0.0.1:1', STATS_ADDR: '' }, { adminAddr: '127.0.0.1:2', statsAddr: '[::1]:3' })).toEqual({

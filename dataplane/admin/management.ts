@@ -1,7 +1,7 @@
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { createServer, type Server as HttpServer } from 'node:http'
-import type { Server } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import type { Logging } from '../telemetry/log.ts'
 import { createAdminApp, type AdminOptions } from './admin.ts'
 import type { ConfigDump } from './dump.ts'
@@ -28,6 +28,8 @@ export interface ManagementOptions {
   /** As in AdminOptions. */
   consoleFiles?: AdminOptions['consoleFiles']
   readonly logging: Logging
+  /** Whether this process opened the other side of a connection; `isExact`: only if it surely did. Default: it never does. */
+  isOwn?(socket: Socket, isExact: boolean): boolean
   /** Called once per `POST /quitquitquit`. */
   onQuit(): void
 }
@@ -49,7 +51,8 @@ export async function startManagement(options: ManagementOptions): Promise<Manag
   const { logging, addresses } = options
   const open: (() => Promise<void>)[] = []
   const start = async (endpoint: Endpoint, app: Hono): Promise<HostPort> => {
-    const http = createHttpServer(app)
+    // Probes and scrapers of this machine have its addresses, too, and must not be taken for the process.
+    const http = createHttpServer(app, (socket) => options.isOwn?.(socket, endpoint !== 'admin') === true)
     // Only load balancers send PROXY protocol, and they call only readiness.
     const server: Server = endpoint === 'readiness' ? createProxyHeaderServer(http) : http
     const address = await listen(server, addresses[endpoint], endpoint)
@@ -77,9 +80,13 @@ export async function startManagement(options: ManagementOptions): Promise<Manag
   }
 }
 
-function createHttpServer(app: Hono): HttpServer {
+/** Connections that this process opened itself are closed: whatever made it call its management ports, no request does. */
+function createHttpServer(app: Hono, isOwn: (socket: Socket) => boolean): HttpServer {
   const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false })
-  return createServer({ requestTimeout: 10_000, headersTimeout: 5000, keepAliveTimeout: 5000 }, (request, response) => void handle(request, response))
+  return createServer({ requestTimeout: 10_000, headersTimeout: 5000, keepAliveTimeout: 5000 }, (request, response) => {
+    if (isOwn(request.socket)) request.socket.destroy()
+    else void handle(request, response)
+  })
 }
 
 function closeServer(server: Server, http: HttpServer): Promise<void> {

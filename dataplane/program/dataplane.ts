@@ -77,6 +77,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     metrics: traffic.metrics,
     ...(traffic.memory && { workerMemory: () => traffic.memory?.() ?? Promise.resolve([]) }),
     logging: traffic.logging,
+    isOwn: (socket, isExact) => dialing.isOwn(socket, isExact),
     onQuit: () => void drain('quitquitquit').then(() => process.exit(0)),
   })
   management = started

@@ -1,6 +1,9 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { Client, credentials } from '@grpc/grpc-js'
 import { once } from 'node:events'
+import { get } from 'node:http'
+import { connect, createServer, Socket, type AddressInfo, type Server } from 'node:net'
+import pg from 'pg'
 import type { DialRules } from '#api/address.ts'
 import { Dialing, dialing } from './dial.ts'
 import { createPool } from './pools.ts'
@@ -105,7 +108,49 @@ describe('a connection to an upstream', () => {
 })
 
 describe('a management port', () => {
-  test('knows the connections that this process opened to it, and those from other programs', async () => {
+  /** Each way by which code of this process, or of a library in it, opens a connection. */
+  const ways: [string, (port: number) => unknown][] = [
+    ['a relay of a TCP route', (port) => connectTcp(transportTo('127.0.0.1', port), 5000).socket.then((socket) => socket.write('x'))],
+    ['a relay by TLS', (port) => connectTcp({ ...transportTo('127.0.0.1', port), tls }, 5000).socket],
+    ['HTTP/1.1', (port) => createPool('http1', transportTo('127.0.0.1', port)).call(testRequest(), { connectMs: 5000 }).response],
+    ['HTTP/2', (port) => createPool('http2', transportTo('127.0.0.1', port)).call(testRequest(), { connectMs: 5000 }).response],
+    ['HTTP by TLS', (port) => createPool('negotiate', { ...transportTo('127.0.0.1', port), tls }).call(testRequest(), { connectMs: 5000 }).response],
+    ['fetch', (port) => fetch(`http://127.0.0.1:${port}/`)],
+    ['fetch by TLS', (port) => fetch(`https://127.0.0.1:${port}/`)],
+    ['http.get of Node', (port) => get(`http://127.0.0.1:${port}/`).on('error', () => undefined)],
+    [
+      'a socket that a library makes',
+      (port) =>
+        new Socket()
+          .connect(port, '127.0.0.1')
+          .on('error', () => undefined)
+          .write('x'),
+    ],
+    ['a client of gRPC', (port) => new Client(`127.0.0.1:${port}`, credentials.createInsecure()).waitForReady(Date.now() + 200, () => undefined)],
+    ['a client of PostgreSQL', (port) => new pg.Client({ host: '127.0.0.1', port }).connect()],
+  ]
+  beforeAll(() => dialing.watch())
+  test.each(ways)('knows the connections that this process opened to it: %s', async (_way, openOne) => {
+    const seen = Promise.withResolvers<boolean>()
+    const port = await listen((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => {
+        seen.resolve(dialing.isOwn(socket, true))
+        socket.destroy()
+      })
+    })
+    dialing.rules = { ...standalone, ports: () => [port] }
+    // Judged by the first lock, which is open here.
+    dialing.refuse = () => undefined
+    try {
+      Promise.resolve(openOne(port)).catch(() => undefined)
+      await expect(seen.promise).resolves.toBe(true)
+    } finally {
+      Reflect.deleteProperty(dialing, 'refuse')
+    }
+  })
+
+  test('knows a connection that was closed before its request was read, and none of another program', async () => {
     const own = new Dialing()
     const accepted: Socket[] = []
     const port = await listen((socket) => void accepted.push(socket))
@@ -116,12 +161,12 @@ describe('a management port', () => {
     const other = connect({ host: '127.0.0.1', port })
     await once(other, 'connect')
     while (accepted.length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
-    const byPort = new Map(accepted.map((socket) => [socket.remotePort, own.isOwn(socket)]))
-    expect([byPort.get(opened.localPort), byPort.get(other.localPort)]).toEqual([true, false])
-    const { localPort: remotePort = 0 } = opened
+    const of = ({ localPort: remotePort = 0 }: Socket): boolean => own.isOwn({ remoteAddress: '127.0.0.1', remotePort })
+    const [openedPort, otherPort] = [{ localPort: opened.localPort } as Socket, { localPort: other.localPort } as Socket]
+    expect([of(openedPort), of(otherPort)]).toEqual([true, false])
     opened.destroy()
     await once(opened, 'close')
-    expect(own.isOwn({ remoteAddress: '127.0.0.1', remotePort })).toBe(false)
+    expect([of(openedPort), of(otherPort)]).toEqual([true, false])
     for (const socket of [other, ...accepted]) socket.destroy()
   })
 
@@ -133,8 +178,10 @@ describe('a management port', () => {
     own.track(opened)
     await once(opened, 'connect')
     const { localPort: remotePort = 0 } = opened
-    const isOwn = (remoteAddress: string): boolean => own.isOwn({ remoteAddress, remotePort })
+    const isOwn = (remoteAddress: string, isExact = false): boolean => own.isOwn({ remoteAddress, remotePort }, isExact)
     expect([isOwn('10.1.0.5'), isOwn('::ffff:10.1.0.5'), isOwn('10.1.0.6'), isOwn('127.0.0.1')]).toEqual([true, true, false, false])
+    // Such as the probe of a kubelet of this machine.
+    expect(isOwn('10.1.0.5', true)).toBe(false)
     opened.destroy()
   })
 })

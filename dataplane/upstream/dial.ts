@@ -1,3 +1,4 @@
+import { subscribe } from 'node:diagnostics_channel'
 import { lookup } from 'node:dns'
 import type { Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -10,6 +11,8 @@ export const interfaceAddresses = (): string[] =>
 
 /** Counters of a table: one for each number of a port. */
 const PORTS = 65_536
+/** How long a closed connection to a management port counts: its request may still wait to be read there. */
+const LINGER_MS = 30_000
 
 interface DialSettings {
   readonly isInPod: boolean
@@ -36,18 +39,24 @@ export class Dialing {
     return new SharedArrayBuffer(2 * PORTS * Uint16Array.BYTES_PER_ELEMENT)
   }
 
-  /** Sets the rules of a process: upstreams on the same machine are for processes outside of pods. */
+  /** Sets the rules of a process, and counts its connections: upstreams on the same machine are for processes outside of pods. */
   apply(settings: DialSettings, ports: DialRules['ports'], operator: DialRules['operator']): void {
     const { isInPod, upstreams, xdsAddress } = settings
     // The author of a config file owns the process.
     this.identityHosts = xdsAddress === undefined ? undefined : (upstreams.identityHosts ?? [])
     const permitted = new AddressRanges(upstreams.addresses ?? [])
     this.rules = { isLoopbackAllowed: !isInPod, permitted, ports, addresses: interfaceAddresses, ...(operator && { operator }) }
+    this.watch()
   }
 
   /** Counts connections together with those of other threads. Call it before the first connection. */
   share(memory: SharedArrayBuffer): void {
     this.#table = new Uint16Array(memory)
+  }
+
+  /** Counts all connections that this thread opens from now on, whatever opens them: libraries, too. */
+  watch(): void {
+    subscribe('net.client.socket', (message) => this.track((message as { readonly socket: Socket }).socket))
   }
 
   /** Why no connection may be opened to the address of a host, for logs; undefined: it may. */
@@ -62,23 +71,25 @@ export class Dialing {
       const { localPort, remotePort } = socket
       if (localPort === undefined) return
       const isManagement = [...this.rules.ports()].some((port) => port === remotePort)
-      const places = isManagement ? [localPort, PORTS + localPort] : [PORTS + localPort]
-      for (const place of places) Atomics.add(this.#table, place, 1)
+      Atomics.add(this.#table, PORTS + localPort, 1)
+      if (isManagement) Atomics.add(this.#table, localPort, 1)
       socket.once('close', () => {
-        for (const place of places) Atomics.sub(this.#table, place, 1)
+        Atomics.sub(this.#table, PORTS + localPort, 1)
+        if (isManagement) setTimeout(() => Atomics.sub(this.#table, localPort, 1), LINGER_MS).unref()
       })
     })
   }
 
   /**
-   * Whether this process opened the other side of a connection that a management port accepted. By loopback nothing translates addresses, so only
-   * connections to that port count: programs of this machine may use the same local port towards others.
+   * Whether this process opened the other side of a connection that a management port accepted. Call it once the connection has data: it is counted before
+   * anything is sent. With `isExact` only connections to the number of a management port count, as by loopback, where nothing translates addresses:
+   * programs of this machine may use the same local port towards others.
    */
-  isOwn({ remoteAddress = '', remotePort = 0 }: Pick<Socket, 'remoteAddress' | 'remotePort'>): boolean {
-    const address = remoteAddress.replace(/^::ffff:/, '')
-    const isLoopback = address.startsWith('127.') || address === '::1'
-    if (!isLoopback && Atomics.load(this.#table, PORTS + remotePort) > 0) return [...this.rules.addresses()].includes(address.replace(/%.*$/, ''))
-    return isLoopback && Atomics.load(this.#table, remotePort) > 0
+  isOwn({ remoteAddress = '', remotePort = 0 }: Pick<Socket, 'remoteAddress' | 'remotePort'>, isExact = false): boolean {
+    const isCounted = Atomics.load(this.#table, remotePort) > 0
+    const address = remoteAddress.replace(/^::ffff:/, '').replace(/%.*$/, '')
+    if (address.startsWith('127.') || address === '::1') return isCounted
+    return (isCounted || (!isExact && Atomics.load(this.#table, PORTS + remotePort) > 0)) && [...this.rules.addresses()].includes(address)
   }
 }
 

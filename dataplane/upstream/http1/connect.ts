@@ -51,9 +51,7 @@ function connectorTo(transport: Transport, alpn: readonly string[]): Connector {
     (onReady, reads) => {
       const refused = literal === undefined ? undefined : judge(guard, host, literal, port)
       if (refused !== undefined) return new Socket().destroy(refused)
-      const socket = open(onReady, reads)
-      if (tunnel === undefined) dialing.track(socket)
-      return socket
+      return open(onReady, reads)
     }
   if (tls === undefined) {
     if (tunnel !== undefined) return judged((onReady) => openTunnel(tunnel, host, port, onReady))
