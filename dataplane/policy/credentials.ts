@@ -3,6 +3,11 @@ import type { HeaderList } from '../http/headers.ts'
 /** Whether the credentials of a header line are for the caller. */
 export type IsConcerned = (credentials: string) => boolean
 
+/** The challenge of a 401 (RFC 6750 §3). Without credentials in the request, it has no error. */
+export const bearerChallenge = (error?: 'invalid_token'): Readonly<Record<string, string>> => ({
+  'www-authenticate': `Bearer realm="Restricted"${error === undefined ? '' : `, error="${error}"`}`,
+})
+
 const isAny: IsConcerned = () => true
 
 /**

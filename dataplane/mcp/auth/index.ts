@@ -7,7 +7,7 @@ import { readHeldBody } from '../../exchange/held.ts'
 import { BodyTooLargeError } from '../../http/body.ts'
 import { queryOf, type ResponseHead } from '../../http/message.ts'
 import { findCredentials, removeCredentials } from '../../policy/credentials.ts'
-import { createVerifier, jwtError, type Claims, type VerifyToken } from '../../policy/jwt-authentication/verify.ts'
+import { createVerifier, jwtError, noToken, type Claims, type VerifyToken } from '../../policy/jwt-authentication/verify.ts'
 import type { PolicyState } from '../../policy/state.ts'
 import { setLogField } from '../../telemetry/access-log/access-log.ts'
 import { adaptServerMetadata, addsAudience, describeResource, loginUrl } from './metadata.ts'
@@ -112,7 +112,7 @@ async function checkToken(config: MCPAuthentication, verify: VerifyToken, exchan
   try {
     const token = findCredentials(headers, 'bearer')
     if (token === undefined) {
-      if (mode === 'Strict') throw jwtError('no bearer token found')
+      if (mode === 'Strict') throw noToken()
       return undefined
     }
     if (token === null || token === '') throw jwtError('malformed authorization header')

@@ -70,7 +70,7 @@ describe('an API key', () => {
   ])('is rejected for %s', async (_, authorization, text) => {
     const result = await send(config, authorization)
     expect(result).toMatchObject({ status: 401, text: `api key authentication failure: ${text}`, isForwarded: false, apiKey: undefined })
-    expect(result.response.headers.get('www-authenticate')).toBeNull()
+    expect(result.response.headers.get('www-authenticate')).toBe(`Bearer realm="Restricted"${text === 'invalid credentials' ? ', error="invalid_token"' : ''}`)
   })
 
   test('is rejected from the time of its expires on, while the Secret stays as it is', async () => {

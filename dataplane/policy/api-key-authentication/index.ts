@@ -2,7 +2,7 @@ import { Secret } from '#api/cel/index.ts'
 import type { APIKeyAuthentication } from '#gen/config/types.ts'
 import { withSides, type Policy } from '../../exchange/context.ts'
 import { ProxyError } from '../../exchange/error.ts'
-import { findCredentials, isKeyShaped, removeCredentials } from '../credentials.ts'
+import { bearerChallenge, findCredentials, isKeyShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
 import { digestKey, readKeys, type KeyTable } from './keys.ts'
 import { variables } from '../../exchange/variables.ts'
@@ -34,7 +34,9 @@ export function compileApiKeyAuthentication(config: APIKeyAuthentication, state:
       const known = typeof key === 'string' && key !== '' ? table.get(digestKey(key)) : undefined
       if (known === undefined || (known.expiresMs !== Infinity && known.expiresMs <= epochMs())) {
         if (mode === 'Permissive' || (mode === 'Optional' && key === undefined && table.size > 0)) return
-        throw new ProxyError('API_KEY', { detail: key === undefined ? 'no API Key found' : 'invalid credentials' })
+        throw key === undefined
+          ? new ProxyError('API_KEY', { detail: 'no API Key found', headers: bearerChallenge() })
+          : new ProxyError('API_KEY', { detail: 'invalid credentials', headers: bearerChallenge('invalid_token') })
       }
       removeCredentials(headers, 'bearer', isConcerned)
       variables.apiKey.set(exchange, { metadata: known.metadata, ...known.metadata, key: new Secret(key ?? '') })

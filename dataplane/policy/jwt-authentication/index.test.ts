@@ -153,7 +153,8 @@ describe('a bad token', () => {
     async (_, authorization, text, seconds) => {
       const result = await send({}, authorization, seconds)
       expect(result).toMatchObject({ status: 401, text: `authentication failure: ${text}`, isForwarded: false, jwt: undefined })
-      expect(result.response.headers.get('www-authenticate')).toBeNull()
+      const error = text === 'no bearer token found' ? '' : ', error="invalid_token"'
+      expect(result.response.headers.get('www-authenticate')).toBe(`Bearer realm="Restricted"${error}`)
     },
   )
 

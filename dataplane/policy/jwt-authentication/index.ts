@@ -5,7 +5,7 @@ import type { Exchange } from '../../exchange/exchange.ts'
 import { setLogField } from '../../telemetry/access-log/access-log.ts'
 import { findCredentials, isTokenShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
-import { createVerifier, jwtError, type Claims, type VerifyToken } from './verify.ts'
+import { createVerifier, jwtError, noToken, type Claims, type VerifyToken } from './verify.ts'
 import { variables } from '../../exchange/variables.ts'
 
 /**
@@ -41,7 +41,7 @@ export function compileJwtAuthentication(config: JWTAuthentication, { kept, epoc
     request(exchange) {
       const token = findCredentials(exchange.request.headers, 'bearer', isConcerned)
       if (token === undefined) {
-        if (mode === 'Strict') throw jwtError('no bearer token found')
+        if (mode === 'Strict') throw noToken()
         return
       }
       let verified: ReturnType<VerifyToken>

@@ -2,6 +2,7 @@ import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import { parseStored, Secret } from '#api/cel/index.ts'
 import { isBase64Url } from '#api/credentials/key-set.ts'
 import { ProxyError } from '../../exchange/error.ts'
+import { bearerChallenge } from '../credentials.ts'
 import { readKeys, type TokenProvider } from './keys.ts'
 
 /** The variable `jwt` of expressions: the claims, and the token as a secret. */
@@ -81,7 +82,12 @@ function isCompact(token: string): boolean {
 
 /** The 401 of an invalid token. `detail` is the reason in one word or sentence. */
 export function jwtError(detail: string, cause?: unknown): ProxyError {
-  return new ProxyError('JWT', { detail, cause })
+  return new ProxyError('JWT', { detail, cause, headers: bearerChallenge('invalid_token') })
+}
+
+/** The 401 of a request without a token. */
+export function noToken(): ProxyError {
+  return new ProxyError('JWT', { detail: 'no bearer token found', headers: bearerChallenge() })
 }
 
 function readKid(token: string): string {
