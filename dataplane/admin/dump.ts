@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { REDACTED } from '#api/names.ts'
-import { isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
+import { isSensitiveHeader, isSensitiveName, redactText } from '../telemetry/redact.ts'
 
 /** Content of a config dump: a ConfigSnapshot and the process's settings. Maps are printed as lists of their values. */
 export type ConfigDump = Readonly<Record<string, unknown>>
@@ -78,10 +78,10 @@ function redact(name: string, value: unknown, parent: string, known: readonly st
   const entries = entriesOf(value)
   if (entries !== undefined) return entries.map((entry) => redact(name, entry, parent, known))
   if (typeof value !== 'object') return REDACTED
-  const isSensitiveHeader = 'name' in value && typeof value.name === 'string' && sensitiveHeaders.has(value.name.toLowerCase())
+  const isHeader = 'name' in value && typeof value.name === 'string' && 'value' in value && isSensitiveHeader(value.name)
   const copy: Record<string, unknown> = {}
   for (const [field, inner] of Object.entries(value) as [string, unknown][])
-    copy[field] = isSensitiveHeader && field !== 'name' ? REDACTED : redact(field, inner, name, known)
+    copy[field] = isHeader && field !== 'name' ? REDACTED : redact(field, inner, name, known)
   return copy
 }
 

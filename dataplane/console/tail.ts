@@ -10,7 +10,7 @@ import { authorityOf } from '../http/message.ts'
 import { toEpochMs } from '../runtime/time.ts'
 import { errorTextOf, logFields } from '../telemetry/access-log/fields.ts'
 import { protocolOf, reasonOf, statusOf } from '../telemetry/outcome.ts'
-import { isSensitiveName, redactText, sensitiveHeaders } from '../telemetry/redact.ts'
+import { isSensitiveHeader, redactText, redactValue } from '../telemetry/redact.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { observe, unobserve } from '../telemetry/observers.ts'
 
@@ -128,7 +128,7 @@ function toRecord(exchange: Exchange, id: string): RequestRecord {
     id,
     timeMs: toEpochMs(startedAtMs),
     method: cut(exchange.receivedMethod),
-    host: cut(exchange.receivedAuthority),
+    host: cut(redactValue(exchange.receivedAuthority)),
     path: cut(redactText(exchange.receivedTarget)),
     version: request.version,
     status: statusOf(exchange),
@@ -149,17 +149,20 @@ function toRecord(exchange: Exchange, id: string): RequestRecord {
     timings: { upstreamMs: since(exchange.upstreamStartedAtMs), responseHeadMs: since(exchange.responseHeadAtMs), answeredMs: since(exchange.answeredAtMs) },
     requestHeaders: listHeaders(request.headers),
     responseHeaders: response === undefined ? [] : listHeaders(response.headers),
-    fields: { ...logFields.get(exchange) },
+    fields: redactFields(logFields.get(exchange) ?? {}),
     pod: null,
   }
 }
+
+const redactFields = (fields: RequestRecord['fields']): RequestRecord['fields'] =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' ? redactValue(value) : value]))
 
 /** Header fields without credentials, at most `MAX_HEADERS`. */
 function listHeaders({ raw }: HeaderList): [string, string][] {
   const list: [string, string][] = []
   for (let i = 0; i < raw.length && list.length < MAX_HEADERS; i += 2) {
     const [name = '', value = ''] = [raw[i], raw[i + 1]]
-    list.push([cut(name), sensitiveHeaders.has(name) || isSensitiveName(name) ? REDACTED : cut(redactText(value))])
+    list.push([cut(name), isSensitiveHeader(name) ? REDACTED : cut(redactText(value))])
   }
   return list
 }

@@ -20,6 +20,7 @@ import { Services, type ServiceFactories } from '../forward/services.ts'
 import type { GatewayTelemetry } from '../telemetry/gateway.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Registry } from '../telemetry/metrics/registry.ts'
+import { setKnownSecrets } from '../telemetry/redact.ts'
 import { Tracer } from '../trace/tracer.ts'
 import type { PoolFactory } from '../upstream/destination.ts'
 import type { OpenConnections } from '../upstream/connections.ts'
@@ -133,6 +134,7 @@ export class Gateway {
     const arePoliciesNew = snapshot.policies !== before?.policies
     const { state } = this.#context
     const secrets = snapshot.secrets === before?.secrets ? state.secrets : selectSecrets(state.secrets, snapshot.secrets)
+    if (snapshot.secrets !== before?.secrets) setKnownSecrets(snapshot.secrets)
     const areSecretsNew = secrets !== state.secrets
     const areBackendChainsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }

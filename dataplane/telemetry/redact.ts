@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { REDACTED } from '#api/names.ts'
+import { KnownSecrets, type SecretMessage } from './known-secrets.ts'
 
 /** Wraps a secret: prints as `<redacted>` in logs, JSON, errors and `console.log`. `reveal` returns the value. */
 export class Redacted<T> {
@@ -26,17 +27,14 @@ export class Redacted<T> {
   }
 }
 
-/** Headers whose values are credentials; lower case. */
-export const sensitiveHeaders: ReadonlySet<string> = new Set([
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'set-cookie',
-  'x-api-key',
-  'api-key',
-  'x-goog-api-key',
-  'x-amz-security-token',
-])
+/** Names of headers whose values are credentials or sessions; what is left of a number of tokens, and keys of retries, are not. */
+const sensitiveHeader =
+  /^(?!idempotency-key$|.*ratelimit)(?:.*(?:token|secret|passw(?:or)?d|passphrase|credential|authorization|assertion|session[-_]?id|[-_](?:api)?keys?$)|(?:set-)?cookie2?$|(?:api)?keys?$)/i
+
+/** True for headers that hold credentials, by the name. */
+export function isSensitiveHeader(name: string): boolean {
+  return sensitiveHeader.test(name) || isSensitiveName(name)
+}
 
 const sensitiveName =
   /^(?:authorization|proxy-?authorization|cookie|set-?cookie|password|passwd|passphrase|private-?key|(?:x-)?api-?keys?|access-?keys?|secret-?keys?|secret-?access-?key|client-?secret|session-?(?:token|key)|(?:access|refresh|id|raw|bearer)-?token|token|users|credentials?)$/i
@@ -54,10 +52,46 @@ const patterns: readonly [RegExp, string][] = [
   [/(\b[a-z][a-z0-9+.-]*:\/\/)[^/?#@\s"']+@/gi, `$1${REDACTED}@`],
 ]
 
-/** Redacts likely secrets in free text: private keys, credentials, user info of URLs. */
+/** Keys of credentials in queries and forms: of providers, clouds (signed URLs), OAuth and OpenID Connect. */
+const credentialKey =
+  /^(?:key|api[-_]?key|subscription-key|(?:access|refresh|id|auth|session|security)[-_]?token|token|sig|signature|x-amz-(?:signature|security-token|credential)|x-goog-(?:signature|credential)|code|code_verifier|assertion|client_assertion|client_secret|secret|password|passwd|pwd|jwt|sas|credentials?)$/i
+const MAX_KEY_LENGTH = 24
+const beforeKey = '?&;'
+const valueEnd = /[&;#\s"']/g
+
+/** Redacts values of query keys. A single expression over the text would take three times as long. */
+function redactQuery(text: string): string {
+  let [out, copied] = ['', 0]
+  for (let end = text.indexOf('='); end !== -1; end = text.indexOf('=', end + 1)) {
+    let start = end
+    while (start > copied && end - start <= MAX_KEY_LENGTH && !beforeKey.includes(text.charAt(start - 1))) start--
+    if (end - start > MAX_KEY_LENGTH || !credentialKey.test(text.slice(start, end))) continue
+    valueEnd.lastIndex = end + 1
+    const next = valueEnd.exec(text)?.index ?? text.length
+    if (next === end + 1) continue
+    out += text.slice(copied, end + 1) + REDACTED
+    copied = next
+    end = next - 1
+  }
+  return copied === 0 ? text : out + text.slice(copied)
+}
+
+/** Redacts likely secrets in free text: private keys, credentials, user info and queries of URLs, and known secrets. */
 export function redactText(text: string): string {
   if (text.length < 8) return text
   let out = text
   for (const [pattern, replacement] of patterns) out = out.replace(pattern, replacement)
-  return out
+  return redactValue(out)
+}
+
+/** Redacts known secrets, and credentials in queries. For values of requests: without the patterns of `redactText`, it costs nothing for most of them. */
+export function redactValue(text: string): string {
+  return known.redact(redactQuery(text))
+}
+
+const known = new KnownSecrets()
+
+/** Makes the values of these Secret messages known to this thread: they are redacted wherever text leaves it. They are read when the next text does. */
+export function setKnownSecrets(secrets: ReadonlyMap<string, SecretMessage>): void {
+  known.set(secrets)
 }

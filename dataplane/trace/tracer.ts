@@ -1,6 +1,7 @@
 import type { Exchange } from '../exchange/exchange.ts'
 import { hostOf, pathOf } from '../http/message.ts'
 import { errorTextOf } from '../telemetry/access-log/fields.ts'
+import { redactText } from '../telemetry/redact.ts'
 import { RequestTrace, type TraceStep } from '../exchange/trace.ts'
 
 /** Selects a request: all defined members must match. */
@@ -83,16 +84,26 @@ export class Tracer {
     trace.add('answer', String(status), { by: error !== undefined ? 'gateway, an error' : exchange.isLocalAnswer ? 'gateway' : 'upstream' })
     const report: TraceReport = {
       method: receivedMethod,
-      path: pathOf(receivedTarget),
-      host: receivedAuthority,
+      path: redactText(pathOf(receivedTarget)),
+      host: redactText(receivedAuthority),
       status,
       ...(error && { reason: error.code, error: errorTextOf(exchange) ?? '' }),
-      steps: trace.steps,
+      steps: redactSteps(trace.steps),
     }
     if (waiter.filter.untilEnd !== true) return waiter.resolve(report)
     waiter.partial = report
     trace.onFinish = () => waiter.resolve(report)
   }
+}
+
+/** What policies noted may have texts of plugins, upstreams and expressions. */
+function redactSteps(steps: TraceReport['steps']): TraceReport['steps'] {
+  const redactDetail = (value: string | number | boolean): string | number | boolean => (typeof value === 'string' ? redactText(value) : value)
+  return steps.map(({ name, detail, ...step }) => ({
+    ...step,
+    name: redactText(name),
+    ...(detail && { detail: Object.fromEntries(Object.entries(detail).map(([key, value]) => [key, redactDetail(value)])) }),
+  }))
 }
 
 function matches({ request }: Exchange, { path, host, method, id }: TraceFilter): boolean {

@@ -3,7 +3,7 @@ import { clientNetwork } from '#api/cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { SlotHolder } from '../../exchange/slot.ts'
 import { variables } from '../../exchange/variables.ts'
-import { isSensitiveName, sensitiveHeaders } from '../../telemetry/redact.ts'
+import { isSensitiveHeader } from '../../telemetry/redact.ts'
 
 /**
  * Identifies the user of a request, to bind sessions to it (mcp.md §5.1): a digest of issuer and subject of the token, else of the name of
@@ -28,7 +28,7 @@ export function credentialsOf(exchange: Exchange): string {
   const lines: string[] = []
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? ''
-    if (sensitiveHeaders.has(name) || isSensitiveName(name)) lines.push(`${name}:${raw[i + 1] ?? ''}`)
+    if (isSensitiveHeader(name)) lines.push(`${name}:${raw[i + 1] ?? ''}`)
   }
   return digest('credentials', ...lines.toSorted())
 }

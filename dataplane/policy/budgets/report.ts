@@ -3,7 +3,7 @@ import { compileLimits, USD_UNITS } from '#api/budget-limit.ts'
 import type { BudgetRow, BudgetUse } from '#api/management/budgets.ts'
 import type { Budget, Policy } from '#gen/config/types.ts'
 import { Slice } from '../../runtime/cooperative.ts'
-import { isSensitiveName, redactText, sensitiveHeaders } from '../../telemetry/redact.ts'
+import { isSensitiveHeader, isSensitiveName, redactText } from '../../telemetry/redact.ts'
 import type { PolicyState } from '../state.ts'
 import { keyOfId, Ledger } from './ledger.ts'
 
@@ -118,6 +118,6 @@ function readsCredentials(expression: string | undefined): boolean {
   return names.some((name, index) =>
     name === 'apiKey'
       ? names[index + 1] === 'key'
-      : isSensitiveName(name) || sensitiveHeaders.has(name.toLowerCase()) || /[-_](?:token|secret|key)$/i.test(name),
+      : isSensitiveName(name) || (name.includes('-') && isSensitiveHeader(name)) || /[-_](?:token|secret|key)$/i.test(name),
   )
 }

@@ -57,7 +57,7 @@ class HookSession implements RequestHooks {
       this.#count(hook, error.kind)
       this.#slot.report(error)
       if (this.#isFailOpen) return undefined
-      throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: error })
+      throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: this.#slot.redacted(error) })
     }
   }
 

@@ -386,6 +386,11 @@ export class PluginSlot {
     this.#lastGood?.end()
   }
 
+  /** An error without the secrets of the plugin, for records of the request. */
+  redacted({ kind, message }: PluginError): PluginError {
+    return new PluginError(kind, this.#redact(message))
+  }
+
   /** Logs a failed call. */
   report(error: PluginError): void {
     this.log('error', error.message)

@@ -85,7 +85,7 @@ function compilePlugin(plugin: Plugin, state: PolicyState, maxBufferBytes: numbe
       throw error
     }
     record(error)
-    if (!canContinue || !isFailOpen) throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: error })
+    if (!canContinue || !isFailOpen) throw new ProxyError(error.kind === 'timeout' ? 'PLUGIN_TIMEOUT' : 'PLUGIN', { cause: slot.redacted(error) })
   }
 
   /** Notes the version in the trace, and adds the other hooks of the plugin to the request. Returns whether the plugin has a request hook. */

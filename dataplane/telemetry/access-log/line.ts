@@ -1,5 +1,6 @@
 import type { FieldSink } from '../field-sink.ts'
 import { quote, quoteIfNeeded, type LogFormat } from '../log.ts'
+import { redactValue } from '../redact.ts'
 import { formatTime } from '../../runtime/time.ts'
 
 /** A line of the access log that is being written. */
@@ -28,11 +29,11 @@ class TextLine implements Line {
   }
 
   foreign(name: string, value: string): void {
-    this.#line += ` ${name}=${quoteIfNeeded(value)}`
+    this.#line += ` ${name}=${quoteIfNeeded(redactValue(value))}`
   }
 
   quoted(name: string, value: string): void {
-    this.#line += ` ${name}=${quote(value)}`
+    this.#line += ` ${name}=${quote(redactValue(value))}`
   }
 
   added(name: string, value: string | number | boolean): void {
@@ -59,16 +60,16 @@ class JsonLine implements Line {
   }
 
   foreign(name: string, value: string): void {
-    this.#line += `,"${name}":${quote(value)}`
+    this.#line += `,"${name}":${quote(redactValue(value))}`
   }
 
   quoted(name: string, value: string): void {
-    this.#line += `,"${name}":${quote(value)}`
+    this.#line += `,"${name}":${quote(redactValue(value))}`
   }
 
   added(name: string, value: string | number | boolean): void {
     // JSON cannot represent NaN and infinities.
     const isText = typeof value === 'string' || (typeof value === 'number' && !Number.isFinite(value))
-    this.#line += `,${quote(reserved.has(name) ? `field.${name}` : name)}:${isText ? quote(String(value)) : String(value)}`
+    this.#line += `,${quote(reserved.has(name) ? `field.${name}` : name)}:${isText ? quote(redactValue(String(value))) : String(value)}`
   }
 }

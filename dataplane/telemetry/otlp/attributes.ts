@@ -1,4 +1,5 @@
 import type { FieldSink } from '../field-sink.ts'
+import { redactValue } from '../redact.ts'
 import { ProtoWriter } from './writer.ts'
 
 /** Bounds the cache of encoded names, because flattened maps may have any. */
@@ -37,16 +38,17 @@ export class AttributeSink implements FieldSink {
   }
 
   foreign(name: string, value: string): void {
-    this.#writer.textAttribute(this.#tag, encodeKey(name), value)
+    this.#writer.textAttribute(this.#tag, encodeKey(name), redactValue(value))
   }
 
   quoted(name: string, value: string): void {
-    if (name !== this.#omitted) this.#writer.textAttribute(this.#tag, encodeKey(name), value)
+    if (name !== this.#omitted) this.#writer.textAttribute(this.#tag, encodeKey(name), redactValue(value))
   }
 
   added(name: string, value: string | number | boolean): void {
-    if (name === 'span.name') this.spanName = String(value)
+    if (name === 'span.name') this.spanName = redactValue(String(value))
     if (typeof value === 'boolean') this.#writer.booleanAttribute(this.#tag, encodeKey(name), value)
+    else if (typeof value === 'string') this.foreign(name, value)
     else this.plain(name, value)
   }
 }

@@ -1,3 +1,4 @@
+import { redactText } from '../redact.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import { isGrpcRequest } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
@@ -105,7 +106,7 @@ function writeSpan(
 
 function writeError(text: string): void {
   statusScratch.clear()
-  statusScratch.stringField(0x12, text)
+  statusScratch.stringField(0x12, redactText(text))
   statusScratch.varintField(0x18, ERROR)
   scratch.messageField(0x7a, statusScratch)
 }
