@@ -6,7 +6,7 @@ import { AddressRanges, refuseAddress, type DialRules } from '#api/address.ts'
 import type { UpstreamsSpec } from '#gen/config/types.ts'
 
 /** Addresses of this machine: those of its network interfaces. */
-export const interfaceAddresses = (): string[] =>
+const interfaceAddresses = (): string[] =>
   Object.values(networkInterfaces()).flatMap((entries = []) => entries.map(({ address }) => address.replace(/%.*$/, '')))
 
 /** Counters of a table: one for each number of a port. */

@@ -27,13 +27,13 @@ export function groupRules(sets: readonly Authorization[], programsOf: (set: Aut
 }
 
 /** Why rules reject: `unreadable` if a Deny could not be evaluated on what the client sent. */
-export type Refusal = 'denied' | 'unreadable'
+type Refusal = 'denied' | 'unreadable'
 
 /**
  * No Deny may match or fail, every Require must match, and if there are Allows, one must match (traffic.md §8.6). A Deny that reads an absent value
  * does not match; other expressions that fail do not match.
  */
-export function findRefusal({ deny, require, allow }: Rules, view: object): Refusal | undefined {
+function findRefusal({ deny, require, allow }: Rules, view: object): Refusal | undefined {
   for (const program of deny) {
     const matches = evalDenial(program, view)
     if (matches !== false) return matches === true ? 'denied' : 'unreadable'

@@ -168,7 +168,7 @@ export function compact<T extends Readonly<Record<string, unknown>>>(fields: T):
 
 /** A policy that rejects every request: it replaces authentication or authorization that cannot be carried over. */
 export const REJECT_ALL = { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } } as const
-export const REJECTED = 'is not carried over; requests are rejected by an authorization rule, which you replace by a policy of your own'
+const REJECTED = 'is not carried over; requests are rejected by an authorization rule, which you replace by a policy of your own'
 
 /** Makes a route, listener or section reject all requests. */
 export function closePolicies(owner: Record<string, unknown>): void {

@@ -7,7 +7,7 @@ import type { Referrer } from '../common/reference-grant.ts'
 import { matchesSelector, namespaceLabels, selectorProblems } from '../../model/selectors.ts'
 
 /** One MCP server that a selector found (`ResolvedMcpTargets` of the config). */
-export interface McpTarget {
+interface McpTarget {
   readonly name: string
   readonly service: string
   readonly port: number
