@@ -1,4 +1,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { HTTPException } from 'hono/http-exception'
 import { registerConfig } from './config.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { registerExpressions } from './expressions.ts'
@@ -12,11 +15,15 @@ import { registerTry } from './try.ts'
 const DESCRIPTION = `What the console of Proxy Service reads. Served by the management port of each data plane, which listens on loopback only, and by
 \`proxyctl console\`, which merges the responses of all pods. Requests of web pages of other origins are rejected.`
 
+/** The longest body of a call: 1 MiB of text of a request to try, whose characters JSON may escape, and its headers. */
+const MAX_BODY = 8 * 1024 * 1024
+
 /** Creates the management API: `/api/v1` and its description, `/openapi.json`. */
 export function createConsoleApp(context: ConsoleContext): ConsoleApp {
   const app: ConsoleApp = new OpenAPIHono({
     defaultHook: (result, c) => (result.success ? undefined : c.json({ error: describeIssues(result.error.issues) }, 400)),
   })
+  app.use('/api/*', bodyLimit({ maxSize: MAX_BODY, onError: (c) => c.json({ error: 'body: is longer than 8 MiB' }, 413) }))
   registerOverview(app, context)
   registerStats(app, context)
   registerSpend(app, context)
@@ -27,11 +34,24 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
   registerExpressions(app)
   app.get('/openapi.json', (c) => c.json(describeApi(app, context.version)))
   app.notFound((c) => c.json({ error: `${c.req.path}: there is no such resource; /openapi.json lists them` }, 404))
-  app.onError((error, c) => {
+  app.onError(async (error, c) => {
+    // The validation of a request found a body that it cannot read.
+    if (error instanceof HTTPException && error.status < 500)
+      return c.json({ error: error.status === 400 ? await describeBody(c, error) : error.message }, error.status as 400)
     context.logging.logger('admin').error('admin request failed', { code: 'PX4012', path: c.req.path, error })
     return c.json({ error: 'internal error' }, 500)
   })
   return app
+}
+
+/** Why the body of a request cannot be read, with line and column. */
+async function describeBody(c: Context, { message }: HTTPException): Promise<string> {
+  try {
+    JSON.parse(await c.req.text())
+    return message
+  } catch (error) {
+    return `body: is not JSON: ${error instanceof Error ? error.message : message}`
+  }
 }
 
 /** The OpenAPI document of the API. */

@@ -51,6 +51,8 @@ export function sendRequest(target: TryTarget, request: TryRequest, listener?: R
     finish({ response: describe(response, [], startedAt, performance.now() - startedAt, true), error: null })
     socket.destroy()
   })
+  // A request that ends without any of these.
+  sent.on('close', () => finish({ response: null, error: 'the connection was closed' }))
   sent.on('response', (response) => {
     const headMs = performance.now() - startedAt
     const chunks: Buffer[] = []

@@ -44,14 +44,16 @@ export function registerTry(app: ConsoleApp, context: ConsoleContext): void {
     const request = c.req.valid('json')
     const target = findTarget(context, request.listener)
     if (target === undefined) return c.json({ error: unknownListener(request.listener) }, 404)
-    if (Buffer.byteLength(request.body) > MAX_BODY) return c.json({ error: 'body: is longer than 1 MiB' }, 400)
+    const problem = problemOf(request)
+    if (problem !== undefined) return c.json({ error: problem }, 400)
     return streamTry(c, context, target, request)
   })
   app.openapi(tryRoute, async (c) => {
     const request = c.req.valid('json')
     const target = findTarget(context, request.listener)
     if (target === undefined) return c.json({ error: unknownListener(request.listener) }, 404)
-    if (Buffer.byteLength(request.body) > MAX_BODY) return c.json({ error: 'body: is longer than 1 MiB' }, 400)
+    const problem = problemOf(request)
+    if (problem !== undefined) return c.json({ error: problem }, 400)
     try {
       return c.json(await tryOut(context, target, request), 200)
     } catch (error) {
@@ -64,6 +66,14 @@ export function registerTry(app: ConsoleApp, context: ConsoleContext): void {
 }
 
 const unknownListener = (key: string): string => `listener ${JSON.stringify(key)}: there is no HTTP or HTTPS listener with this key`
+
+/** Why a request cannot be tried out: it has no response that could be shown, or is too long. */
+function problemOf({ method, headers, body }: TryRequest): string | undefined {
+  if (/^(?:CONNECT|TRACE)$/i.test(method)) return `method: ${method.toUpperCase()} cannot be tried out; use another method`
+  const upgrade = headers.find(([name]) => /^(?:upgrade|http2-settings)$/i.test(name))
+  if (upgrade !== undefined) return `headers: ${upgrade[0]} cannot be tried out, because the connection does not return to HTTP; remove it`
+  return Buffer.byteLength(body) > MAX_BODY ? 'body: is longer than 1 MiB' : undefined
+}
 
 function streamTry(c: Context, context: ConsoleContext, target: TryTarget, request: TryRequest): Response {
   return streamSSE(c, async (stream) => {
