@@ -381,7 +381,7 @@ export class BudgetCharge implements TokenBudget {
     const { assigned } = reservation
     throw new ProxyError('BUDGET', {
       detail: `budget "${name}"${assigned === undefined ? ` of ${limit.text}` : ''} is used up until ${opensAt}`,
-      headers: { ...headersOf(toAllowance(limit, reservation)), 'retry-after': String(Math.ceil(reservation.resetMs / 1000)), ...this.#usdHeader() },
+      headers: { ...headersOf(toAllowance(limit, reservation)), ...this.#usdHeader() },
     })
   }
 

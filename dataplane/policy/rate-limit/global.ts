@@ -91,7 +91,7 @@ function reject(c: PolicyContext, verdict: Verdict): Response {
 function rejectionHeaders({ responseHeaders, allowance }: Verdict): Record<string, string> {
   const theirs = Object.fromEntries(responseHeaders)
   const ours = allowance === undefined ? {} : headersOf(allowance)
-  return Object.keys(ours).some((name) => name in theirs) ? theirs : { ...theirs, ...ours }
+  return Object.keys(ours).some((name) => name !== 'retry-after' && name in theirs) ? theirs : { ...ours, ...theirs }
 }
 
 /** The counters of one request to an MCP backend. */

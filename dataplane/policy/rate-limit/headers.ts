@@ -5,9 +5,10 @@ const LIMIT = 'x-ratelimit-limit'
 const REMAINING = 'x-ratelimit-remaining'
 const RESET = 'x-ratelimit-reset'
 
-/** The headers x-ratelimit-limit, -remaining and -reset (seconds, rounded up). */
+/** The headers of a 429: x-ratelimit-limit, -remaining and -reset (seconds, rounded up), and retry-after (RFC 6585 §4), at least 1 s. */
 export function headersOf({ limit, remaining, resetMs }: Allowance): Record<string, string> {
-  return { [LIMIT]: String(limit), [REMAINING]: String(remaining), [RESET]: toSeconds(resetMs) }
+  const reset = toSeconds(resetMs)
+  return { [LIMIT]: String(limit), [REMAINING]: String(remaining), [RESET]: reset, 'retry-after': reset === '0' ? '1' : reset }
 }
 
 /** Adds all headers or none: headers of an upstream that limits requests itself are kept, and a mix would be meaningless. */

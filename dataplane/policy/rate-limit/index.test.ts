@@ -6,6 +6,7 @@ import { mountPolicies } from '../../testing/hono.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'
 import { Bucket } from './bucket.ts'
+import { headersOf } from './headers.ts'
 
 let nowMs = 0
 let state: PolicyState
@@ -137,4 +138,13 @@ describe('budgets', () => {
     for (let event = 0; event < 500_000; event++) if (bucket.take(event / 100).isAdmitted) admitted++
     expect(admitted).toBe(5000)
   })
+})
+
+test.each([
+  [0, '1'],
+  [1, '1'],
+  [1000, '1'],
+  [59_001, '60'],
+])('a rejection with a reset in %i ms says when to retry', (resetMs, seconds) => {
+  expect(headersOf({ isAdmitted: false, limit: 2, remaining: 0, resetMs })['retry-after']).toBe(seconds)
 })
