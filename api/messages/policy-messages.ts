@@ -167,7 +167,7 @@ export const policyMessages = {
   PX1335: {
     title: 'OpenAPI document cannot be fetched',
     cause:
-      'The operator could not fetch the `url` of `openapi` of an MCP target yet: it is unreachable, redirects, responds with another status than 200, or the response is no OpenAPI document. The target has no tools; other targets work. The fetch is retried.',
+      'The operator could not fetch the `url` of `openapi` of an MCP target yet: the server cannot be reached (the log of the operator has the cause, PX5009), it redirects, responds with another status than 200, or the response is no OpenAPI document. The target has no tools; other targets work. The fetch is retried.',
     fix: 'Correct the URL, or what the message names. Check that network policies let the operator reach it.',
   },
   PX1341: {
@@ -190,7 +190,7 @@ export const policyMessages = {
   PX1344: {
     title: 'image of a plugin cannot be fetched',
     cause:
-      'The operator could not fetch the file of the image of a plugin yet: the registry is unreachable, its certificate is not trusted, it requires credentials that the operator does not have, the image or the file does not exist, or the content has another digest. Data planes keep the version that they have loaded; others handle requests by `failureMode`. The fetch is retried.',
+      'The operator could not fetch the file of the image of a plugin yet: the registry cannot be reached or its certificate is not trusted (the log of the operator tells which, PX5010), it requires credentials that the operator does not have, the image or the file does not exist, or the content has another digest. Data planes keep the version that they have loaded; others handle requests by `failureMode`. The fetch is retried.',
     fix: 'Correct what the message names. Check that network policies let the operator reach the registry. `controller.pluginRegistries` of the Helm chart names its CA and the credentials; without the chart, PROXY_REGISTRY_CA_FILE and PROXY_REGISTRY_CONFIG_FILE do.',
   },
   PX1345: {
@@ -249,7 +249,7 @@ export const policyMessages = {
   PX1365: {
     title: 'OpenAPI document cannot be refreshed',
     cause:
-      'The operator has a document of an MCP target, and at least eight fetches in a row have failed since: it is unreachable, redirects, responds with another status, or the response is no OpenAPI document. The tools of the last document work.',
+      'The operator has a document of an MCP target, and at least eight fetches in a row have failed since: the server cannot be reached (the log of the operator has the cause, PX5009), it redirects, responds with another status, or the response is no OpenAPI document. The tools of the last document work.',
     fix: 'Correct what the message names. The fetch is retried every 15 s, and the message disappears when one succeeds.',
   },
   PX1366: {

@@ -6,7 +6,7 @@ import { createServer as createTcpServer } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { makeAuthority, makeCertificate, type Certificate } from '../../e2e/harness/certificates.ts'
 import type { RemoteRequest, RemoteTls } from '../model/translation.ts'
-import { createLookup, describeRefusal } from './address.ts'
+import { createLookup, describeForStatus, describeRefusal } from './address.ts'
 import { describeSource } from './fetch.ts'
 import { createKeySetFetch } from './key-set.ts'
 
@@ -217,6 +217,68 @@ describe('the address of a key set', () => {
       createLookup(443, true)('localhost', { all, family: 0 }, (error, address) => (error ? reject(error) : resolve(address)))
     })
     expect(JSON.stringify(found)).toMatch(all ? /^\[\{"address":/ : /^"(127|::1)/)
+  })
+})
+
+describe('a status tells nothing apart about a server that sends no response', () => {
+  const remote = (more: Partial<RemoteRequest>) => (port: number) => {
+    const { endpoints: _, ...source } = sourceOf(port)
+    return { ...source, ...more, url: { host: '127.0.0.1', port, path: '/', ...more.url } }
+  }
+  const named = (host: string, port = 80) => remote({ url: { host, port, path: '/' } })
+  const tls = (settings: () => RemoteTls) => (port: number) => remote({ tls: settings() })(port)
+  const plain = () => createTcpServer((socket) => void socket.on('error', () => {}).end('220 mail.example\r\n', () => socket.destroy()))
+  const silent = () => createTcpServer((socket) => void socket.on('error', () => {}).resume())
+  const reset = () => createTcpServer((socket) => void socket.on('error', () => {}).resetAndDestroy())
+  const secure = () => createTlsServer({ cert: leaf.certificate, key: leaf.privateKey }, (_, response) => response.end(set))
+
+  test.each<[what: string, server: (() => Server) | undefined, source: (port: number) => RemoteRequest, isLoopbackAllowed?: boolean]>([
+    ['a closed port', undefined, remote({})],
+    ['a closed port of an endpoint', undefined, (port) => sourceOf(port)],
+    ['a name without addresses', undefined, named('nothing.invalid')],
+    ['a name of a refused address', undefined, named('localhost'), false],
+    ['another spelling of a refused address', undefined, named('2130706433'), false],
+    ['a server with another protocol', plain, remote({})],
+    ['a server that is silent', silent, remote({})],
+    ['a server that resets connections', reset, remote({})],
+    ['TLS with a server without TLS', plain, tls(() => ({ verify: 'none' }))],
+    ['TLS with a silent server', silent, tls(() => ({ verify: 'none' }))],
+    ['TLS with a closed port', undefined, tls(() => ({ verify: 'none' }))],
+    ['a certificate of an unknown CA', secure, tls(() => ({ verify: 'full' }))],
+    ['a certificate of another name', secure, tls(() => ({ ca: [authority.certificate], servername: 'other.example', verify: 'full' }))],
+    [
+      'a certificate without the wanted names',
+      secure,
+      tls(() => ({ ca: [authority.certificate], subjectAltNames: [{ type: 'URI', value: 'spiffe://a/b' }], verify: 'full' })),
+    ],
+    ['a request without TLS to a TLS server', secure, remote({})],
+  ])('%s', async (_, server, source, isLoopbackAllowed = true) => {
+    const port = server === undefined ? 1 : await listen(server())
+    const error: unknown = await createKeySetFetch({ ...impatient, isLoopbackAllowed })(source(port), 0, never).catch((each: unknown) => each)
+    expect(error).toBeInstanceOf(Error)
+    expect(describeForStatus(error)).toBe('the server cannot be reached; the log of the operator has the cause')
+    // The log tells them apart.
+    expect((error as Error).message).not.toBe(describeForStatus(error))
+  })
+
+  test.each([
+    'EACCES',
+    'ECONNREFUSED',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'ETIMEDOUT',
+    'EADDRNOTAVAIL',
+    'ECONNRESET',
+    'HPE_INVALID_CONSTANT',
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+  ])('an error with the code %s', (code) =>
+    expect(describeForStatus(Object.assign(new Error(`connect ${code} 10.0.0.1:22`), { code }))).toMatch(/^the server cannot be reached/),
+  )
+
+  test('but names a refused address that the user wrote', async () => {
+    const source = { id: 'id', cacheMs: 1, url: { host: '169.254.169.254', port: 80, path: '/' } }
+    const error: unknown = await createKeySetFetch(fetchOptions)(source, 0, never).catch((each: unknown) => each)
+    expect(describeForStatus(error)).toBe('169.254.169.254 is a metadata address; nothing is fetched from there')
   })
 })
 

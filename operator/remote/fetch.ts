@@ -3,7 +3,7 @@ import { request as requestTls, type RequestOptions as TlsRequestOptions } from 
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import type { RemoteRequest, RemoteTls } from '../model/translation.ts'
-import { createLookup, describeRefusal } from './address.ts'
+import { createLookup, describeRefusal, UnreachableError } from './address.ts'
 
 export interface FetchOptions {
   /** Loopback is for directory mode, where servers may be on the same machine. */
@@ -85,16 +85,20 @@ function exchange(
   const { promise, resolve, reject } = Promise.withResolvers<FetchedResponse>()
   const isConditional = options.headers['if-none-match'] !== undefined || options.headers['if-modified-since'] !== undefined
   const request = isTls ? requestTls(options) : requestPlain(options)
-  const fail = (message: string): void => {
+  const end = (error: Error): void => {
     // First: once a response has begun, destroying the request need not be an error of it.
-    reject(new Error(message))
+    reject(error)
     request.destroy()
   }
-  const dialTimer = setTimeout(() => fail(`not connected within ${times.dialMs} ms`), times.dialMs)
-  const totalTimer = setTimeout(() => fail(`not complete within ${times.totalMs} ms`), times.totalMs)
+  const fail = (message: string): void => end(new Error(message))
+  let hasResponse = false
+  const late = `not complete within ${times.totalMs} ms`
+  const dialTimer = setTimeout(() => end(new UnreachableError(`not connected within ${times.dialMs} ms`)), times.dialMs)
+  const totalTimer = setTimeout(() => end(hasResponse ? new Error(late) : new UnreachableError(late)), times.totalMs)
   request.on('socket', (socket) => socket.once(isTls ? 'secureConnect' : 'connect', () => clearTimeout(dialTimer)))
-  request.on('error', reject)
+  request.on('error', (error) => reject(UnreachableError.from(error)))
   request.on('response', (response: IncomingMessage) => {
+    hasResponse = true
     const { statusCode = 0, headers } = response
     if (statusCode === 304 && isConditional) return resolve({ isUnchanged: true, headers, bytes: Buffer.alloc(0) })
     if (statusCode !== 200) return fail(statusCode >= 300 && statusCode < 400 ? `answered ${statusCode}; redirects are not followed` : `answered ${statusCode}`)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { request as requestPlain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { isIP } from 'node:net'
-import { createLookup, describeRefusal } from './address.ts'
+import { createLookup, describeRefusal, UnreachableError } from './address.ts'
 import type { RegistryAccess } from './registry-access.ts'
 
 export interface RegistryOptions {
@@ -134,7 +134,11 @@ export class Registry {
     const request = isTls ? requestTls({ ...options, ...(secureContext && { secureContext }) }) : requestPlain(options)
     request.setTimeout(idleMs, () => request.destroy(new Error(`no answer within ${idleMs} ms`)))
     request.on('error', (error: NodeJS.ErrnoException) =>
-      reject(UNKNOWN_CA.includes(error.code ?? '') ? new Error(`the CA of the certificate of ${url.host} is not trusted`, { cause: error }) : error),
+      reject(
+        UNKNOWN_CA.includes(error.code ?? '')
+          ? new UnreachableError(`the CA of the certificate of ${url.host} is not trusted`, { cause: error })
+          : UnreachableError.from(error),
+      ),
     )
     request.on('response', resolve)
     request.end()

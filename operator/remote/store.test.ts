@@ -77,6 +77,17 @@ describe('a wanted key set', () => {
     expect([changes.length, store.errors().size, store.current().get('a')]).toEqual([4, 0, 'first'])
   })
 
+  test('that cannot be fetched is reported alike for all causes, and each cause is logged', async () => {
+    const codes = ['ECONNREFUSED', 'ECONNREFUSED', 'ETIMEDOUT']
+    const { clock, store, errors, changes } = start((_, count) => Object.assign(new Error(`connect ${codes[count - 1]}`), { code: codes[count - 1] }))
+    store.want([requestOf('a')])
+    await clock.advance(700)
+    expect(errors.map((line) => line.replace(/^\d+ /, ''))).toEqual(['http://idp/a: connect ECONNREFUSED', 'http://idp/a: connect ETIMEDOUT'])
+    expect(store.errors().get('a')).toBe('the server cannot be reached; the log of the operator has the cause')
+    // One change of the status, although the cause changed.
+    expect(changes).toEqual([10])
+  })
+
   test('is fetched at each cacheDuration again after a recovery, and the next failure is reported again', async () => {
     const { clock, store, times, errors } = start((_, count) => (count === 2 ? 'back' : new Error('down')))
     store.want([requestOf('a')])

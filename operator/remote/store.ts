@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { debounce, type Clock } from '../serve/debounce.ts'
 import type { RemoteRequest } from '../model/translation.ts'
+import { describeForStatus } from './address.ts'
 import { describeSource } from './fetch.ts'
 
 /**
@@ -36,7 +37,7 @@ export interface RemoteStore<V> {
   want(requests: readonly RemoteRequest[]): boolean
   /** Values that have been fetched, by id. A failed refresh changes nothing. */
   current(): ReadonlyMap<string, V>
-  /** Last errors, by id, of sources without a value, and of those whose value is from before at least `OUTAGE_FAILURES` failures. */
+  /** Last errors for statuses, by id, of sources without a value, and of those whose value is from before at least `OUTAGE_FAILURES` failures. */
   errors(): ReadonlyMap<string, string>
   /** Number of sources whose last fetch failed. */
   failing(): number
@@ -61,7 +62,9 @@ interface Source<V> {
   value?: V
   /** Number of failures since the last success. */
   failures: number
+  /** What statuses show. */
   reportedError?: string
+  loggedError?: string
   /** Time of the last successful fetch. */
   fetchedAt?: number
   isQueued: boolean
@@ -233,6 +236,7 @@ class FetchingStore<V> implements RemoteStore<V> {
     if (isErrorShown(source)) this.#change.schedule()
     source.failures = 0
     delete source.reportedError
+    delete source.loggedError
     source.fetchedAt = this.#options.clock.now()
     this.#scheduleRefresh(source)
     if (source.value === value) return
@@ -248,10 +252,14 @@ class FetchingStore<V> implements RemoteStore<V> {
     this.#schedule(source, Math.min(FIRST_RETRY_MS * 2 ** Math.min(source.failures, 10), MAX_RETRY_MS))
     source.failures += 1
     if (source.failures === OUTAGE_FAILURES && source.value !== undefined) this.#change.schedule()
+    const reported = describeForStatus(error)
+    if (reported !== source.reportedError) {
+      source.reportedError = reported
+      if (isErrorShown(source)) this.#change.schedule()
+    }
     const message = error instanceof Error ? error.message : String(error)
-    if (message === source.reportedError) return
-    source.reportedError = message
-    if (isErrorShown(source)) this.#change.schedule()
+    if (message === source.loggedError) return
+    source.loggedError = message
     this.#options.onError(describeSource(source.request), error)
   }
 }

@@ -100,7 +100,7 @@ test('a plugin of an image runs if the operator trusts its registry, has credent
     metadata: { name: 'trusting' },
     spec: { plugins: { images: [`${registry.host}/team`] } },
   })
-  await untilMessage(/the CA of the certificate of registry\.plugins\.svc is not trusted \[PX1344\]/)
+  await untilMessage(/the server cannot be reached; the log of the operator has the cause \[PX1344\]/)
   await untilStatus(url, 500)
 
   const secretOf = (password?: string): object => ({
