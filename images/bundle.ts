@@ -48,7 +48,7 @@ const withPluginModules: Plugin = {
   setup: ({ onLoad }) => {
     onLoad({ filter: /[/\\]operator[/\\]proxyctl[/\\]plugin[/\\]sources\.ts$/ }, async ({ path }) => {
       const sources: Record<string, string> = {}
-      for (const name of ['index', 'testing']) sources[name] = await readFile(join(ROOT, `api/plugin/${name}.ts`), 'utf8')
+      for (const name of ['index', 'testing', 'config']) sources[name] = await readFile(join(ROOT, `api/plugin/${name}.ts`), 'utf8')
       const modules = await bundleModules({
         index: 'api/plugin/index.ts',
         testing: 'api/plugin/testing.ts',

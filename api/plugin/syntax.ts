@@ -3,6 +3,10 @@ import { stripTypeScriptTypes } from 'node:module'
 /** Modules of Node that plugins may import: none of them reaches files, processes, the network or other threads. */
 export const permittedModules: ReadonlySet<string> = new Set(['assert', 'buffer', 'events', 'querystring', 'stream', 'string_decoder', 'url', 'util'])
 
+/** Why a plugin cannot import a module, and what it can import. */
+export const describeForeign = (specifier: string): string =>
+  `plugins cannot import ${JSON.stringify(specifier)}; they can import @proxy/plugin and the Node modules ${[...permittedModules].join(', ')}`
+
 /** A plugin whose source is not valid TypeScript. The message starts with file, line and column. */
 export class PluginSyntaxError extends Error {}
 

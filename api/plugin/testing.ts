@@ -1,5 +1,5 @@
-import { Ajv } from 'ajv'
 import { Hono } from 'hono'
+import { checkConfig } from './config.ts'
 import type { Plugin, PluginHooks, PluginKv, PluginLog, PluginMetrics } from './index.ts'
 
 /** What a test gives to the plugin. */
@@ -85,10 +85,7 @@ interface Bindings {
  */
 export async function testPlugin<Config>(plugin: Plugin<Config>, options: TestOptions<Config> = {}): Promise<PluginTester> {
   const config = structuredClone(options.config ?? {}) as Config
-  if (plugin.configSchema !== undefined) {
-    const validate = new Ajv({ strict: false, useDefaults: true }).compile(plugin.configSchema)
-    if (!validate(config)) throw new Error(`config${validate.errors?.[0]?.instancePath.replaceAll('/', '.')} ${validate.errors?.[0]?.message}`)
-  }
+  checkConfig(plugin.configSchema, config)
   const { fetch: respond, secrets = {}, body: bodyMode = 'None', now = Date.now } = options
   const logs: string[] = []
   const counts = new Map<string, number>()

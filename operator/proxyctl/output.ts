@@ -38,6 +38,8 @@ export interface Output {
   /** Prints `value` as JSON or YAML, or the lines of `text`. */
   print(value: unknown, text: () => readonly string[]): void
   paint(colour: Colour, text: string): string
+  /** Prints text that another program made. */
+  write(text: string): void
   /** Prints to standard error. */
   note(text: string): void
   /** Shows `text` on standard error, if that is a terminal, until `work` settles. */
@@ -62,6 +64,7 @@ export async function createOutput(terminal: Terminal, format: Format): Promise<
     isCsv: format === 'csv',
     print: (value, text) => terminal.write(render(value, text)),
     paint: (colour, text) => (hasColours ? styleText(colour, text, { validateStream: false }) : text),
+    write: (text) => terminal.write(text),
     note: (text) => terminal.writeError(text),
     wait: (text, work) => (terminal.isErrorTerminal === true ? showProgress(terminal, text, work) : work),
   }

@@ -119,6 +119,85 @@ export default definePlugin({ setup: () => ({ request: requestId({ generator: ()
     ])
   })
 
+  const allowed = 'they can import @proxy/plugin and the Node modules assert, buffer, events, querystring, stream, string_decoder, url, util'
+
+  test('lists what plugins can import when another module of Node is imported', async () => {
+    await installPackages()
+    const file = await write('index.ts', "import { readFileSync } from 'node:fs'\nexport default readFileSync\n")
+    const { code, stderr } = await run('plugin', 'build', file, 'mine')
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`index.ts:1:30: plugins cannot import "node:fs"; ${allowed} [PX6013]`)])
+  })
+
+  test('lists what plugins can import when another module of Node is imported without esbuild', async () => {
+    const file = await write('index.ts', "import { readFileSync } from 'node:fs'\nexport default readFileSync\n")
+    expect(await run('plugin', 'build', file, 'mine')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`index.ts: plugins cannot import "node:fs"; ${allowed}`),
+    })
+  })
+
+  describe('with a package', () => {
+    /** Installs the package `dep` with these files beside esbuild. */
+    async function makePackage(files: Readonly<Record<string, string>>): Promise<void> {
+      const modules = join(directory, 'node_modules')
+      await mkdir(join(modules, 'dep'), { recursive: true })
+      await symlink(join(import.meta.dirname, '../../node_modules/esbuild'), join(modules, 'esbuild'))
+      for (const [name, text] of Object.entries(files)) await writeFile(join(modules, 'dep', name), text)
+      await write('index.ts', "import { value } from 'dep'\nexport default value\n")
+    }
+    const node = "import { readFileSync } from 'node:fs'\nexport const value = readFileSync\n"
+    const browser = "export const value = 'of the browser build'\n"
+
+    test.each<[string, Readonly<Record<string, string>>]>([
+      [
+        'the condition browser',
+        { 'package.json': '{"name":"dep","exports":{"browser":"./browser.mjs","default":"./node.mjs"}}', 'node.mjs': node, 'browser.mjs': browser },
+      ],
+      ['the field browser', { 'package.json': '{"name":"dep","module":"node.mjs","browser":"browser.mjs"}', 'node.mjs': node, 'browser.mjs': browser }],
+      [
+        'a replaced file',
+        {
+          'package.json': '{"name":"dep","module":"index.mjs","browser":{"./node.mjs":"./browser.mjs"}}',
+          'index.mjs': "export * from './node.mjs'\n",
+          'node.mjs': node,
+          'browser.mjs': browser,
+        },
+      ],
+    ])('bundles its build for browsers, by %s, if the other imports modules of Node', async (_, files) => {
+      await makePackage(files)
+      const { code, stdout, stderr } = await run('plugin', 'build', join(directory, 'index.ts'), 'mine')
+      expect([code, stderr, sourceOf(stdout)]).toEqual([0, '', expect.stringContaining('of the browser build')])
+    })
+
+    test('keeps the build that is not for browsers if that can be bundled', async () => {
+      await makePackage({
+        'package.json': '{"name":"dep","exports":{"browser":"./browser.mjs","default":"./node.mjs"}}',
+        'node.mjs': "export { inspect as value } from 'node:util'\n",
+        'browser.mjs': browser,
+      })
+      const { stdout } = await run('plugin', 'build', join(directory, 'index.ts'), 'mine')
+      expect(sourceOf(stdout)).toContain('from "node:util"')
+    })
+
+    test.each(['fs', 'node:fs', 'node:fs/promises', 'node:child_process', 'http'])('lists what plugins can import if it needs %s', async (name) => {
+      await makePackage({ 'package.json': '{"name":"dep","exports":"./index.mjs"}', 'index.mjs': `export * as value from '${name}'\n` })
+      expect(await run('plugin', 'build', join(directory, 'index.ts'), 'mine')).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(
+          new RegExp(`dep/index\\.mjs:1:\\d+: plugins cannot import "${name}"; ${allowed}; the package has no build for browsers without it`),
+        ),
+      })
+    })
+
+    test('lists what plugins can import if it is not installed', async () => {
+      await makePackage({})
+      await write('index.ts', "import x from 'left-pad'\nexport default x\n")
+      const { stderr } = await run('plugin', 'build', join(directory, 'index.ts'), 'mine')
+      expect(stderr).toContain(`index.ts:1:15: Could not resolve "left-pad": install the package; without one, plugins cannot import "left-pad"; ${allowed}`)
+    })
+  })
+
   test('reports the position of a syntax error, and leaves the old ConfigMap', async () => {
     const out = await write('plugin.yaml', 'old')
     const file = await write('index.ts', 'export default {}\nenum A { B }\n')
@@ -237,10 +316,10 @@ describe('proxyctl plugin test', () => {
   test('runs the tests of the template, and reports a failure', async () => {
     const target = join(directory, 'tenants')
     await run('plugin', 'init', target)
-    expect(await run('plugin', 'test', target)).toMatchObject({ code: 0, stderr: expect.stringMatching(/known tenants pass[^]*pass 1/) })
+    expect(await run('plugin', 'test', target)).toMatchObject({ code: 0, stdout: expect.stringMatching(/known tenants pass[^]*pass 1/), stderr: '' })
     const file = join(target, 'index.ts')
     await writeFile(file, (await readFile(file, 'utf8')).replace('403', '404'))
-    expect(await run('plugin', 'test', join(target, 'index.test.ts'))).toMatchObject({ code: 1, stderr: expect.stringMatching(/404 !== 403/) })
+    expect(await run('plugin', 'test', join(target, 'index.test.ts'))).toMatchObject({ code: 1, stdout: expect.stringMatching(/404 !== 403/) })
   }, 60_000)
 
   test('reports a directory without tests', async () => {
@@ -309,10 +388,11 @@ describe('proxyctl plugin package', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('Install it: npm install --save-dev ')])
     const program = `import { testPlugin } from './sdk/testing.js'
       import { definePlugin } from './sdk/index.js'
+      await testPlugin({ configSchema: { additionalProperties: false }, setup: () => ({}) }, { config: { a: 1 } }).catch(({ message }) => console.log(message))
       const { send } = await testPlugin(definePlugin({ setup: () => ({ request: (c) => c.text('mine') }) }))
       console.log(await (await send('/')).response.text())`
     const { stdout: printed } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: directory })
-    expect(printed).toBe('mine\n')
+    expect(printed).toBe('config.a is not in configSchema, is 1; remove it\nmine\n')
     const { exports } = JSON.parse(await readFile(join(directory, 'sdk/package.json'), 'utf8')) as { exports: object }
     expect(Object.keys(exports)).toEqual(['.', './testing'])
   })

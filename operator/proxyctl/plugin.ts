@@ -72,7 +72,7 @@ export const runPluginDev: Command = withCodes(async ({ args, options, env, outp
 })
 
 /** Runs tests of plugins. */
-export const runPluginTest: Command = withCodes(async ({ args, env, output }) => runTests(args.length === 0 ? ['.'] : args, (text) => output.note(text), env))
+export const runPluginTest: Command = withCodes(async ({ args, env, output }) => runTests(args.length === 0 ? ['.'] : args, output, env))
 
 /** Writes the npm package of types and test helpers. */
 export const runPluginPackage: Command = withCodes(async ({ args, output }) => {

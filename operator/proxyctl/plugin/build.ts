@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { permittedModules, PluginSyntaxError, stripTypes } from '#api/plugin/syntax.ts'
+import { describeForeign, permittedModules, PluginSyntaxError, stripTypes } from '#api/plugin/syntax.ts'
 import { fail } from './common.ts'
 import type { Environment } from './node.ts'
 import { checkTypes } from './types.ts'
@@ -53,23 +53,24 @@ async function bundle(file: string, text: string): Promise<BuiltModule> {
   const foreign = foreignImport(text)
   if (foreign === undefined) return { code: text, inputs: [file] }
   const { build } = await loadBundler(file, foreign)
+  const options = {
+    entryPoints: [resolve(file)],
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    target: 'es2023',
+    charset: 'utf8',
+    // Data beside the source.
+    loader: { '.csv': 'text', '.txt': 'text', '.bin': 'binary', '.mmdb': 'binary' },
+    logLevel: 'silent',
+    external: ['@proxy/plugin', ...[...permittedModules].flatMap((name) => [name, `node:${name}`])],
+  }
+  const neutral = { ...options, platform: 'neutral', mainFields: ['module', 'main'], conditions: ['import'] }
+  // Packages that import other modules of Node often have a build for browsers without them.
+  const browser = { ...options, platform: 'browser', mainFields: ['browser', 'module', 'main'], conditions: ['import', 'browser'] }
   try {
-    const { outputFiles, metafile } = await build({
-      entryPoints: [resolve(file)],
-      bundle: true,
-      write: false,
-      metafile: true,
-      format: 'esm',
-      platform: 'neutral',
-      mainFields: ['module', 'main'],
-      conditions: ['import'],
-      target: 'es2023',
-      charset: 'utf8',
-      // Data beside the source.
-      loader: { '.csv': 'text', '.txt': 'text', '.bin': 'binary', '.mmdb': 'binary' },
-      logLevel: 'silent',
-      external: ['@proxy/plugin', ...[...permittedModules].flatMap((name) => [name, `node:${name}`])],
-    })
+    const { outputFiles, metafile } = await build(neutral).catch(() => build(browser))
     return { code: outputFiles[0]?.text ?? '', inputs: Object.keys(metafile.inputs) }
   } catch (error) {
     return fail(describeErrors(error, file))
@@ -97,6 +98,7 @@ async function loadBundler(file: string, imported: string): Promise<Bundler> {
   try {
     return createRequire(resolve(file))('esbuild') as Bundler
   } catch {
+    if (isBuiltin(imported)) fail(`${file}: ${describeForeign(imported)}`)
     return fail(
       `${file} imports ${JSON.stringify(imported)}, and esbuild, which bundles it, is not installed; run npm install --save-dev esbuild in ${dirname(file)}`,
     )
@@ -107,6 +109,18 @@ function describeErrors(error: unknown, file: string): string {
   const { errors = [] } = error as { readonly errors?: readonly BundleError[] }
   if (errors.length === 0) return `${file}: ${error instanceof Error ? error.message : String(error)}`
   return errors
-    .map(({ text, location }) => (location === null ? `${file}: ${text}` : `${relative('', location.file)}:${location.line}:${location.column + 1}: ${text}`))
+    .map(({ text, location }) => {
+      const at = location === null ? file : `${relative('', location.file)}:${location.line}:${location.column + 1}`
+      return `${at}: ${describeError(text, location)}`
+    })
     .join('\n')
+}
+
+/** `text` of esbuild, with what can be imported if it does not find a module. */
+function describeError(text: string, location: BundleError['location']): string {
+  const [, name] = /^Could not resolve "([^"./][^"]*)"$/.exec(text) ?? []
+  if (name === undefined) return text
+  if (!isBuiltin(name) && !name.startsWith('node:')) return `${text}: install the package; without one, ${describeForeign(name)}`
+  const isOfPackage = location !== null && /(^|[/\\])node_modules[/\\]/.test(location.file)
+  return `${describeForeign(name)}${isOfPackage ? '; the package has no build for browsers without it, use another one' : ''}`
 }

@@ -10,10 +10,10 @@ export async function writePackage(directory: string, version: string): Promise<
   const files: Record<string, string> = {}
   for (const [name, source] of Object.entries(await readModules())) {
     // TypeScript finds index.ts by the name of index.js; other names need an option of the compiler.
-    const text = source.replaceAll("'./index.ts'", "'./index.js'")
+    const text = source.replaceAll(/ from '\.\/(\w+)\.ts'/g, " from './$1.js'")
     files[`${name}.ts`] = text
     files[`${name}.js`] = stripTypes(text, `${name}.ts`).replaceAll(/[ \t]+$/gm, '')
-    exports[name === 'index' ? '.' : `./${name}`] = { types: `./${name}.ts`, default: `./${name}.js` }
+    if (name !== 'config') exports[name === 'index' ? '.' : `./${name}`] = { types: `./${name}.ts`, default: `./${name}.js` }
   }
   const manifest = { name: '@proxy/plugin', version, private: true, type: 'module', exports, dependencies: packageDependencies }
   files['package.json'] = `${JSON.stringify(manifest, undefined, 2)}\n`

@@ -5,13 +5,18 @@ import { runNode, withModules, type Environment } from './node.ts'
 
 const TEST_FILE = /\.test\.[cm]?[jt]s$/
 
+interface TestOutput {
+  readonly write: (text: string) => void
+  readonly note: (text: string) => void
+}
+
 /**
  * Runs test files of `node:test`, in which `@proxy/plugin` and `@proxy/plugin/testing` can be imported. A directory stands for its files `*.test.ts` and the
  * like. Resolves with the status of Node. Rejects with a ToolError.
  *
- * @param write receives the output of the tests
+ * @param output gets the report on standard output, and what Node and the tests write to standard error there
  */
-export async function runTests(paths: readonly string[], write: (text: string) => void, env: Environment): Promise<number> {
+export async function runTests(paths: readonly string[], { write, note }: TestOutput, env: Environment): Promise<number> {
   const files: string[] = []
   for (const path of paths) files.push(...(await findTests(path)))
   if (files.length === 0) fail(`${paths.join(', ')}: no file *.test.ts`, 'PX6009')
@@ -20,7 +25,7 @@ export async function runTests(paths: readonly string[], write: (text: string) =
     const hook = `import { registerHooks } from 'node:module'
 const modules = ${modules}
 registerHooks({ resolve: (name, context, next) => (Object.hasOwn(modules, name) ? { url: modules[name], shortCircuit: true } : next(name, context)) })`
-    const status = await runNode(['--import', `data:text/javascript,${encodeURIComponent(hook)}`, '--test', ...files], { env, onOutput: write, onError: write })
+    const status = await runNode(['--import', `data:text/javascript,${encodeURIComponent(hook)}`, '--test', ...files], { env, onOutput: write, onError: note })
     return status === 0 ? 0 : 1
   })
 }

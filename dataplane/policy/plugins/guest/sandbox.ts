@@ -1,5 +1,5 @@
 import { registerHooks } from 'node:module'
-import { permittedModules, stripTypes } from '#api/plugin/syntax.ts'
+import { describeForeign, permittedModules, stripTypes } from '#api/plugin/syntax.ts'
 import { HELPER_SOURCE, SCHEME, urlOf } from './module-url.ts'
 
 /** Globals that reach beyond the thread. */
@@ -33,7 +33,7 @@ export async function importInSandbox(code: string, file: string): Promise<unkno
       if (specifier === '@proxy/plugin') return { url: HELPER, shortCircuit: true }
       const name = specifier.startsWith('node:') ? specifier.slice('node:'.length) : specifier
       if (permittedModules.has(name)) return nextResolve(`node:${name}`)
-      throw new Error(`plugins cannot import ${JSON.stringify(specifier)}; bundle packages into the plugin`)
+      throw new Error(`${describeForeign(specifier)}; bundle packages into the plugin`)
     },
     load(loaded, context, nextLoad) {
       if (loaded === url) return { format: 'module', source, shortCircuit: true }

@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import { checkConfig } from '#api/plugin/config.ts'
 import type { Plugin, PluginHooks, PluginLog, PluginTools } from '#api/plugin/index.ts'
 import { checkHooks } from '../hooks/run.ts'
 import { MAX_LOG_LENGTH, type FromPlugin } from './messages.ts'
@@ -20,17 +20,11 @@ export function createLog(file: string, write: (level: LogLevel, message: string
   return { error: logAt('error'), warn: logAt('warn'), info: logAt('info'), debug: logAt('debug') }
 }
 
-const ajvErrors = (errors: ErrorObject[] | null | undefined): string =>
-  (errors ?? []).map(({ instancePath, message }) => `config${instancePath.replaceAll('/', '.')} ${message ?? ''}`).join('; ')
-
 /** Checks the shape and the config of a plugin, and runs its `setup`. Rejects with an error for the log. */
 export async function setUpPlugin(plugin: unknown, tools: PluginTools<unknown>): Promise<PluginHooks> {
   if (typeof plugin !== 'object' || plugin === null || !('setup' in plugin) || typeof plugin.setup !== 'function')
     throw new Error('the default export is not a plugin: export default definePlugin({ setup })')
   const { configSchema, setup } = plugin as Plugin
-  if (configSchema !== undefined) {
-    const validate = new Ajv({ strict: false, useDefaults: true }).compile(configSchema)
-    if (!validate(tools.config)) throw new Error(ajvErrors(validate.errors))
-  }
+  checkConfig(configSchema, tools.config)
   return checkHooks(await setup(tools))
 }
