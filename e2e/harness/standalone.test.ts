@@ -163,7 +163,7 @@ spec: { ports: [{ port: 80 }] }
     await writeManifests(port, upstreamPort)
     const file = join(directory, 'stray.yaml')
     const route = (parent: string) =>
-      `apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: { name: stray }\nspec: { parentRefs: [{ name: ${parent} }] }\n`
+      `apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: { name: stray }\nspec: { parentRefs: [{ name: ${parent} }], rules: [{ matches: [{ path: { value: /stray } }] }] }\n`
     await writeFile(file, route('onne'))
     const program = start(directory)
     await program.waitForLine(

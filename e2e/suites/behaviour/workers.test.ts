@@ -236,7 +236,7 @@ describe('a data plane with three workers', () => {
     await new Promise<void>((resolve) => other.listen({ port: taken, reusePort: true }, resolve))
     const second = join(directory, 'second.json')
     await writeFile(second, JSON.stringify({ binds: [{ port: taken, listeners: [{ routes: [route('/', echo.port)] }] }] }))
-    await expect(startDataplane({ config: { file: second }, env: { WORKERS: String(WORKERS) } })).rejects.toThrow(`port ${taken} is in use`)
+    await expect(startDataplane({ config: { file: second }, env: { WORKERS: String(WORKERS) } })).rejects.toThrow(`port ${taken} of 127.0.0.1 is in use`)
     other.close()
   })
 
