@@ -88,6 +88,74 @@ describe.each(['Worker', 'Process'] as const)('a plugin with isolation %s', (iso
     SLOW,
   )
 
+  // A process may end of it before it can be checked.
+  test.each([
+    ['a function of a prototype', `Map.prototype.get = () => { throw new Error('mine') }`, /Map\.prototype\.get was replaced/],
+    ['a function of a prototype without a failure', `Array.prototype.map = () => ['broken']`, /Array\.prototype\.map was replaced/],
+    ['a static function', `JSON.parse = () => ({})`, /JSON\.parse was replaced|malformed message/],
+    ['a getter', `Object.defineProperty(Map.prototype, 'size', { get: () => 1 })`, /Map\.prototype\.size was replaced/],
+    ['a function of the platform', `Headers.prototype.get = () => 'mine'`, /Headers\.prototype\.get was replaced/],
+    ['an iterator', `Object.getPrototypeOf([][Symbol.iterator]()).next = () => ({ done: true })`, /next was replaced/],
+    ['a global', `globalThis.Map = class {}`, /Map was replaced/],
+    ['a function, which it removes', `delete Array.prototype.find`, /Array\.prototype\.find was removed/],
+    ['all objects, by an enumerable member', `Object.prototype.polluted = 'yes'`, /Object\.prototype has the enumerable member polluted/],
+    ['the promises', `Promise.prototype.then = undefined`, /then|ended with status/],
+  ])(
+    'that breaks %s is replaced, and the new one serves',
+    async (_, statement, problem) => {
+      const code = `let broken = false
+        export default { setup: () => ({ async request(c) {
+          if (c.req.query('break')) { broken = true; ${statement} }
+          return new Response(broken ? 'broken' : 'ok')
+        } }) }`
+      const plugin: Plugin = {
+        name: `p${++plugins}`,
+        source: { configMapRef: { code, file: 'index.ts', owner: 'ns/policy' } },
+        isolation,
+        limits: { timeout: '5s' },
+      }
+      const policy = compilePlugins([plugin], 'AfterAuthorization', state)
+      const app = mountPolicies(policy === undefined ? [] : [policy])
+      const send = async (query = ''): Promise<string> => (await app.request(`http://host/?${query}`)).response.text()
+      expect(await send()).toBe('ok')
+      await send('break=1')
+      await waitUntil('a new thread serves', async () => (await send()) === 'ok')
+      expect(lines.filter((text) => text.includes(`"ns/policy/p${plugins}"`)).join('\n')).toMatch(problem)
+    },
+    SLOW,
+  )
+
+  test(
+    'that adds members to prototypes, changes them in setup, or sets fields of errors is not replaced',
+    async () => {
+      const code = `String.prototype.trim = function () { return 'mine' }
+        class Mine extends Error { constructor(text) { super(text); this.name = 'Mine'; this.toString = () => text } }
+        let count = 0
+        export default { setup() { Array.prototype.at = () => 'set up'; return { async request(c) {
+          Object.defineProperty(Array.prototype, 'added', { value: () => 1, configurable: true }); Error.stackTraceLimit = 5; globalThis.mine = 1
+          if (c.req.query('fail')) throw new Mine('mine')
+          return c.text(String(++count))
+        } } } }`
+      const plugin: Plugin = {
+        name: `p${++plugins}`,
+        source: { configMapRef: { code, file: 'index.ts', owner: 'ns/policy' } },
+        isolation,
+        limits: { timeout: '50s' },
+      }
+      const policy = compilePlugins([plugin], 'AfterAuthorization', state)
+      const app = mountPolicies(policy === undefined ? [] : [policy])
+      const send = async (query = ''): Promise<string> => (await app.request(`http://host/?${query}`)).response.text()
+      expect(await send()).toBe('1')
+      // Each failure is followed by a check.
+      for (let round = 0; round < 3; round++) {
+        expect(await send('fail=1')).toBe('plugin failed')
+        await new Promise((resolve) => setTimeout(resolve, 150))
+      }
+      expect(await send()).toBe('2')
+    },
+    SLOW,
+  )
+
   test(
     'that replaces functions of its own thread fails alone',
     async () => {

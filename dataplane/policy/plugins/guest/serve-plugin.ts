@@ -1,6 +1,7 @@
 import type { PluginHooks } from '#api/plugin/index.ts'
 import { isStreamMessage, PluginCalls } from './calls.ts'
 import { createFetch } from './fetch-messages.ts'
+import { watchIntrinsics } from './intrinsics.ts'
 import { listHooks } from '../hooks/run.ts'
 import type { FromPlugin, PluginData, ToPlugin } from './messages.ts'
 import { describeError } from './module-url.ts'
@@ -12,6 +13,10 @@ import { createLog, setUpPlugin } from './setup.ts'
 
 /** Time after which metrics are sent that no other message follows. */
 const METRICS_MS = 100
+/** Time between two checks of the intrinsics while calls succeed, and after calls that failed or took too long. */
+const CHECK_MS = 1000
+const FAILED_CHECK_MS = 100
+const now = performance.now.bind(performance)
 
 /**
  * Loads a plugin in this thread or process, which has nothing else to do, and runs its calls. `post` sends messages to the gateway. Returns the receiver of messages
@@ -49,7 +54,28 @@ export function servePlugin({ code, file, config, secrets }: PluginData, post: (
   }
 
   let calls: PluginCalls | undefined
+  let findBroken: (() => string | undefined) | undefined
+  let checkedAtMs = 0
+  /** A thread whose intrinsics the plugin changed after `setup` fails in other places and for good: the gateway replaces it. */
+  function checkIntrinsics(intervalMs: number): void {
+    if (findBroken === undefined || now() - checkedAtMs < intervalMs) return
+    checkedAtMs = now()
+    const problem = findBroken()
+    if (problem !== undefined) post({ type: 'invalid', message: `${file}: ${problem} after setup; change intrinsics in the module or in setup only` })
+  }
+  async function run(message: Parameters<PluginCalls['run']>[0]): Promise<void> {
+    try {
+      await calls?.run(message)
+      checkIntrinsics(CHECK_MS)
+    } catch (error) {
+      send({ type: 'failed', id: message.id, message: describeError(error, file) })
+      checkIntrinsics(FAILED_CHECK_MS)
+    }
+  }
   const serve = (hooks: PluginHooks): void => {
+    // Calls of the middleware need them; they are loaded when they are first read.
+    if (hooks.request !== undefined) void [Request, Response, Headers]
+    findBroken = watchIntrinsics()
     calls = new PluginCalls(hooks, send, (error) => describeError(error, file))
     send({ type: 'ready', hooks: listHooks(hooks) })
   }
@@ -57,11 +83,15 @@ export function servePlugin({ code, file, config, secrets }: PluginData, post: (
 
   return (message) => {
     if (message.type === 'used') client.receive(message.id, message.result, message.error)
-    else if (message.type === 'ping') send({ type: 'pong' })
-    else if (message.type === 'collect') globalThis.gc?.()
+    else if (message.type === 'ping') {
+      send({ type: 'pong' })
+      checkIntrinsics(FAILED_CHECK_MS)
+    } else if (message.type === 'collect') globalThis.gc?.()
     else if (message.type === 'response') calls?.respond(message)
-    else if (message.type === 'cancel') calls?.cancel(message.id)
-    else if (isStreamMessage(message)) calls?.receive(message)
-    else calls?.run(message).catch((error: unknown) => send({ type: 'failed', id: message.id, message: describeError(error, file) }))
+    else if (message.type === 'cancel') {
+      calls?.cancel(message.id)
+      checkIntrinsics(FAILED_CHECK_MS)
+    } else if (isStreamMessage(message)) calls?.receive(message)
+    else void run(message)
   }
 }
