@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { checkSqliteFile, type SqliteForm } from '../runtime/sqlite-file.ts'
 import { positionOf, type LedgerBatch, type LedgerLabels } from './batch.ts'
@@ -207,6 +207,7 @@ export const oldRecords = (database: DatabaseSync, names: readonly Column[]): st
  * written, all records are in `requests`. Throws if it does not exist or is no ledger.
  */
 export function openForReading(path: string): { readonly database: DatabaseSync; readonly hasBatches: boolean } {
+  if (!existsSync(path)) throw new Error('no such file')
   if (!checkSqliteFile(path, FORM)) throw new Error('the file is no ledger')
   const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS })
   try {

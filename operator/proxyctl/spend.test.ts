@@ -112,7 +112,7 @@ describe('proxyctl spend', () => {
     [['--since', '1d', '--until', '2d'], 2, /--since is not before --until/],
     [['-o', 'xml'], 2, /"xml" is not one of text, wide, json, yaml, table, csv/],
     [['all'], 2, /spend takes no argument/],
-    [['--file', '/nowhere/ledger.db'], 1, /^proxyctl: \/nowhere\/ledger\.db: unable to open database file; .*\[PX6009\]\n$/],
+    [['--file', '/nowhere/ledger.db'], 1, /^proxyctl: \/nowhere\/ledger\.db: no such file; .*\[PX6009\]\n$/],
     [['--file', import.meta.filename], 1, /file is not a database/],
   ])('rejects %j', async (args, expected, message) => {
     const { code, stdout, stderr } = await spend(...args)

@@ -13,6 +13,8 @@ export class PendingSteps {
   readonly #timeoutMs: number
   readonly #onTimeout: (id: number) => void
   readonly #pending = new Map<number, Pending>()
+  /** Calls whose plugin has called `next()`: a process may send what follows in the same chunk, before anything waits for it. */
+  readonly #afterNext = new Map<number, Promise<Step>>()
 
   /** `onTimeout` is called with the id of a call whose step was rejected because it took too long. */
   constructor(timeoutMs: number, onTimeout: (id: number) => void) {
@@ -27,15 +29,23 @@ export class PendingSteps {
     })
   }
 
-  /** Waits without a timeout for a step that nothing asked for, until the next `add`. */
+  /** Waits without a timeout for a step that nothing asked for, after `next()` and until the next `add`. */
   wait(id: number): Promise<Step> {
-    return new Promise((resolve, reject) => {
-      this.#pending.set(id, { timer: undefined, isTimed: false, resolve, reject })
-    })
+    const step = this.#afterNext.get(id) ?? this.#expect(id)
+    this.#afterNext.delete(id)
+    return step
   }
 
   resolve(step: Step): void {
-    this.#take(step.id)?.resolve(step)
+    const pending = this.#take(step.id)
+    if (pending === undefined) return
+    if (step.type === 'next') {
+      const following = this.#expect(step.id)
+      // Nothing waits for it if the request ends first.
+      following.catch(() => undefined)
+      this.#afterNext.set(step.id, following)
+    }
+    pending.resolve(step)
   }
 
   reject(id: number, error: PluginError): void {
@@ -58,6 +68,12 @@ export class PendingSteps {
   resume(id: number): void {
     const pending = this.#pending.get(id)
     if (pending?.isTimed === true) pending.timer ??= this.#start(id)
+  }
+
+  #expect(id: number): Promise<Step> {
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { timer: undefined, isTimed: false, resolve, reject })
+    })
   }
 
   #start(id: number): NodeJS.Timeout {
