@@ -1,6 +1,6 @@
 import type { OnEviction } from '../destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
-import type { SessionKeys } from '../mcp/session/codec.ts'
+import type { SessionKeys } from '../mcp/session/keys.ts'
 import type { PeerMessages, SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
 import type { ServiceFactories } from '../forward/services.ts'
 import type { WorkerDrain } from '../workers/data.ts'

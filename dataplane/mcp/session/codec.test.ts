@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import type { LinkState } from '../upstream/link.ts'
-import { decodeSession, encodeSession, readSessionKeys } from './codec.ts'
+import { decodeSession, encodeSession } from './codec.ts'
+import { readSessionKeys } from './keys.ts'
 import before from './testdata/states-before.json' with { type: 'json' }
 import { WaitingCalls } from './waiting.ts'
 

@@ -6,9 +6,7 @@ import { isObject } from '../message/json.ts'
 import type { SessionClient } from '../message/modern.ts'
 import { INTERNAL_ERROR } from '../message/rpc.ts'
 import type { LinkState } from '../upstream/link.ts'
-
-/** Keys for session ids: the first encrypts, all decrypt (rotation). Without keys, ids are plain text, for development only. */
-export type SessionKeys = readonly Buffer[]
+import type { SessionKeys } from './keys.ts'
 
 /** Content of a session id. Any replica can resume the session with it. */
 export interface SessionContent {
@@ -17,19 +15,6 @@ export interface SessionContent {
   readonly principal: string | undefined
   /** What the client said about itself; stored for targets without sessions only. */
   readonly client?: SessionClient | undefined
-}
-
-/** Invalid value of an environment variable. The message names the variable and the fix. */
-class SessionKeyError extends Error {}
-
-/** Reads SESSION_KEY and SESSION_KEY_PREVIOUS, each 64 hexadecimal digits. Throws a SessionKeyError. */
-export function readSessionKeys(env: Readonly<Record<string, string | undefined>>): SessionKeys {
-  return ['SESSION_KEY', 'SESSION_KEY_PREVIOUS'].flatMap((name) => {
-    const text = env[name]?.trim() ?? ''
-    if (text === '') return []
-    if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new SessionKeyError(`${name} is not 64 hexadecimal digits: make one with openssl rand -hex 32`)
-    return [Buffer.from(text, 'hex')]
-  })
 }
 
 const CIPHER = 'aes-256-gcm'

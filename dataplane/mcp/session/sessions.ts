@@ -3,7 +3,8 @@ import type { Connection, LinkState } from '../upstream/link.ts'
 import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
 import { nothingKnown, type SessionAbout } from './about.ts'
 import type { SessionSharing } from './sharing.ts'
-import { decodeSession, encodeSession, type SessionContent, type SessionKeys } from './codec.ts'
+import { decodeSession, encodeSession, type SessionContent } from './codec.ts'
+import type { SessionKeys } from './keys.ts'
 
 /** One client's session with a backend, as cached in this process. State that must survive the process is in its id. */
 export interface Session {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { seal, unseal, type SessionKeys } from './codec.ts'
+import { seal, unseal } from './codec.ts'
+import type { SessionKeys } from './keys.ts'
 import type { PeerAddress, PeerMessages, SessionSharing } from './sharing.ts'
 
 /** A call at a target that waits for input of its client. */

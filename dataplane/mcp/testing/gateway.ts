@@ -7,7 +7,7 @@ import { startHttp1Server, type TestServer } from '../../server/http1/testing.ts
 import { createRegistry, type Registry } from '../../telemetry/metrics/registry.ts'
 import { createPool } from '../../upstream/pools.ts'
 import { createMcpFactory } from '../service.ts'
-import type { SessionKeys } from '../session/codec.ts'
+import type { SessionKeys } from '../session/keys.ts'
 import type { PeerMessages } from '../session/sharing.ts'
 import type { SessionLimits } from '../session/sessions.ts'
 import type { WaitingLimits } from '../session/waiting.ts'

@@ -6,7 +6,7 @@ export default {
     {
       title: 'a backend receives its own name as Host',
       command: 'curl -s http://localhost:8080/external -H "Host: shop.example.com"',
-      prints: /"host":"localhost"/,
+      prints: /"host":"localhost:9001"/,
     },
     {
       title: 'a Service receives the Host of the client',
