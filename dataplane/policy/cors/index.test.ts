@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import { fc } from '#api/property-testing.ts'
 import type { CORS } from '#gen/config/types.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { mountPolicies } from '../../testing/hono.ts'
@@ -14,6 +15,7 @@ const config: CORS = {
   maxAge: 60,
 }
 const preflight = { 'access-control-request-method': 'PUT', 'access-control-request-headers': 'x-1 ,x-2' }
+const optionsVary = 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers'
 const allHeaders = {
   'access-control-allow-origin': 'https://a.com',
   'access-control-allow-methods': 'GET,POST',
@@ -21,7 +23,7 @@ const allHeaders = {
   'access-control-max-age': '60',
   'access-control-allow-credentials': 'true',
   'access-control-expose-headers': 'x-c,x-d',
-  vary: 'Origin',
+  vary: optionsVary,
 }
 const responseHeaders = {
   'access-control-allow-origin': 'https://a.com',
@@ -38,13 +40,13 @@ async function send(cors: CORS, method: string, headers: Record<string, string>,
 
 describe('cors', () => {
   const rows: [string, string, Record<string, string>, Record<string, string>, boolean][] = [
-    ['a request without origin is forwarded without CORS headers', 'GET', {}, {}, true],
-    ['OPTIONS without origin is forwarded', 'OPTIONS', preflight, {}, true],
+    ['a request without origin is forwarded without CORS headers', 'GET', {}, { vary: 'Origin' }, true],
+    ['OPTIONS without origin is forwarded', 'OPTIONS', preflight, { vary: optionsVary }, true],
     ['a preflight of an allowed origin gets the CORS headers', 'OPTIONS', { origin: 'https://a.com', ...preflight }, allHeaders, false],
     ['OPTIONS of an allowed origin without requested method gets the CORS headers', 'OPTIONS', { origin: 'https://a.com' }, allHeaders, false],
-    ['a preflight of a foreign origin gets no CORS headers', 'OPTIONS', { origin: 'https://b.com', ...preflight }, {}, false],
-    ['OPTIONS of a foreign origin that is no preflight is forwarded', 'OPTIONS', { origin: 'https://b.com' }, {}, true],
-    ['a request of a foreign origin is forwarded without CORS headers', 'GET', { origin: 'https://b.com' }, {}, true],
+    ['a preflight of a foreign origin gets no CORS headers', 'OPTIONS', { origin: 'https://b.com', ...preflight }, { vary: optionsVary }, false],
+    ['OPTIONS of a foreign origin that is no preflight is forwarded', 'OPTIONS', { origin: 'https://b.com' }, { vary: optionsVary }, true],
+    ['a request of a foreign origin is forwarded without CORS headers', 'GET', { origin: 'https://b.com' }, { vary: 'Origin' }, true],
     ['a request of an allowed origin is forwarded, and the response has CORS headers', 'GET', { origin: 'https://a.com' }, responseHeaders, true],
     [
       'the origin is echoed in the spelling of the client',
@@ -82,13 +84,64 @@ describe('cors', () => {
   ]
   test.each(lists)('%s', async (_, cors, headers, expected) => {
     const answer = await send({ allowOrigins: ['*'], ...cors }, 'OPTIONS', { origin: 'null', ...headers })
-    expect(answer.headers).toEqual({ 'access-control-allow-origin': 'null', 'access-control-max-age': '5', vary: 'Origin', ...expected })
+    expect(answer.headers).toEqual({ 'access-control-allow-origin': 'null', 'access-control-max-age': '5', vary: optionsVary, ...expected })
   })
 
   test('headers of the upstream are replaced, and Vary is extended', async () => {
     const headers = { 'access-control-allow-origin': '*', 'access-control-allow-credentials': 'true', 'access-control-expose-headers': 'x', vary: 'accept' }
     const answer = await send({ allowOrigins: ['https://a.com'] }, 'GET', { origin: 'https://a.com' }, { headers })
     expect(answer.headers).toEqual({ 'access-control-allow-origin': 'https://a.com', 'access-control-expose-headers': 'x', vary: 'accept, Origin' })
+  })
+
+  test('of all headers, requests with credentials get the names that the response has', async () => {
+    const headers = {
+      'x-a': '1',
+      etag: '"1"',
+      'set-cookie': 'a=b',
+      'content-type': 'text/plain',
+      'cache-control': 'no-store',
+      'access-control-expose-headers': '*',
+    }
+    const origin = { origin: 'https://a.com' }
+    const cors: CORS = { ...config, exposeHeaders: ['*'] }
+    expect((await send(cors, 'GET', origin, { headers })).headers['access-control-expose-headers']).toBe('x-a,etag')
+    const safe = { 'content-type': 'text/plain', 'access-control-expose-headers': '*' }
+    expect((await send(cors, 'GET', origin, { headers: safe })).headers).not.toHaveProperty('access-control-expose-headers')
+    expect((await send(cors, 'OPTIONS', { ...origin, ...preflight })).headers).not.toHaveProperty('access-control-expose-headers')
+    expect((await send({ ...cors, allowCredentials: false }, 'GET', origin, { headers })).headers['access-control-expose-headers']).toBe('*')
+  })
+
+  test('no header of a response with credentials is a star, and each response names all request headers that it depends on', async () => {
+    const maybe = (...values: string[]) => fc.option(fc.constantFrom(...values), { nil: undefined })
+    const request = fc.record({
+      origin: maybe('https://a.com', 'https://b.com', 'null'),
+      'access-control-request-method': maybe('PUT', 'GET'),
+      'access-control-request-headers': maybe('x-1', 'authorization,x-2'),
+    })
+    const list = fc.constantFrom(undefined, [], ['*'], ['x-a'])
+    const cors = fc.record({
+      allowOrigins: fc.constantFrom(['*'], ['https://a.com']),
+      allowMethods: list,
+      allowHeaders: list,
+      exposeHeaders: list,
+      allowCredentials: fc.boolean(),
+    })
+    const vary = fc.constantFrom('accept', 'Accept, origin', 'accept-encoding', '*')
+    await fc.assert(
+      fc.asyncProperty(cors, fc.constantFrom('GET', 'POST', 'OPTIONS'), request, request, vary, async (policy, method, first, second, upstream) => {
+        const given = { headers: { vary: upstream, 'x-a': '1' } }
+        const [a, b] = await Promise.all([first, second].map((headers) => send(policy as unknown as CORS, method, JSON.parse(JSON.stringify(headers)), given)))
+        if (a === undefined || b === undefined) throw new Error('no response')
+        if (policy.allowCredentials)
+          for (const [name, value] of Object.entries(a.headers)) if (name.startsWith('access-control-')) expect([name, value]).not.toEqual([name, '*'])
+        const names = (a.headers['vary'] ?? '').toLowerCase().split(/, */)
+        if (a.isForwarded) expect(a.headers['vary']).toContain(upstream)
+        if (names.includes('*')) expect(a.headers['vary']).toBe('*')
+        // A cache that has the first response may use it for the second request.
+        else if (Object.entries(first).every(([name, value]) => !names.includes(name) || second[name as keyof typeof second] === value)) expect(b).toEqual(a)
+      }),
+      { numRuns: 300 },
+    )
   })
 
   test.each(['Origin', 'accept, ORIGIN', '*'])('Vary: %s is not extended', async (vary) => {

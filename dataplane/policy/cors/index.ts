@@ -23,41 +23,62 @@ export function compileCors(config: CORS): Policy {
   const credentials = config.allowCredentials === true
   const methods = listHeader(config.allowMethods, credentials)
   const allowHeaders = listHeader(config.allowHeaders, credentials)
-  const exposed = config.exposeHeaders?.join(',')
+  // For requests with credentials, `*` is the name of a header (Fetch, CORS protocol and credentials).
+  const exposesAll = credentials && config.exposeHeaders?.includes('*') === true
+  const exposed = exposesAll ? undefined : config.exposeHeaders?.join(',')
   const maxAge = String(config.maxAge ?? 5)
 
   return async (c, next) => {
     const { exchange } = c.var
     const { method, headers } = exchange.request
     const origin = headers.get('origin')
-    if (!origin) return next()
-    const requestedMethod = headers.get('access-control-request-method')
-    if (!isAllowed(origin)) {
-      if (method === 'OPTIONS' && requestedMethod) return c.body(null, 200)
-      return next()
+    const isOptions = method === 'OPTIONS'
+    const isPermitted = origin ? isAllowed(origin) : false
+    if (isOptions && origin) {
+      const requestedMethod = headers.get('access-control-request-method')
+      if (isPermitted) {
+        return c.body(null, 200, {
+          'access-control-allow-origin': origin,
+          ...optional('access-control-allow-methods', methods(requestedMethod)),
+          ...optional('access-control-allow-headers', allowHeaders(normalizeList(headers.get('access-control-request-headers')))),
+          'access-control-max-age': maxAge,
+          ...optional('access-control-allow-credentials', credentials ? 'true' : undefined),
+          ...optional('access-control-expose-headers', exposed),
+          vary: PREFLIGHT_VARY.join(', '),
+        })
+      }
+      if (requestedMethod) return c.body(null, 200, { vary: PREFLIGHT_VARY.join(', ') })
     }
-    if (method === 'OPTIONS') {
-      return c.body(null, 200, {
-        'access-control-allow-origin': origin,
-        ...optional('access-control-allow-methods', methods(requestedMethod)),
-        ...optional('access-control-allow-headers', allowHeaders(normalizeList(headers.get('access-control-request-headers')))),
-        'access-control-max-age': maxAge,
-        ...optional('access-control-allow-credentials', credentials ? 'true' : undefined),
-        ...optional('access-control-expose-headers', exposed),
-        vary: 'Origin',
-      })
-    }
-    allowedOrigin.set(exchange, true)
+    if (isPermitted) allowedOrigin.set(exchange, true)
     await next()
     const response = exchange.response?.headers
-    if (response === undefined) return
-    response.set('access-control-allow-origin', origin)
-    // The gateway decides about the origin, so the upstream's permission to send credentials is dropped.
-    if (credentials) response.set('access-control-allow-credentials', 'true')
-    else response.remove('access-control-allow-credentials')
-    if (exposed) response.set('access-control-expose-headers', exposed)
-    addVary(response)
+    if (response === undefined) return undefined
+    if (origin && isPermitted) {
+      response.set('access-control-allow-origin', origin)
+      // The gateway decides about the origin, so the upstream's permission to send credentials is dropped.
+      if (credentials) response.set('access-control-allow-credentials', 'true')
+      else response.remove('access-control-allow-credentials')
+      if (exposesAll) exposeAll(response)
+      else if (exposed) response.set('access-control-expose-headers', exposed)
+    }
+    addVary(response, isOptions ? PREFLIGHT_VARY : VARY)
+    return undefined
   }
+}
+
+/** The request headers that responses depend on, and those that responses to OPTIONS depend on. */
+const VARY = ['Origin'] as const
+const PREFLIGHT_VARY = ['Origin', 'Access-Control-Request-Method', 'Access-Control-Request-Headers'] as const
+
+/** Response headers that scripts can always read, or never (Fetch, CORS-safelisted and forbidden response-header names). */
+const NOT_LISTED = new Set('cache-control content-language content-length content-type expires last-modified pragma set-cookie set-cookie2'.split(' '))
+
+/** Lists the headers of a response, as `*` would expose them. */
+function exposeAll(headers: HeaderList): void {
+  const names = new Set<string>()
+  for (const [name] of headers) if (!NOT_LISTED.has(name) && !name.startsWith('access-control-')) names.add(name)
+  if (names.size === 0) headers.remove('access-control-expose-headers')
+  else headers.set('access-control-expose-headers', [...names].join(','))
 }
 
 /** Value of a list header: the list or, for `*`, the requested value. `*` itself has no effect for requests with credentials. */
@@ -78,8 +99,10 @@ function optional(name: string, value: string | undefined): Record<string, strin
   return value ? { [name]: value } : {}
 }
 
-/** Allow-Origin depends on the request, so caches must store responses per origin. */
-function addVary(headers: HeaderList): void {
-  const names = headers.getAll('vary').flatMap((value) => value.split(','))
-  if (!names.some((name) => name.trim() === '*' || name.trim().toLowerCase() === 'origin')) headers.append('vary', 'Origin')
+/** Caches must store responses per value of the request headers that the policy reads, whatever it decides. */
+function addVary(headers: HeaderList, required: readonly string[]): void {
+  const names = new Set(headers.getAll('vary').flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase())))
+  if (names.has('*')) return
+  const missing = required.filter((name) => !names.has(name.toLowerCase()))
+  if (missing.length > 0) headers.append('vary', missing.join(', '))
 }

@@ -36,7 +36,7 @@ export default expectations({
     const text = await readFile(file, 'utf8')
     const accepted = () => run.conditions().findLast(({ kind, type }) => kind === 'ProxyPolicy' && type === 'Accepted')?.message ?? ''
     await writeFile(file, text.replace(/tenants:\s+(\[.*\]|- a\s+- b)/, 'tenants: 3'))
-    await waitUntil('the config in the status', () => /plugin tenants cannot be loaded.*: config\.tenants must be array \[PX1342\]/.test(accepted()))
+    await waitUntil('the config in the status', () => /plugin tenants cannot be loaded.*: config\.tenants must be array, is 3 \[PX1342\]/.test(accepted()))
     await untilServedBy(run, 'version-1')
     await writeFile(file, text.replace('export default', 'export default nowhere &&'))
     await waitUntil('the line in the status', () => /index\.ts:\d+:\d+: ReferenceError: nowhere is not defined \[PX1342\]/.test(accepted()))
