@@ -87,8 +87,11 @@ describe('an address that connections may go to', () => {
     },
   )
 
-  test('is not the operator, of whose machine no port is reached unless it is this one', () => {
+  test('is not the operator, of whose machine no port is reached unless it is this one or permitted', () => {
     for (const port of [9978, 9092]) expect(refuseAddress('10.96.0.7', port, pod)).toBe('a port of this gateway or of its operator')
+    const permitted = { ...pod, permitted: new AddressRanges(['10.96.0.0/16']) }
+    expect(refuseAddress('10.96.0.7', 9978, permitted)).toBeDefined()
+    expect(refuseAddress('10.96.0.7', 9092, permitted)).toBeUndefined()
     const local = { ...machine, operator: () => ({ addresses: ['127.0.0.1'], port: 9978 }) }
     expect(refuseAddress('127.0.0.1', 9978, local)).toBeDefined()
     expect(refuseAddress('127.0.0.1', 9979, local)).toBeUndefined()

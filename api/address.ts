@@ -90,6 +90,6 @@ function isOwnPort(address: string, kind: AddressKind | undefined, port: number,
   for (const own of rules.ports()) if (own === port) return isOwn()
   const operator = rules.operator?.()
   if (operator === undefined || !new AddressRanges(operator.addresses).has(address)) return false
-  // On this machine the operator is one of many programs; elsewhere its address is its own.
-  return port === operator.port || !isOwn()
+  // On this machine the operator is one of many programs; elsewhere its address is its own, unless the owner of the process knows better.
+  return port === operator.port || (!isOwn() && rules.permitted?.has(address) !== true)
 }

@@ -14,7 +14,7 @@ export default expectations({
     while (names.size < 2) names.add((await run.send(8080, { path: '/api/x' })).json().name)
     expect(names).toEqual(new Set(['first', 'second']))
     expect(new Set(responses.map((response) => response.headers['x-route']))).toEqual(new Set(['api']))
-    expect((await run.send(8080, { path: '/api/x?failures=1&key=file' })).status).toBe(200)
+    expect((await run.send(8080, { path: '/api/x?failures=1&id=file' })).status).toBe(200)
   },
   TCP: async (run) => {
     expect(await sendRaw(run.port(8090), 'hi', { end: true })).toBe('bytes\nhi')

@@ -9,13 +9,13 @@ export default expectations({
     await expect(run.send(8080, { path: '/slow?chunks=100&interval=100' })).rejects.toThrow()
   },
   'two failures are retried, with the attempt number in x-retry-attempt': async (run) => {
-    const response = await run.send(8080, { path: '/flaky?failures=2&key=twice' })
+    const response = await run.send(8080, { path: '/flaky?failures=2&id=twice' })
     expect(response.status).toBe(200)
     const tries = run.upstream('app').requests.filter((request) => request.path.includes('key=twice'))
     expect(tries.map((request) => request.headers['x-retry-attempt'])).toEqual([undefined, '1', '2'])
   },
   'the third failure is returned to the client': async (run) => {
-    expect((await run.send(8080, { path: '/flaky?failures=3&key=thrice' })).status).toBe(503)
+    expect((await run.send(8080, { path: '/flaky?failures=3&id=thrice' })).status).toBe(503)
   },
   'a status that is not listed is not retried': async (run) => {
     expect((await run.send(8080, { path: '/flaky?status=500&key=other' })).status).toBe(500)

@@ -32,7 +32,7 @@ export interface EchoRequest {
 export interface EchoContext {
   readonly name: string
   readonly requests: EchoRequest[]
-  /** Number of requests for each `key` of `failures=`. */
+  /** Number of requests for each `id` of `failures=`. */
   readonly attempts: Map<string, number>
 }
 
@@ -44,7 +44,7 @@ const sleep = (ms: number): Promise<void> => waitFor(ms, undefined, { ref: false
 
 /**
  * Responds to a request with the request as JSON. Query parameters change the response:
- * `status=503`; `delay=ms` before the head; `header=name:value` (repeatable); `failures=n&key=k`: 503 for the first n requests of that key;
+ * `status=503`; `delay=ms` before the head; `header=name:value` (repeatable); `failures=n&id=k`: 503 for the first n requests of that id;
  * `size=bytes`: a body of x; `chunks=n&interval=ms`: a stream of lines; `events=n&interval=ms`: server-sent events; `trailers=1`: sends `x-trailer`;
  * `rate=bytes per second` at which the body is read; `early=1`: responds before reading the body; `close=1`: closes the connection; `stall=ms` after the head.
  */
@@ -131,7 +131,7 @@ async function readBody(request: IncomingMessage | Http2ServerRequest, received:
 
 function isFailing(context: EchoContext, query: URLSearchParams): boolean {
   if (!query.has('failures')) return false
-  const key = query.get('key') ?? ''
+  const key = query.get('id') ?? ''
   const seen = context.attempts.get(key) ?? 0
   context.attempts.set(key, seen + 1)
   return seen < Number(query.get('failures'))

@@ -45,7 +45,7 @@ describe('the echo upstream', () => {
     expect((await (await fetch(`${url}/?size=100000`)).text()).length).toBe(100_000)
     expect(await (await fetch(`${url}/?events=2&interval=1`)).text()).toMatch(/^id: 0\ndata: \d+\n\nid: 1\n/)
     const statuses = []
-    for (let attempt = 0; attempt < 3; attempt++) statuses.push((await fetch(`${url}/?failures=2&key=a`)).status)
+    for (let attempt = 0; attempt < 3; attempt++) statuses.push((await fetch(`${url}/?failures=2&id=a`)).status)
     expect(statuses).toEqual([503, 503, 200])
     await expect(fetch(`${url}/?close=1`)).rejects.toThrow()
   })

@@ -136,7 +136,7 @@ describe.each(modes)('routing with a %s', (mode) => {
 
   test('merges policies by field: the retry of the route with the timeout of the listener', async () => {
     const key = mode.replace(' ', '-')
-    expect((await environment.send('merged.test', { path: `/?failures=2&key=${key}` })).status).toBe(200)
+    expect((await environment.send('merged.test', { path: `/?failures=2&id=${key}` })).status).toBe(200)
     const unlisted = await environment.send('merged.test', { path: `/?status=500&key=500-${key}` })
     expect(unlisted.status).toBe(500)
     expect(environment.blue.requests.filter((request) => request.path.includes(`key=500-${key}`)).length).toBe(1)

@@ -138,7 +138,9 @@ export class Fleet {
       string,
       string,
     ]
-    await writeFile(config, stringify({ config: { ledger: { sqlite: { path: ledger }, team: 'request.headers["x-team"]' }, ...this.#options.config } }))
+    // The provider and the operator share a machine.
+    const upstreams = { addresses: [this.networks.host] }
+    await writeFile(config, stringify({ config: { ledger: { sqlite: { path: ledger }, team: 'request.headers["x-team"]' }, upstreams, ...this.#options.config } }))
     const setClock = (epochMs: number): void => writeFileSync(clockFile, String(epochMs - Date.now()))
     setClock(Date.now())
     const start = (): Promise<Dataplane> =>

@@ -58,7 +58,7 @@ describe.each(['grpc', 'http'] as const)('an OpenTelemetry collector over %s', (
   })
 
   test('receives a span for every attempt of a retried request', async () => {
-    const path = `/shop/${gateway}/retried?failures=1&key=${gateway}`
+    const path = `/shop/${gateway}/retried?failures=1&id=${gateway}`
     expect((await send({ port: portOf(gateway), path })).status).toBe(200)
     const spans = await recordsOf(() => environment.collector().spans(), path, 3)
     const attempts = spans.filter(({ kind, attributes }) => kind === 3 && attributes['proxy.outbound.kind'] === 'Primary')
@@ -107,7 +107,7 @@ describe('Prometheus', () => {
         for (const gateway of ['grpc', 'http'] as const) {
           await send({ port: portOf(gateway), path: '/shop/load?header=connection:close' })
           await send({ port: portOf(gateway), path: '/down' })
-          await send({ port: portOf(gateway), path: `/shop/load?failures=1&key=load-${gateway}-${round}` })
+          await send({ port: portOf(gateway), path: `/shop/load?failures=1&id=load-${gateway}-${round}` })
         }
         await send({ port: environment.ports.TLS_PORT, path: '/shop/tls', host: 'localhost', tls })
         // Plaintext on a TLS port is dropped.
