@@ -84,7 +84,9 @@ test('the parts of resident memory are all of it, and memory that is allocated a
   const buffer = Buffer.alloc(40 * 1024 ** 2, 'x')
   const after = readResidentParts(process.pid)
   expect(before['files']).toBeGreaterThan(1024 ** 2)
-  expect((after['larger'] ?? 0) - (before['larger'] ?? 0)).toBeGreaterThan(buffer.length * 0.9)
+  // In which of them depends on its neighbour: the kernel joins mappings.
+  const growth = Object.entries(after).map(([part, bytes]) => bytes - (before[part] ?? 0))
+  expect(Math.max(...growth)).toBeGreaterThan(buffer.length * 0.9)
   const sum = Object.values(after).reduce((total, bytes) => total + bytes, 0)
   expect(sum / readResidentBytes(process.pid)).toBeCloseTo(1, 0)
 })
