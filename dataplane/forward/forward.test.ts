@@ -124,17 +124,6 @@ describe('forward', () => {
     ])
   })
 
-  test('removes x-retry-attempt of the client', async () => {
-    const upstream = new ScriptedUpstream(503, 200)
-    const exchange = (): Exchange => testExchange({ headers: HeaderList.from([['x-retry-attempt', '7']]) })
-    await codeOf(exchange(), planFor(upstream))
-    await codeOf(exchange(), planFor(upstream, {}, { retry: retry(1) }))
-    expect(upstream.requests.map(({ retryAttempt }) => retryAttempt)).toEqual([undefined, undefined])
-    const retried = new ScriptedUpstream(503, 200)
-    await codeOf(exchange(), planFor(retried, {}, { retry: retry(1) }))
-    expect(retried.requests.map(({ retryAttempt }) => retryAttempt)).toEqual([undefined, '1'])
-  })
-
   test('records several attempts for logs and traces, but not a single one', async () => {
     const [one, several] = [testExchange(), testExchange()]
     await codeOf(one, planFor(new ScriptedUpstream(200), {}, { retry: retry(2) }))

@@ -1,6 +1,6 @@
 import { callEndpoint, type Active, type AttemptTarget } from './attempt.ts'
 import { toProxyFailure } from './failure.ts'
-import { removeRetryHeader, setRetryHeader, withRetries } from './retry.ts'
+import { setRetryHeader, withRetries } from './retry.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bodyHold } from '../exchange/held.ts'
@@ -36,7 +36,6 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
   exchange.backendType = destination.type
   const service = backend.service?.current
   if (service === undefined) checkDestination(destination)
-  removeRetryHeader(exchange.request.headers)
   if (plan.mirrors.length > 0) sendMirrors(exchange, plan.mirrors, plan)
   if (backend.mirrors.length > 0) sendMirrors(exchange, backend.mirrors, plan)
   if (backend.redirect !== undefined) {

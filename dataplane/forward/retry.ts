@@ -3,6 +3,7 @@ import { toProxyFailure } from './failure.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
+import { ownHeaders } from '../http/own-headers.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { recordAttempt } from '../telemetry/attempts.ts'
 import { UpstreamError } from '../upstream/types.ts'
@@ -55,16 +56,9 @@ export async function withRetries(
   }
 }
 
-const RETRY_HEADER = 'x-retry-attempt'
-
 /** Sets `x-retry-attempt` on attempts after the first (traffic.md §8.11). */
 export function setRetryHeader(headers: HeaderList, number: number): void {
-  if (number > 0) headers.set(RETRY_HEADER, String(number))
-}
-
-/** Removes `x-retry-attempt` of the client: it does not count attempts of this gateway. */
-export function removeRetryHeader(headers: HeaderList): void {
-  if (headers.get(RETRY_HEADER) !== undefined) headers.remove(RETRY_HEADER)
+  if (number > 0) headers.set(ownHeaders.retryAttempt, String(number))
 }
 
 function isRetryable(outcome: ResponseHead | Error, { codes }: RetryPlan): boolean {

@@ -3,6 +3,7 @@ import { Destinations, type OnEviction } from '../destination/destinations.ts'
 import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from '../config/merge.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
+import { removeOwnHeaders } from '../http/own-headers.ts'
 import { bodyBudget } from '../http/budget.ts'
 import { respondWithError } from '../exchange/compose.ts'
 import { ProxyError } from '../exchange/error.ts'
@@ -191,6 +192,7 @@ export class Gateway {
   #handle(exchange: Exchange): Promise<void> | void {
     try {
       this.#marks.receive(exchange.request)
+      removeOwnHeaders(exchange.request.headers)
       return this.#selectListener(exchange).handle(exchange, this.#context)
     } catch (error) {
       respondWithError(exchange, error)

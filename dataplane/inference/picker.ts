@@ -6,6 +6,7 @@ import { LightContext } from '../exchange/context.ts'
 import { ProxyError } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { bufferedRequest, bufferRequest, decodeContent, MAX_BUFFER_BYTES, releaseRequest, replaceRequestBody } from '../expression/buffer.ts'
+import { ownHeaders } from '../http/own-headers.ts'
 import { bodyMessage, mutateHead, requestHeaders, respondImmediately } from '../policy/ext-proc/messages.ts'
 import { modesOf } from '../policy/ext-proc/modes.ts'
 import { ImmediateAnswer, ProcessorSession } from '../policy/ext-proc/session.ts'
@@ -16,7 +17,7 @@ import { UpstreamError } from '../upstream/types.ts'
 import { RequestReplies } from './replies.ts'
 
 /** Header or metadata field with the selected endpoints in order of preference: `ip:port,ip:port`. */
-const DESTINATION = 'x-gateway-destination-endpoint'
+const DESTINATION = ownHeaders.endpoint
 /** Namespace of the dynamic metadata that may contain the field instead of a header. */
 export const METADATA = 'envoy.lb'
 /** A picker may delay a request while all endpoints are busy, up to this limit. */

@@ -1,5 +1,6 @@
 import type { Exchange } from '../exchange/exchange.ts'
 import { hostOf, pathOf } from '../http/message.ts'
+import { ownHeaders } from '../http/own-headers.ts'
 import { errorTextOf } from '../telemetry/access-log/fields.ts'
 import { redactText } from '../telemetry/redact.ts'
 import { RequestTrace, type TraceStep } from '../exchange/trace.ts'
@@ -28,7 +29,6 @@ export interface TraceReport {
   readonly steps: readonly TraceStep[]
 }
 
-const TRACE_ID_HEADER = 'x-proxy-trace-id'
 /** Each waiting trace costs a comparison per request. */
 export const WAITING_LIMIT = 16
 
@@ -75,7 +75,6 @@ export class Tracer {
     const waiter = [...this.#waiting].find(({ filter }) => matches(exchange, filter))
     if (waiter === undefined) return handle(exchange)
     this.#waiting.delete(waiter)
-    exchange.request.headers.remove(TRACE_ID_HEADER)
     const trace = new RequestTrace(exchange.startedAtMs)
     exchange.trace = trace
     await handle(exchange)
@@ -107,7 +106,7 @@ function redactSteps(steps: TraceReport['steps']): TraceReport['steps'] {
 }
 
 function matches({ request }: Exchange, { path, host, method, id }: TraceFilter): boolean {
-  if (id !== undefined && request.headers.get(TRACE_ID_HEADER) !== id) return false
+  if (id !== undefined && request.headers.get(ownHeaders.traceId) !== id) return false
   if (path !== undefined && !pathOf(request.target).startsWith(path)) return false
   if (host !== undefined && hostOf(request.authority).toLowerCase() !== host.toLowerCase()) return false
   return method === undefined || request.method === method

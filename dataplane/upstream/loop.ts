@@ -2,10 +2,11 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { ProxyError } from '../exchange/error.ts'
 import type { HeaderList } from '../http/headers.ts'
 import type { LoopTrail, RequestHead } from '../http/message.ts'
+import { ownHeaders } from '../http/own-headers.ts'
 import { encodeLiteral } from '../http2/fields.ts'
 
 /** Header of all requests to upstreams. Its values are marks of the gateways that a request came through. */
-export const LOOP_HEADER = 'x-proxy-loop'
+export const LOOP_HEADER = ownHeaders.loop
 /** How often a request may return to this gateway: a route may lead to another one, and a token endpoint may be behind it. */
 const MAX_RETURNS = 3
 /** Other gateways that a request may come through. */

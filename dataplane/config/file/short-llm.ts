@@ -13,13 +13,14 @@ import type {
 } from '#gen/config/types.ts'
 import { readListen } from './addresses.ts'
 import type { Expansion, Path } from './expansion.ts'
+import { ownHeaders } from '../../http/own-headers.ts'
 import { parseUpstreamUrl } from './upstream-url.ts'
 import type { SchemaProblem } from '../validate.ts'
 
 /** Name of the listener, and of the route and backend that list the models. Those of a model are `llm.<model>`. */
 const NAME = 'llm'
 /** Header with the model of the request. The transformation before routing sets or removes it, so that clients cannot choose its value. */
-const MODEL_HEADER = 'x-proxy-llm-model'
+const MODEL_HEADER = ownHeaders.model
 /** Types of requests by path, as SDKs call them. Other requests are rejected by the backend unless they are chat completions. */
 const routeTypes = {
   '/chat/completions': 'Completions',

@@ -7,6 +7,7 @@ import { toFieldValue } from '../../expression/message.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
+import { ownHeaders } from '../../http/own-headers.ts'
 import { isFieldValue, isOriginForm, isToken } from '../../http/syntax.ts'
 import { beginCall } from '../../telemetry/metrics/call.ts'
 import type { Registry } from '../../telemetry/metrics/registry.ts'
@@ -41,7 +42,7 @@ export async function checkByHttp(exchange: Exchange, destination: Destination, 
   const buffered = plan.sendsBody ? bufferedRequest(exchange) : undefined
   const body = plan.sendsBody ? (buffered?.prefix ?? Buffer.alloc(0)) : undefined
   if (buffered?.coded !== undefined) headers.remove('content-encoding')
-  if (body !== undefined) headers.set('x-envoy-auth-partial-body', 'false')
+  if (body !== undefined) headers.set(ownHeaders.partialBody, 'false')
   const call = beginCall(registry, exchange, 'Policy', 'ExtAuthz', { method: request.method, host: destination.name, path: target })
   if (call.traceparent !== undefined) headers.set('traceparent', call.traceparent)
   const authority = plan.sendsHost ? request.authority : undefined

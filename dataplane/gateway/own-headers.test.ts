@@ -1,0 +1,141 @@
+import { describe, expect, test } from '@jest/globals'
+import fc from 'fast-check'
+import { createConfigStore, type ConfigMessage } from '../config/store.ts'
+import { Exchange } from '../exchange/exchange.ts'
+import { HeaderList } from '../http/headers.ts'
+import { parseRequestHead } from '../http/http1/head.ts'
+import type { RequestHead } from '../http/message.ts'
+import { ownHeaders } from '../http/own-headers.ts'
+import { requestHeadLimits } from '../http/syntax.ts'
+import { trailersAfter } from '../http/trailers.ts'
+import { parseHttp2Request } from '../server/http2/request.ts'
+import { testConnection } from '../testing/exchange.ts'
+import { replaceMessages } from '../testing/store.ts'
+import type { UpstreamPool } from '../upstream/types.ts'
+import { Gateway } from './gateway.ts'
+
+const label = { namespace: 'ns', name: 'gw' }
+
+/** What the gateway writes by its config, next to what is always its own. `x-claim` cannot be evaluated, `x-removed` is removed. */
+const configured = { 'x-user': 'of-policy', 'x-tenant': 'of-filter', authorization: 'Bearer of-gateway', 'x-claim': undefined, 'x-removed': undefined }
+
+const messages: ConfigMessage[] = [
+  { kind: 'bind', message: { key: 'b', port: 80 } },
+  { kind: 'listener', message: { key: 'ns/gw.http', bind: 'b', gateway: label, name: 'http', protocol: 'HTTP' } },
+  { kind: 'service', message: { key: 'ns/a', ports: [{ port: 80, endpoints: [{ address: '10.0.0.1', port: 80 }] }] } },
+  {
+    kind: 'route',
+    message: {
+      key: 'ns/a.00',
+      listeners: ['ns/gw.http'],
+      route: { kind: 'HTTPRoute', namespace: 'ns', name: 'a', ruleIndex: 0 },
+      filters: { requestHeaders: [{ set: [{ name: 'X-Tenant', value: 'of-filter' }], remove: ['X-Removed'] }] },
+      backends: [{ ref: { service: 'ns/a', port: 80 } }],
+    },
+  },
+  {
+    kind: 'policy',
+    message: {
+      key: 'traffic/ns/p:0',
+      policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' },
+      target: { kind: 'Gateway', ...label },
+      traffic: {
+        transformation: {
+          request: {
+            set: [
+              { name: 'x-user', value: '"of-policy"' },
+              { name: 'x-claim', value: 'jwt.sub' },
+            ],
+          },
+        },
+        retry: { codes: [503], attempts: 1 },
+      },
+      backend: { auth: { key: 'of-gateway' } },
+    },
+  },
+]
+
+/** A gateway with an upstream that answers 503, and what the upstream receives in each attempt. */
+function start() {
+  const store = createConfigStore()
+  const attempts: (readonly string[])[] = []
+  const pool: UpstreamPool = {
+    size: 0,
+    close: () => {},
+    call(request) {
+      attempts.push([...request.headers.raw])
+      return { response: Promise.resolve({ status: 503, headers: new HeaderList(), body: undefined, upgraded: undefined }), cancel: () => {} }
+    },
+  }
+  const gateway = new Gateway({ createPool: () => pool })
+  store.subscribe((snapshot) => gateway.update(snapshot))
+  replaceMessages(store, messages)
+  return async (request: RequestHead): Promise<(readonly string[])[]> => {
+    attempts.length = 0
+    await gateway.handle(new Exchange({ ...testConnection, bind: 'b' }, request, performance.now()))
+    return [...attempts]
+  }
+}
+
+const spelled = (name: string): fc.Arbitrary<string> =>
+  fc
+    .array(fc.record({ upper: fc.boolean(), underscore: fc.boolean() }), { minLength: name.length, maxLength: name.length })
+    .map((marks) =>
+      [...name].map((c, i) => (c === '-' ? (marks[i]?.underscore === true ? '_' : '-') : marks[i]?.upper === true ? c.toUpperCase() : c)).join(''),
+    )
+
+const received = { h1: parse1, h2: parse2 }
+
+function parse1(fields: readonly (readonly [string, string])[]): RequestHead {
+  const head = `GET / HTTP/1.1\r\nHost: a\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+  return parseRequestHead(head, head.length - 2, 'http', requestHeadLimits)
+}
+
+function parse2(fields: readonly (readonly [string, string])[]): RequestHead {
+  const pseudo = [':method', 'GET', ':scheme', 'http', ':path', '/', ':authority', 'a']
+  return parseHttp2Request([...pseudo, ...fields.flatMap(([name, value]) => [name.toLowerCase(), value])], 'http').request
+}
+
+const dashed = (name: string): string => name.toLowerCase().replaceAll('_', '-')
+
+describe('headers of the gateway', () => {
+  const names = [...Object.values(ownHeaders), ...Object.keys(configured)]
+
+  test.each(Object.entries(received))('are never those of a client, over %s', async (_, parse) => {
+    const send = start()
+    const sent = fc.tuple(...names.map((name) => fc.array(spelled(name), { minLength: 1, maxLength: 3 }))).map((groups) => groups.flat())
+    await fc.assert(
+      fc.asyncProperty(
+        sent.chain((all) => fc.shuffledSubarray(all, { minLength: all.length })),
+        fc.boolean(),
+        async (all, isNamed) => {
+          const fields: [string, string][] = all.map((name, i) => [name, `forged-${i}`])
+          // Fields that `Connection` names are those of the hop: nothing that the gateway adds goes with them.
+          if (isNamed && parse === parse1) fields.push(['connection', names.join(', ')])
+          const attempts = await send(parse([...fields, ['x-other', 'kept']]))
+          expect(attempts).toHaveLength(2)
+          for (const [number, raw] of attempts.entries()) {
+            const pairs = Object.fromEntries([...new HeaderList([...raw])].map(([name, value]) => [name, value]))
+            expect(raw.join(' ')).not.toContain('forged')
+            expect(raw.filter((name, i) => i % 2 === 0 && names.includes(dashed(name)))).toHaveLength(number === 0 ? 3 : 4)
+            expect(pairs).toMatchObject({ 'x-user': 'of-policy', 'x-tenant': 'of-filter', authorization: 'Bearer of-gateway', 'x-other': 'kept' })
+            expect(pairs['x-retry-attempt']).toBe(number === 0 ? undefined : '1')
+          }
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+
+  test('are not trailers of a client', () => {
+    const trailers = new HeaderList(Object.values(ownHeaders).flatMap((name) => [name, 'forged', name.replaceAll('-', '_'), 'forged']))
+    trailers.append('x-other', 'kept')
+    expect(trailersAfter(new HeaderList(), trailers)?.raw).toEqual(['x-other', 'kept'])
+  })
+
+  test('are not x-forwarded-for, -proto and -host, which are forwarded', async () => {
+    const fields = ['for', 'proto', 'host'].map((name) => [`x-forwarded-${name}`, 'client'] as const)
+    const [raw = []] = await start()(parse1(fields))
+    expect(raw.join(' ')).toContain('x-forwarded-for client x-forwarded-proto client x-forwarded-host client')
+  })
+})
