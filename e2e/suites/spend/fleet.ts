@@ -140,7 +140,10 @@ export class Fleet {
     ]
     // The provider and the operator share a machine.
     const upstreams = { addresses: [this.networks.host] }
-    await writeFile(config, stringify({ config: { ledger: { sqlite: { path: ledger }, team: 'request.headers["x-team"]' }, upstreams, ...this.#options.config } }))
+    await writeFile(
+      config,
+      stringify({ config: { ledger: { sqlite: { path: ledger }, team: 'request.headers["x-team"]' }, upstreams, ...this.#options.config } }),
+    )
     const setClock = (epochMs: number): void => writeFileSync(clockFile, String(epochMs - Date.now()))
     setClock(Date.now())
     const start = (): Promise<Dataplane> =>
