@@ -121,6 +121,11 @@ export type ConditionReason =
   | 'StatusSummary'
   | 'TranslationError'
 
+/** Key of the Secret with the token of the admin endpoint. */
+export const ADMIN_TOKEN_ENTRY = 'token'
+/** The Secret with the token of the admin endpoints of a Gateway's data planes. `gateway` is its name, shortened by `safeName`. */
+export const adminTokenSecret = (gateway: string, sha256Hex: (text: string) => string): string => safeName(`${gateway}-admin-token`, sha256Hex)
+
 /** Shortens a name to the length of a label: 50 characters, `-` and 12 hex digits of its SHA-256. */
 export function safeName(name: string, sha256Hex: (text: string) => string): string {
   if (name.length <= 63) return name

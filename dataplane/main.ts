@@ -17,7 +17,7 @@ const USAGE = `usage: dataplane [-f FILE] [--dry-run]
                    copy Node, this program and the config in ${BRIDGE_CONFIG} to DIR, and exit (docs/guide/mcp-servers.md)
   --version        print the version
 
-Environment: XDS_ADDRESS, NAMESPACE, GATEWAY, ADMIN_ADDR, STATS_ADDR, READINESS_ADDR, PROXY_LOG, WORKERS (docs/guide/management-endpoints.md)
+Environment: XDS_ADDRESS, NAMESPACE, GATEWAY, ADMIN_ADDR, ADMIN_TOKEN, STATS_ADDR, READINESS_ADDR, PROXY_LOG, WORKERS (docs/guide/management-endpoints.md)
 `
 
 async function main(): Promise<void> {

@@ -132,9 +132,9 @@ export const gatewayMessages = {
     fix: 'If it lasts, the message names the cause: a load balancer that assigns no address, an image that cannot be pulled, a quota. `proxyctl status` lists the causes inside of pods.',
   },
   PX1026: {
-    title: 'session key is not usable',
-    cause: 'The Secret with the session key of the Gateway exists, and its value is not 32 bytes in hexadecimal digits.',
-    fix: 'Correct the value, or delete the Secret; the operator then creates a new key, which invalidates existing sessions.',
+    title: 'session key or admin token is not usable',
+    cause: 'The Secret with the session key or the admin token of the Gateway exists, and its value is not 32 bytes in hexadecimal digits.',
+    fix: 'Correct the value, or delete the Secret; the operator then creates a new one and rolls the pods. A new session key invalidates existing sessions.',
   },
   PX1027: {
     title: 'deployment failed',

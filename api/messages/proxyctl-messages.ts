@@ -19,8 +19,9 @@ export const proxyctlMessages = {
   },
   PX6004: {
     title: 'data plane rejected the request',
-    cause: 'The admin endpoint responded with an error, for example because the route does not exist there or no request arrived in time.',
-    fix: 'The message is that of the admin endpoint. Check the name, or that --gateway or --admin names the data plane that has the route.',
+    cause:
+      'The admin endpoint responded with an error, for example because the route does not exist there, no request arrived in time, or the request had no token.',
+    fix: 'The message is that of the admin endpoint. Check the name, or that --gateway or --admin names the data plane that has the route. For the token, the user of the kubeconfig needs verb get on Secret `<gateway>-admin-token`; with --admin, set ADMIN_TOKEN.',
   },
   PX6005: {
     title: 'API server cannot be reached',

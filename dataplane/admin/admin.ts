@@ -4,7 +4,7 @@ import { LogLevelError, type Logging } from '../telemetry/log.ts'
 import { redactMessage, writeDump, type ConfigDump } from './dump.ts'
 import { parseTimeout } from '#api/duration.ts'
 import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
-import { guardBrowsers } from './guard.ts'
+import { guardBrowsers, requireToken, type AdminToken } from './guard.ts'
 import type { HostPort } from './listen.ts'
 import { browserHeaders, StaticFiles } from './static.ts'
 import { encodePieces } from './stats.ts'
@@ -22,6 +22,8 @@ export interface AdminOptions {
   loadConsole?: (() => Promise<{ fetch(request: Request): Response | Promise<Response> }>) | undefined
   /** Directory of the console's files, with a slash at its end; default: there is none. */
   consoleFiles?: URL | undefined
+  /** Needed by each request; default: none. */
+  readonly token?: AdminToken | undefined
   /** Starts a graceful shutdown. */
   onQuit(): void
   listening(): HostPort
@@ -41,7 +43,18 @@ const index: readonly [method: string, path: string, what: string][] = [
 
 const CONSOLE_HINT = 'The console is not built: run `make console`, then reload this page.\n'
 
-export function createAdminApp({ logging, configDump, explainRoute, trace, workerMemory, loadConsole, consoleFiles, onQuit, listening }: AdminOptions): Hono {
+export function createAdminApp({
+  logging,
+  configDump,
+  explainRoute,
+  trace,
+  workerMemory,
+  loadConsole,
+  consoleFiles,
+  token,
+  onQuit,
+  listening,
+}: AdminOptions): Hono {
   const log = logging.logger('admin')
   const app = new Hono()
   app.use(async (c, next) => {
@@ -50,6 +63,7 @@ export function createAdminApp({ logging, configDump, explainRoute, trace, worke
     if (!c.res.headers.has('cache-control')) c.header('cache-control', 'no-store')
   })
   app.use(guardBrowsers(listening))
+  if (token !== undefined) app.use(requireToken(token))
   const list = index.map(([method, path, what]) => `${method.padEnd(5)}${path.padEnd(18)}${what}\n`).join('')
   const files = consoleFiles && new StaticFiles(consoleFiles)
   app.get('/', async (c) => {

@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from 'hono'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { HostPort } from './listen.ts'
 
@@ -31,4 +32,25 @@ function isOwnHost(host: string, listening: string): boolean {
 function hostOfAuthority(authority: string): string {
   const match = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(authority)
   return (match?.[1] ?? match?.[2] ?? '').toLowerCase()
+}
+
+/** What a request to the admin endpoint must carry. */
+export interface AdminToken {
+  readonly value: string
+  /** How to read it, for clients without it. */
+  readonly hint: string
+}
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Rejects requests without the token, whatever their path. */
+export function requireToken({ value, hint }: AdminToken): MiddlewareHandler {
+  const expected = sha256(value)
+  const text = `the admin endpoint needs a token: send authorization: Bearer TOKEN; ${hint}\n`
+  return async (c, next) => {
+    const [, given] = /^bearer +(\S+)$/i.exec(c.req.header('authorization') ?? '') ?? []
+    // Hashes have one length, and their comparison reveals nothing of the token.
+    if (given === undefined || !timingSafeEqual(sha256(given), expected)) return c.text(text, 401, { 'www-authenticate': 'Bearer' })
+    return next()
+  }
 }

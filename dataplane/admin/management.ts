@@ -27,6 +27,8 @@ export interface ManagementOptions {
   loadConsole?: AdminOptions['loadConsole']
   /** As in AdminOptions. */
   consoleFiles?: AdminOptions['consoleFiles']
+  /** As in AdminOptions. */
+  readonly token?: AdminOptions['token']
   readonly logging: Logging
   /** Whether this process opened the other side of a connection; `isExact`: only if it surely did. Default: it never does. */
   isOwn?(socket: Socket, isExact: boolean): boolean

@@ -1,6 +1,9 @@
+import { hash } from 'node:crypto'
+import { ADMIN_TOKEN_ENTRY, adminTokenSecret } from '#api/names.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 import { startLiveness, type Liveness } from '../admin/liveness.ts'
 import { resolveAddresses, resolveLivenessAddress } from '../admin/listen.ts'
+import type { AdminToken } from '../admin/guard.ts'
 import { startManagement, type Management } from '../admin/management.ts'
 import { LiveStats } from '../console/live.ts'
 import { VersionHistory } from '../console/versions.ts'
@@ -12,7 +15,7 @@ import { readSessionKeys } from '../mcp/session/keys.ts'
 import { dialing } from '../upstream/dial.ts'
 import { followOperator } from './operator.ts'
 import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
-import { readSettings, SettingError, type ProcessSettings } from './settings.ts'
+import { readSettings, SettingError, takeAdminToken, type ProcessSettings } from './settings.ts'
 import type { RefusedPlugin } from '../config/stream/stream.ts'
 import { startSources } from './sources.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
@@ -35,6 +38,7 @@ export interface Dataplane {
 export async function runDataplane({ env, file, version }: DataplaneOptions): Promise<Dataplane> {
   countHeldBuffers()
   lowerGarbageCollection()
+  const adminToken = takeAdminToken(env)
   const fileOptions = fileOptionsOf(env)
   const first = file === undefined ? undefined : await readConfigFile(file, fileOptions)
   const processConfig: ProcessConfig = first?.process ?? {}
@@ -74,6 +78,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     configDump: () => dumpConfig(store, processConfig),
     loadConsole: onlyOnce(() => loadConsole(consoleOptions)),
     consoleFiles: CONSOLE_FILES,
+    token: adminToken === undefined ? undefined : describeToken(adminToken, settings),
     metrics: traffic.metrics,
     ...(traffic.memory && { workerMemory: () => traffic.memory?.() ?? Promise.resolve([]) }),
     logging: traffic.logging,
@@ -106,6 +111,12 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   let draining: Promise<void> | undefined
   drain = (cause) => (draining ??= shutDown(cause, { traffic, logging, settings, sources, management: started, liveness }))
   return { drain }
+}
+
+function describeToken(value: string, { isInPod, namespace, gateway }: ProcessSettings): AdminToken {
+  const secret = adminTokenSecret(gateway, (text) => hash('sha256', text))
+  const command = `kubectl get secret -n ${namespace} ${secret} -o go-template='{{.data.${ADMIN_TOKEN_ENTRY}|base64decode}}'`
+  return { value, hint: isInPod ? `proxyctl does so, and this prints it: ${command}` : 'it is the value of ADMIN_TOKEN at the start of this process' }
 }
 
 /** Each problem once: usually all threads have the same. */

@@ -3,13 +3,14 @@ import { resolveAddresses } from '../admin/listen.ts'
 import { describePlaces } from '../config/file/addresses.ts'
 import { readConfigFile } from '../config/file/read.ts'
 import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
-import { readSettings } from './settings.ts'
+import { readSettings, takeAdminToken } from './settings.ts'
 
 /**
  * Checks the config file and the settings without opening a port. Resolves with lines to print: one for each warning, and the ports. Rejects like
  * `runDataplane` if the process could not start.
  */
 export async function checkDataplane({ env, file }: DataplaneOptions): Promise<string> {
+  takeAdminToken(env)
   const read = file === undefined ? undefined : await readConfigFile(file, fileOptionsOf(env))
   const settings = readSettings(env, read?.process)
   resolveAddresses(env, read?.process ?? {})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { chooseWorkers, readSettings, SettingError } from './settings.ts'
+import { chooseWorkers, readSettings, SettingError, takeAdminToken } from './settings.ts'
 
 describe('readSettings', () => {
   test('prefers the environment over the file', () => {
@@ -65,5 +65,22 @@ describe('readSettings', () => {
   ])('rejects %j with the name, the value and a fix', (env, message) => {
     expect(() => readSettings(env)).toThrow(SettingError)
     expect(() => readSettings(env)).toThrow(message)
+  })
+})
+
+describe('ADMIN_TOKEN', () => {
+  const token = '0f'.repeat(32)
+
+  test('is taken from the environment of the process', () => {
+    process.env['ADMIN_TOKEN'] = ` ${token}\n`
+    expect(takeAdminToken(process.env)).toBe(token)
+    expect(Object.keys(process.env)).not.toContain('ADMIN_TOKEN')
+    expect(takeAdminToken(process.env)).toBeUndefined()
+  })
+
+  test.each(['', ' ', 'short', 'fifteen-letters', `${token} ${token}`, `${token}\u00e9`])('that is %j does not start, and is not in the message', (value) => {
+    expect(() => takeAdminToken({ ADMIN_TOKEN: value })).toThrow(
+      new SettingError('ADMIN_TOKEN is not 16 or more visible ASCII characters: make one with openssl rand -hex 32, or unset it to require no token'),
+    )
   })
 })

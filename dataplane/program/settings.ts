@@ -174,3 +174,20 @@ function readMs(name: string, raw: string): number {
   if (ms === undefined) throw new SettingError(`${name} is "${raw}": give a duration such as 10s or 1m30s`)
   return ms
 }
+
+const MIN_TOKEN_CHARS = 16
+
+/**
+ * The token that ADMIN_TOKEN sets; undefined: none is needed. The variable is removed from the environment of the process: placeholders
+ * of config files, and programs that inherit the environment, do not have it.
+ */
+export function takeAdminToken(env: Environment): string | undefined {
+  const token = env['ADMIN_TOKEN']?.trim()
+  delete process.env['ADMIN_TOKEN']
+  // The value is secret, and not a part of the message.
+  if (token !== undefined && (token.length < MIN_TOKEN_CHARS || !/^[!-~]+$/.test(token)))
+    throw new SettingError(
+      `ADMIN_TOKEN is not ${MIN_TOKEN_CHARS} or more visible ASCII characters: make one with openssl rand -hex 32, or unset it to require no token`,
+    )
+  return token
+}

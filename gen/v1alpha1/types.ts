@@ -3004,7 +3004,7 @@ export interface ProxyParametersSpec {
   }
   image?: Image
   /**
-   * Environment variables of the data plane container; they override those set by the operator. Remove one with `$patch: delete` in the deployment overlay. SESSION_KEY replaces the session key Secret that the operator maintains for each Gateway.
+   * Environment variables of the data plane container; they override those set by the operator. Remove one with `$patch: delete` in the deployment overlay. SESSION_KEY and ADMIN_TOKEN replace the Secrets with session key and admin token that the operator maintains for each Gateway.
    */
   env?: EnvVar[]
   resources?: ResourceRequirements

@@ -3,7 +3,6 @@ import { IntOrString, KubeConfigMap, KubeDeployment, KubeSecret, KubeService, Ku
 import type { MergedParameters } from './merge.ts'
 import type { DeployMetadata } from './metadata.ts'
 import { describePod, type PodReferences } from './pod.ts'
-import { SESSION_KEY_ENTRY } from './session-key.ts'
 import type { DeployObject, DeploySettings } from './types.ts'
 import { CA_ENTRY } from './xds-ca.ts'
 
@@ -20,8 +19,6 @@ export interface Parts {
   readonly config: string
   /** PEM; present where `pod.xdsCa` is. */
   readonly ca?: string
-  /** Absent: the parameters set SESSION_KEY themselves. */
-  readonly sessionKey?: string
 }
 
 /** The objects before overlays, by role. Synthesis is in memory and takes less than a millisecond. */
@@ -31,7 +28,7 @@ export interface Synthesized {
   readonly xdsCa?: DeployObject
   readonly service: DeployObject
   readonly deployment: DeployObject
-  readonly secret?: DeployObject
+  readonly secrets: readonly DeployObject[]
 }
 
 export function synthesize(parts: Parts): Synthesized {
@@ -52,17 +49,17 @@ export function synthesize(parts: Parts): Synthesized {
   addUserFields(deployment, parts.parameters)
 
   const own = { namespace, ownerReferences: [...ownerReferences] }
-  const { xdsCa, sessionSecret } = parts.pod
+  const { xdsCa, keys } = parts.pod
   const ca =
     xdsCa === undefined ? undefined : new KubeConfigMap(chart, 'xds-ca', { metadata: { ...own, name: xdsCa, labels }, data: { [CA_ENTRY]: parts.ca ?? '' } })
-  const secret =
-    parts.sessionKey === undefined
-      ? undefined
-      : new KubeSecret(chart, 'session-key', {
-          metadata: { ...own, name: sessionSecret, labels: metadata.secretLabels },
-          type: 'Opaque',
-          data: { [SESSION_KEY_ENTRY]: Buffer.from(parts.sessionKey).toString('base64') },
-        })
+  const secrets = keys.map(
+    (key) =>
+      new KubeSecret(chart, key.name, {
+        metadata: { ...own, name: key.secret, labels: metadata.secretLabels },
+        type: 'Opaque',
+        data: { [key.entry]: Buffer.from(key.value).toString('base64') },
+      }),
+  )
   const toObject = (made: { toJson(): unknown }): DeployObject => made.toJson() as DeployObject
   return {
     serviceAccount: toObject(serviceAccount),
@@ -70,7 +67,7 @@ export function synthesize(parts: Parts): Synthesized {
     ...(ca ? { xdsCa: toObject(ca) } : {}),
     service: toObject(service),
     deployment: toObject(deployment),
-    ...(secret ? { secret: toObject(secret) } : {}),
+    secrets: secrets.map(toObject),
   }
 }
 

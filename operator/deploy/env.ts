@@ -1,7 +1,7 @@
 import type { EnvVar } from 'cdk8s-plus-29/lib/imports/k8s.js'
 import { Quantity } from 'cdk8s-plus-29/lib/imports/k8s.js'
+import type { GatewayKey } from './keys.ts'
 import type { MergedParameters } from './merge.ts'
-import { SESSION_KEY, SESSION_KEY_ENTRY } from './session-key.ts'
 import type { DeploySettings } from './types.ts'
 
 export const XDS_CA_DIRECTORY = '/etc/xds-tls'
@@ -12,7 +12,7 @@ const literal = (name: string, value: string): EnvVar => ({ name, value })
 const ofPod = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } })
 
 /** Variables that the operator sets, in order (operator.md §2.4), without those that the parameters set. */
-export function listDefaultEnv(parameters: MergedParameters, settings: DeploySettings, gatewayName: string, sessionSecret: string): EnvVar[] {
+export function listDefaultEnv(parameters: MergedParameters, settings: DeploySettings, gatewayName: string, keys: readonly GatewayKey[]): EnvVar[] {
   const { shutdown, logging, mesh } = parameters
   const { host, port, isTls } = settings.xds
   const defaults: EnvVar[] = [
@@ -22,7 +22,7 @@ export function listDefaultEnv(parameters: MergedParameters, settings: DeploySet
     ofPod('POD_NAMESPACE', 'metadata.namespace'),
     ofPod('POD_NAME', 'metadata.name'),
     literal('PROXY_LOG', logging.level ?? 'info'),
-    { name: SESSION_KEY, valueFrom: { secretKeyRef: { name: sessionSecret, key: SESSION_KEY_ENTRY } } },
+    ...keys.map(({ variable, secret, entry }) => ({ name: variable, valueFrom: { secretKeyRef: { name: secret, key: entry } } })),
     literal('XDS_ADDRESS', `${isTls ? 'https' : 'http'}://${host}:${port}`),
     ...(isTls ? [literal('XDS_ROOT_CA', `${XDS_CA_DIRECTORY}/ca.crt`)] : []),
     ofPod('NAMESPACE', 'metadata.namespace'),

@@ -12,7 +12,6 @@ export const MANAGED_BY = CONTROLLER_NAME.slice(CONTROLLER_NAME.indexOf('/') + 1
 
 /** Name of every object of a Gateway, and of the Gateway towards the config stream. */
 export const objectName = (gateway: DeployGateway): string => safeName(gateway.metadata.name, sha256Hex)
-export const sessionSecretName = (gateway: DeployGateway): string => safeName(`${objectName(gateway)}-session-key`, sha256Hex)
 export const xdsCaName = (gateway: DeployGateway): string => `${objectName(gateway)}-xds-ca`
 
 /** Labels and annotations of the objects of one Gateway (operator.md §2.2). */

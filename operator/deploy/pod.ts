@@ -1,6 +1,7 @@
 import type { Container, PodTemplateSpec } from 'cdk8s-plus-29/lib/imports/k8s.js'
 import { metricsPort, probes, restricted } from './container.ts'
 import { listDefaultEnv } from './env.ts'
+import type { GatewayKey } from './keys.ts'
 import type { MergedParameters } from './merge.ts'
 import type { DeployMetadata } from './metadata.ts'
 import type { DeploySettings } from './types.ts'
@@ -12,7 +13,7 @@ const CONTAINER_NAME = 'proxy'
 /** Names and hashes that the pod refers to. */
 export interface PodReferences {
   readonly image: string
-  readonly sessionSecret: string
+  readonly keys: readonly GatewayKey[]
   /** Absent: the config stream has no TLS. */
   readonly xdsCa?: string
   /** Annotations that change with what the pod reads at its start only. */
@@ -32,7 +33,7 @@ export function describePod(metadata: DeployMetadata, parameters: MergedParamete
     securityContext: restricted,
     ports: [metricsPort],
     ...probes,
-    env: listDefaultEnv(parameters, settings, metadata.name, references.sessionSecret),
+    env: listDefaultEnv(parameters, settings, metadata.name, references.keys),
     volumeMounts,
   }
   return {

@@ -5,11 +5,11 @@ import { renderConfig } from './config.ts'
 import { autoscalerOf, budgetOf } from './dependents.ts'
 import { sha256Hex } from './hash.ts'
 import { formatImage } from './image.ts'
+import { chooseKeys, type GatewayKey } from './keys.ts'
 import { mergeParameters } from './merge.ts'
-import { describeMetadata, sessionSecretName, xdsCaName } from './metadata.ts'
+import { describeMetadata, xdsCaName } from './metadata.ts'
 import { listOverlays, Overlays, type OverlaidField } from './overlay.ts'
 import { listPorts } from './ports.ts'
-import { chooseSessionKey, SESSION_KEY } from './session-key.ts'
 import { failParameters, type DeployFailure, type DeployInput, type DeployObject, type RenderResult } from './types.ts'
 import { readXdsCa } from './xds-ca.ts'
 
@@ -38,9 +38,9 @@ export function renderGateway(input: DeployInput): RenderResult {
   const { warnings, mistakes } = overlays
   if (mistakes.length > 0) return failParameters(mistakes.join('; '), 'PX1022')
 
-  const rolled = parts.sessionKey === undefined ? deployment : annotatePod(deployment, 'checksum/session-key', sha256Hex(parts.sessionKey))
-  const { configMap, xdsCa, secret } = base
-  const objects = [serviceAccount, configMap, ...(xdsCa ? [xdsCa] : []), service, rolled, ...budget, ...autoscaler, ...(secret ? [secret] : [])]
+  const rolled = annotatePod(deployment, parts.pod.keys)
+  const { configMap, xdsCa, secrets } = base
+  const objects = [serviceAccount, configMap, ...(xdsCa ? [xdsCa] : []), service, rolled, ...budget, ...autoscaler, ...secrets]
   return { ok: true, objects, notes, warnings }
 }
 
@@ -55,10 +55,8 @@ function collectParts(input: DeployInput, ports: readonly number[]): Parts | Dep
 
   const ca = settings.xds.isTls ? readXdsCa(input.xdsSecret) : undefined
   if (ca && !ca.ok) return ca
-  const sessionSecret = sessionSecretName(gateway)
-  const isKeyGiven = parameters.env.some(({ name }) => name === SESSION_KEY)
-  const session = isKeyGiven ? undefined : chooseSessionKey(input.sessionSecret, `${gateway.metadata.namespace}/${sessionSecret}`, input.generateSessionKey)
-  if (session && !session.ok) return session
+  const keys = chooseKeys(input, new Set(parameters.env.map(({ name }) => name)))
+  if ('ok' in keys) return keys
 
   const config = renderConfig(parameters.rawConfig, parameters.logging, parameters.plugins, parameters.upstreams)
   const checksums = { 'checksum/config': sha256Hex(config), ...(ca ? { 'checksum/xds-ca': sha256Hex(ca.pem) } : {}) }
@@ -66,12 +64,11 @@ function collectParts(input: DeployInput, ports: readonly number[]): Parts | Dep
     metadata: describeMetadata(input),
     parameters,
     settings,
-    pod: { image, sessionSecret, checksums, ...(ca ? { xdsCa: xdsCaName(gateway) } : {}) },
+    pod: { image, keys, checksums, ...(ca ? { xdsCa: xdsCaName(gateway) } : {}) },
     ports,
     config,
     ...(address.ip === undefined ? {} : { ip: address.ip }),
     ...(ca ? { ca: ca.pem } : {}),
-    ...(session ? { sessionKey: session.key } : {}),
   }
 }
 
@@ -79,9 +76,11 @@ interface Workload {
   readonly template?: { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } }
 }
 
-/** Applied after overlays, because a new session key must always roll the pods. */
-function annotatePod(deployment: DeployObject, key: string, value: string): DeployObject {
+/** Applied after overlays, because a new key must always roll the pods. */
+function annotatePod(deployment: DeployObject, keys: readonly GatewayKey[]): DeployObject {
+  if (keys.length === 0) return deployment
+  const checksums = Object.fromEntries(keys.map(({ name, value }) => [`checksum/${name}`, sha256Hex(value)]))
   const spec = (deployment['spec'] ?? {}) as Workload
-  const metadata = { ...spec.template?.metadata, annotations: { ...spec.template?.metadata?.annotations, [key]: value } }
+  const metadata = { ...spec.template?.metadata, annotations: { ...spec.template?.metadata?.annotations, ...checksums } }
   return { ...deployment, spec: { ...spec, template: { ...spec.template, metadata } } }
 }

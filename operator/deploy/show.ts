@@ -28,8 +28,12 @@ export function showChanges(base: RenderResult, result: RenderResult): string {
   )
 }
 
-const roleOf = (object: { readonly kind: string; readonly metadata: { readonly name: string } }): string =>
-  object.kind === 'ConfigMap' && object.metadata.name.endsWith('-xds-ca') ? 'ConfigMap xds-ca' : object.kind
+const roleOf = (object: { readonly kind: string; readonly metadata: { readonly name: string }; readonly data?: object }): string =>
+  object.kind === 'ConfigMap' && object.metadata.name.endsWith('-xds-ca')
+    ? 'ConfigMap xds-ca'
+    : object.kind === 'Secret' && 'token' in (object.data ?? {})
+      ? 'Secret admin-token'
+      : object.kind
 
 /** Leaves by path; items of a list go by their names, which are a leaf of their own: `containers: [sidecar, proxy]`. */
 function flatten(value: unknown, path = '', leaves = new Map<string, unknown>()): Map<string, unknown> {

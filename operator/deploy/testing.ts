@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import { GATEWAY_CLASS, SYSTEM_NAMESPACE } from '#api/names.ts'
 import { loadManifests } from '../kube/manifests-testing.ts'
-import { sessionSecretName } from './metadata.ts'
+import { managedKeys } from './keys.ts'
 import { resolveParameters } from './parameters.ts'
 import { renderGateway } from './render.ts'
 import type { DeploySettings, RenderResult } from './types.ts'
@@ -27,7 +27,12 @@ export async function renderCase(name: string): Promise<RenderResult> {
   const gatewayClass = snapshot.get('GatewayClass', '', GATEWAY_CLASS) ?? { metadata: { name: GATEWAY_CLASS }, spec: {} }
   const resolved = resolveParameters(gateway, gatewayClass, (namespace, parameters) => snapshot.get('ProxyParameters', namespace, parameters))
   if (!resolved.ok) return resolved
-  const sessionSecret = snapshot.get('Secret', gateway.metadata.namespace, sessionSecretName(gateway))
+  const keySecrets = Object.fromEntries(
+    managedKeys.flatMap((key) => {
+      const found = snapshot.get('Secret', gateway.metadata.namespace, key.secretName(gateway))
+      return found ? [[key.name, found]] : []
+    }),
+  )
   const xdsSecret = snapshot.get('Secret', SYSTEM_NAMESPACE, XDS_CERTIFICATE_SECRET)
   const [, changes = '{}'] = /^# settings: (.*)$/m.exec(readFileSync(path, 'utf8')) ?? []
   return renderGateway({
@@ -36,8 +41,8 @@ export async function renderCase(name: string): Promise<RenderResult> {
     listenerSets: snapshot.list('ListenerSet'),
     parameters: resolved.parameters,
     settings: { ...settings, ...(parse(changes) as Partial<DeploySettings>) },
-    ...(sessionSecret ? { sessionSecret } : {}),
+    keySecrets,
     ...(xdsSecret ? { xdsSecret } : {}),
-    generateSessionKey: () => 'ab'.repeat(32),
+    generateKey: () => 'ab'.repeat(32),
   })
 }

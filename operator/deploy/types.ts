@@ -28,6 +28,8 @@ export interface DeployGatewayClass {
   readonly spec: { readonly parametersRef?: { readonly group: string; readonly kind: string; readonly name: string; readonly namespace?: string } }
 }
 
+export type KeyName = 'session-key' | 'admin-token'
+
 /** `data` of a Secret: base64. */
 export interface SecretData {
   readonly data?: Readonly<Record<string, string>>
@@ -58,12 +60,12 @@ export interface DeployInput {
   readonly listenerSets: readonly { readonly spec: { readonly listeners: readonly DeployListener[] } }[]
   readonly parameters: LevelParameters
   readonly settings: DeploySettings
-  /** The live Secret `sessionSecretName(gateway)`, if there is one. */
-  readonly sessionSecret?: SecretData
+  /** The live Secrets of `managedKeys`, those that there are. */
+  readonly keySecrets: Readonly<Partial<Record<KeyName, SecretData>>>
   /** Secret `proxy-xds-cert` of the install namespace; read where `settings.xds.isTls`. */
   readonly xdsSecret?: SecretData
-  /** Returns 64 hex digits of 32 random bytes. Called only if there is no session key yet. */
-  readonly generateSessionKey: () => string
+  /** Returns 64 hex digits of 32 random bytes. Called for each key that there is not yet. */
+  readonly generateKey: () => string
 }
 
 /** An object to apply: JSON, without null and undefined. */

@@ -58,8 +58,10 @@ function publish(generation: number, ports: readonly number[], parameters?: obje
 const isDone = (): boolean => provisioner.deployedOf('default/gw')?.outcome.ok === true
 const portsOf = (): number[] => (api.get(services, 'default', 'gw')?.spec as { ports: { port: number }[] } | undefined)?.ports.map(({ port }) => port) ?? []
 const writes = (): string[] => api.requests.filter((request) => !request.startsWith('GET'))
-const sessionKey = (): string =>
-  Buffer.from((api.get(secrets, 'default', 'gw-session-key') as { data?: { key?: string } } | undefined)?.data?.key ?? '', 'base64').toString()
+const entryOf = (name: string, entry: string): string =>
+  Buffer.from((api.get(secrets, 'default', name) as { data?: Record<string, string> } | undefined)?.data?.[entry] ?? '', 'base64').toString()
+const sessionKey = (): string => entryOf('gw-session-key', 'key')
+const adminToken = (): string => entryOf('gw-admin-token', 'token')
 
 test('every object is applied once, with our field manager', async () => {
   publish(1, [80])
@@ -70,13 +72,14 @@ test('every object is applied once, with our field manager', async () => {
   await sleep(200)
   expect(writes().map((request) => request.replace('?fieldManager=proxy.dev%2Fproxy&force=true', ''))).toEqual([
     'PATCH /api/v1/namespaces/default/secrets/gw-session-key',
+    'PATCH /api/v1/namespaces/default/secrets/gw-admin-token',
     'PATCH /api/v1/namespaces/default/serviceaccounts/gw',
     'PATCH /api/v1/namespaces/default/configmaps/gw',
     'PATCH /api/v1/namespaces/default/services/gw',
     'PATCH /apis/apps/v1/namespaces/default/deployments/gw',
   ])
   expect(writes()[0]).toContain('?fieldManager=proxy.dev%2Fproxy&force=true')
-  expect(provisioner.applies()).toBe(5)
+  expect(provisioner.applies()).toBe(6)
 })
 
 test('a changed listener changes the Service and no other object', async () => {
@@ -106,7 +109,7 @@ test('the trust domain is that of the mesh, as it changes, if no parameters set 
   expect(writes().every((request) => !request.includes('istio'))).toBe(true)
 })
 
-test('objects that a user edits or deletes are restored, and a deleted session key is replaced by a new one', async () => {
+test('objects that a user edits or deletes are restored, and a deleted key is replaced by a new one', async () => {
   publish(1, [80])
   await until(isDone)
   const before = sessionKey()
@@ -121,6 +124,11 @@ test('objects that a user edits or deletes are restored, and a deleted session k
   expect(sessionKey()).toBe(before)
   api.drop(secrets, 'default', 'gw-session-key')
   await until(() => sessionKey() !== '' && sessionKey() !== before)
+  const token = adminToken()
+  expect(token).toMatch(/^[0-9a-f]{64}$/)
+  expect(token).not.toBe(sessionKey())
+  api.drop(secrets, 'default', 'gw-admin-token')
+  await until(() => adminToken() !== '' && adminToken() !== token)
 })
 
 test('an existing session key is kept, and an invalid one fails the Gateway', async () => {

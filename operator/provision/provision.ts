@@ -3,12 +3,13 @@ import { randomBytes } from 'node:crypto'
 import { CONTROLLER_NAME } from '#api/names.ts'
 import type { Listener } from '#gen/config/types.ts'
 import { isTrustDomainOpen, MESH_CONFIG, readTrustDomain } from '../deploy/mesh.ts'
-import { objectName, sessionSecretName } from '../deploy/metadata.ts'
+import { managedKeys } from '../deploy/keys.ts'
+import { objectName } from '../deploy/metadata.ts'
 import { resolveParameters } from '../deploy/parameters.ts'
 import { selectPruned } from '../deploy/prune.ts'
 import { renderGateway } from '../deploy/render.ts'
 import { readRollout, type Rollout, type RunningDeployment } from '../deploy/rollout.ts'
-import type { DeployFailure, DeploySettings, LevelParameters, SecretData } from '../deploy/types.ts'
+import type { DeployFailure, DeployInput, DeploySettings, KeyName, LevelParameters, SecretData } from '../deploy/types.ts'
 import { ApiError } from '../kube/connection.ts'
 import { deleteObject, gatewayOwner, ownerOf, readObject, type OwnedObject } from '../kube/owned.ts'
 import { textOf } from '../runtime/log.ts'
@@ -157,7 +158,7 @@ export class Provisioner {
     const { settings } = this.#options
     const parameters = findParameters(snapshot, gateway, gatewayClass)
     if ('ok' in parameters) return parameters
-    const sessionSecret = await this.#findSessionSecret(gateway)
+    const keySecrets = await this.#findKeySecrets(gateway)
     const xdsSecret = this.#options.xdsSecret()
     const meshTrustDomain = findTrustDomain(snapshot, parameters.levels)
     return renderGateway({
@@ -166,8 +167,8 @@ export class Provisioner {
       listenerSets,
       parameters: parameters.levels,
       settings: meshTrustDomain === undefined ? settings : { ...settings, meshTrustDomain },
-      generateSessionKey: () => randomBytes(32).toString('hex'),
-      ...(sessionSecret ? { sessionSecret } : {}),
+      generateKey: () => randomBytes(32).toString('hex'),
+      keySecrets,
       ...(xdsSecret ? { xdsSecret } : {}),
     })
   }
@@ -181,12 +182,16 @@ export class Provisioner {
       await deleteObject(this.#options.connection, object)
   }
 
-  async #findSessionSecret(gateway: Gateway): Promise<SecretData | undefined> {
+  async #findKeySecrets(gateway: Gateway): Promise<DeployInput['keySecrets']> {
     const { namespace } = gateway.metadata
-    const name = sessionSecretName(gateway)
-    // Read from the API server if the cache has none: an existing key must never be replaced.
-    const found = this.#reconciler.owned.find('Secret', namespace, name) ?? (await readObject(this.#options.connection, 'Secret', namespace, name))
-    return found as SecretData | undefined
+    const secrets: Partial<Record<KeyName, SecretData>> = {}
+    for (const { name, secretName } of managedKeys) {
+      const secret = secretName(gateway)
+      // Read from the API server if the cache has none: an existing key must never be replaced.
+      const found = this.#reconciler.owned.find('Secret', namespace, secret) ?? (await readObject(this.#options.connection, 'Secret', namespace, secret))
+      if (found) secrets[name] = found as SecretData
+    }
+    return secrets
   }
 
   #settle(key: string, outcome: Outcome): void {
@@ -197,7 +202,7 @@ export class Provisioner {
 }
 
 /**
- * The session key goes before the pods that start with it: where another object is refused, each attempt would make a new key, whose
+ * Keys go before the pods that start with them: where another object is refused, each attempt would make a new key, whose
  * checksum rolls the pods, and no pod could start.
  */
 const keysFirst = (objects: readonly OwnedObject[]): OwnedObject[] => [

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { join } from 'node:path'
 import { existsSync } from 'node:fs'
 import type { KubeConnection } from '../kube/connection.ts'
-import { ADMIN_PORT, safeName } from '#api/names.ts'
+import { ADMIN_PORT, ADMIN_TOKEN_ENTRY, adminTokenSecret, safeName } from '#api/names.ts'
 import { sha256Hex } from '../deploy/hash.ts'
 import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
 import type { Target, TargetRequest } from './console/targets.ts'
@@ -38,22 +38,30 @@ export async function openAdmin({ options, env, output }: Pick<Invocation, 'opti
 
 async function findAdmin(invocation: Pick<Invocation, 'options' | 'env'>, route: string | undefined): Promise<Admin> {
   const location = await locate(invocation, route)
-  return location.kind === 'address' ? adminAt(`${location.host}:${location.port}`) : adminOfGateway(location)
+  return location.kind === 'address' ? adminAt(`${location.host}:${location.port}`, location.credential) : adminOfGateway(location)
 }
 
 /** Where the data planes are: at an address, or in the pods of a Gateway. */
 export type Location =
-  | { readonly kind: 'address'; readonly host: string; readonly port: number }
-  | { readonly kind: 'pods'; readonly namespace: string; readonly gateway: string; readonly kubeconfig: string | undefined }
+  | { readonly kind: 'address'; readonly host: string; readonly port: number; readonly credential: Credential }
+  | {
+      readonly kind: 'pods'
+      readonly namespace: string
+      readonly gateway: string
+      readonly kubeconfig: string | undefined
+      /** Undefined: that of the cluster. */
+      readonly credential: Credential | undefined
+    }
 
 /** Finds the data planes that the options name; see `openAdmin`. */
 export async function locate({ options, env }: Pick<Invocation, 'options' | 'env'>, route?: string): Promise<Location> {
   const { admin, gateway, namespace } = options
   if (admin !== undefined && gateway !== undefined) throw new UsageError('--admin and --gateway name two data planes: give one of them')
-  if (admin !== undefined) return { kind: 'address', ...parseAddress(admin) }
+  const credential = tokenOf(env)
+  if (admin !== undefined) return { kind: 'address', ...parseAddress(admin), credential }
   const kubeconfig = kubeconfigOf({ options, env })
-  if (gateway !== undefined) return podsOf(gateway, kubeconfig)
-  const local: Location = { kind: 'address', host: '127.0.0.1', port: ADMIN_PORT }
+  if (gateway !== undefined) return podsOf(gateway, kubeconfig, credential)
+  const local: Location = { kind: 'address', host: '127.0.0.1', port: ADMIN_PORT, credential }
   if (kubeconfig === undefined) return local
   const found = await withCluster(kubeconfig, async (connection) => (await import('./gateways.ts')).findGateway(connection, { namespace, route })).catch(
     (error: unknown) => {
@@ -61,13 +69,13 @@ export async function locate({ options, env }: Pick<Invocation, 'options' | 'env
       throw explainUnreachable(error, kubeconfig)
     },
   )
-  return found === undefined ? local : podsOf(found, kubeconfig)
+  return found === undefined ? local : podsOf(found, kubeconfig, credential)
 }
 
-function podsOf(text: string, kubeconfig: string | undefined): Location {
+function podsOf(text: string, kubeconfig: string | undefined, given: Credential): Location {
   const [namespace = '', gateway = '', ...rest] = text.split('/')
   if (namespace === '' || gateway === '' || rest.length > 0) throw new UsageError(`--gateway: ${JSON.stringify(text)} is not <namespace>/<name>`)
-  return { kind: 'pods', namespace, gateway, kubeconfig }
+  return { kind: 'pods', namespace, gateway, kubeconfig, credential: given.isSet ? given : undefined }
 }
 
 async function withCluster<T>(kubeconfig: string | undefined, ask: (connection: KubeConnection) => Promise<T>): Promise<T> {
@@ -81,16 +89,19 @@ async function withCluster<T>(kubeconfig: string | undefined, ask: (connection: 
 }
 
 /** An admin endpoint by its address. */
-export function adminAt(address: string): Admin {
+export function adminAt(address: string, credential: Credential): Admin {
   const { host, port } = parseAddress(address)
   return {
     name: address,
     async ask(method, path, { onSent, signal } = {}) {
-      return receive(request({ host, port, method, path, agent: false, signal }), onSent).catch((error: Error) => {
+      const call = request({ host, port, method, path, headers: credential.headers, agent: false, signal })
+      const response = await receive(call, onSent).catch((error: Error) => {
         throw new CommandError('PX6003', `admin endpoint ${address}: ${error.message}; name the data plane with --admin HOST:PORT or --gateway NS/NAME`, {
           cause: error,
         })
       })
+      if (response.status === 401) throw refusedBy(address, credential)
+      return response
     },
   }
 }
@@ -105,22 +116,35 @@ function parseAddress(address: string): { readonly host: string; readonly port: 
 
 async function adminOfGateway(location: Extract<Location, { kind: 'pods' }>): Promise<Admin> {
   const { namespace, kubeconfig } = location
-  const [pod = ''] = await listPods(location)
+  const { pods, credential } = await readPods(location)
+  const [pod = ''] = pods
+  const name = `pod ${namespace}/${pod}`
   return {
-    name: `pod ${namespace}/${pod}`,
+    name,
     async ask(method, path, { onSent, signal } = {}) {
       const { openPodPort } = await import('../kube/port-forward.ts')
       const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
       const agent = new Agent({ keepAlive: false })
       agent.createConnection = () => stream
-      return receive(request({ host: '127.0.0.1', port: ADMIN_PORT, method, path, agent, signal }), onSent).finally(() => stream.destroy())
+      const call = request({ host: '127.0.0.1', port: ADMIN_PORT, method, path, headers: credential.headers, agent, signal })
+      const response = await receive(call, onSent).finally(() => stream.destroy())
+      if (response.status === 401) throw refusedBy(name, credential)
+      return response
     },
   }
 }
 
-/** Running pods of a Gateway that are not being deleted, at least one. Rejects with the cause if there is none. */
-async function listPods({ kubeconfig, namespace, gateway }: Extract<Location, { kind: 'pods' }>): Promise<string[]> {
-  return withCluster(kubeconfig, (connection) => findPods(connection, namespace, gateway)).catch((error: unknown) => {
+/** Running pods of a Gateway that are not being deleted, at least one, and their token. Rejects with the cause if there is none. */
+async function readPods({
+  kubeconfig,
+  namespace,
+  gateway,
+  credential,
+}: Extract<Location, { kind: 'pods' }>): Promise<{ readonly pods: readonly string[]; readonly credential: Credential }> {
+  return withCluster(kubeconfig, async (connection) => {
+    const pods = await findPods(connection, namespace, gateway)
+    return { pods, credential: credential ?? (await readToken(connection, namespace, gateway)) }
+  }).catch((error: unknown) => {
     throw explainUnreachable(error, kubeconfig)
   })
 }
@@ -185,18 +209,28 @@ export async function askJson<T>(admin: Admin, path: string, options?: AskOption
 /** The management ports of the data planes at a location: an address, or all running pods of a Gateway. */
 export async function listTargets(location: Location): Promise<Target[]> {
   if (location.kind === 'address') {
-    const { host, port } = location
-    return [{ name: `${host}:${port}`, request: (sent) => send({ host, port, agent: false }, sent) }]
+    const { host, port, credential } = location
+    const name = `${host}:${port}`
+    return [{ name, request: async (sent) => checkAccess(await send({ host, port, agent: false }, withToken(sent, credential)), name, credential) }]
   }
   const { kubeconfig, namespace } = location
-  return (await listPods(location)).map((pod) => ({
+  const { pods, credential } = await readPods(location)
+  return pods.map((pod) => ({
     name: pod,
     async request(sent) {
       const { openPodPort } = await import('../kube/port-forward.ts')
       const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
-      return sendOver(stream, sent)
+      return checkAccess(await sendOver(stream, withToken(sent, credential)), `pod ${namespace}/${pod}`, credential)
     },
   }))
+}
+
+const withToken = (sent: TargetRequest, { headers }: Credential): TargetRequest => ({ ...sent, headers: { ...sent.headers, ...headers } })
+
+function checkAccess(response: IncomingMessage, name: string, credential: Credential): IncomingMessage {
+  if (response.statusCode !== 401) return response
+  response.destroy()
+  throw refusedBy(name, credential)
 }
 
 /** Sends a request over a forwarded port, which is closed with the response. */
@@ -224,3 +258,43 @@ function send(to: RequestOptions, { method, path, headers, body, signal }: Targe
     call.end(body)
   })
 }
+
+/** What requests to an admin endpoint carry. */
+interface Credential {
+  readonly headers: Readonly<Record<string, string>>
+  readonly isSet: boolean
+  /** The fix if the endpoint does not accept it. */
+  readonly fix: string
+}
+
+const bearer = (token: string): Credential['headers'] => ({ authorization: `Bearer ${token}` })
+
+/** The token that the user gives with ADMIN_TOKEN. */
+export function tokenOf(env: Invocation['env']): Credential {
+  const token = env['ADMIN_TOKEN']?.trim() ?? ''
+  return token === ''
+    ? { headers: {}, isSet: false, fix: 'set ADMIN_TOKEN to its token' }
+    : { headers: bearer(token), isSet: true, fix: 'ADMIN_TOKEN is set, and is not its token: correct it, or unset it to read the token from the cluster' }
+}
+
+/** The token of a Gateway's data planes. Those of older versions need none, so that a user who may not read it asks without one. */
+export async function readToken(connection: KubeConnection, namespace: string, gateway: string): Promise<Credential> {
+  const name = adminTokenSecret(safeName(gateway, sha256Hex), sha256Hex)
+  const secret = `Secret ${namespace}/${name}`
+  try {
+    const { data = {} } = await connection.request<{ data?: Readonly<Record<string, string>> }>('GET', `/api/v1/namespaces/${namespace}/secrets/${name}`)
+    const token = Buffer.from(data[ADMIN_TOKEN_ENTRY] ?? '', 'base64')
+      .toString('utf8')
+      .trim()
+    if (token === '') return { headers: {}, isSet: false, fix: `${secret} has no entry ${ADMIN_TOKEN_ENTRY}: delete it, and the operator makes another` }
+    return { headers: bearer(token), isSet: true, fix: `it started with another token than that of ${secret}: set ADMIN_TOKEN, or wait for its rollout` }
+  } catch (error) {
+    const { status } = error as { status?: number }
+    if (status !== 403 && status !== 404) throw error
+    const cause = status === 404 ? `there is no ${secret}` : `the user of the kubeconfig may not read ${secret}: verb get is missing`
+    return { headers: {}, isSet: false, fix: `${cause}; add it, or set ADMIN_TOKEN to the token` }
+  }
+}
+
+/** The response was 401. */
+const refusedBy = (name: string, { fix }: Credential): CommandError => new CommandError('PX6004', `${name} refused the request without its token: ${fix}`)

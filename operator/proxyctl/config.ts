@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { REDACTED } from '#api/names.ts'
-import { adminAt, askJson, openAdmin } from './admin.ts'
+import { adminAt, askJson, openAdmin, tokenOf } from './admin.ts'
 import { CommandError, UsageError, type Output } from './output.ts'
 import type { Command, Invocation } from './types.ts'
 
@@ -30,10 +30,9 @@ interface Difference {
 }
 
 async function diff(invocation: Invocation, from: string, to: string | undefined): Promise<number> {
-  const { namespace } = invocation.options
   const [left, right] = [
-    await read(from, namespace),
-    to === undefined ? { dump: keepMessages(await askJson(await openAdmin(invocation), '/config_dump')) } : await read(to, namespace),
+    await read(from, invocation),
+    to === undefined ? { dump: keepMessages(await askJson(await openAdmin(invocation), '/config_dump')) } : await read(to, invocation),
   ]
   const differences = (left.byGateway === undefined) === (right.byGateway === undefined) ? compare(left.dump, right.dump) : compareWithManifests(left, right)
   invocation.output.print({ differences }, () =>
@@ -48,12 +47,12 @@ interface Side {
   readonly byGateway?: ReadonlyMap<string, Dump>
 }
 
-/** Reads a dump from its file, the address of an admin endpoint, or a directory of manifests, whose objects without namespace are in `namespace`. */
-async function read(source: string, namespace: string | undefined): Promise<Side> {
+/** Reads a dump from its file, the address of an admin endpoint, or a directory of manifests, whose objects without namespace are in that of the options. */
+async function read(source: string, { options: { namespace }, env }: Invocation): Promise<Side> {
   const info = await stat(source).catch(() => undefined)
   if (info?.isDirectory() === true) return fromManifests(source, namespace)
   if (info !== undefined) return { dump: keepMessages(parseDump(source, await readFile(source, 'utf8'))) }
-  if (/:\d+$/.test(source)) return { dump: keepMessages(await askJson(adminAt(source), '/config_dump')) }
+  if (/:\d+$/.test(source)) return { dump: keepMessages(await askJson(adminAt(source, tokenOf(env)), '/config_dump')) }
   throw new UsageError(`${source}: no such file or directory, and not host:port`)
 }
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Overview } from '#api/management/overview.ts'
@@ -10,7 +10,7 @@ import { waitUntil } from '../../harness/wait.ts'
 import { updateConsole } from '../../../images/console.ts'
 import { startBrowser } from '../browser/browser.ts'
 import { DIST, openPage } from '../console/fixture.ts'
-import { get, installProxy, kubectl, run, startQuickstart } from './cluster.ts'
+import { apply, get, installProxy, kubectl, run, startQuickstart, until } from './cluster.ts'
 
 /** proxyctl on a cluster: statuses from the API server, and the data plane of a pod through a forwarded port. */
 
@@ -34,6 +34,50 @@ test('status lists the objects that the operator manages', async () => {
 test('explain and log level query a pod of the Gateway', async () => {
   expect(await proxyctl('explain', `${NAMESPACE}/echo`, '--gateway', `${NAMESPACE}/web`)).toMatch(new RegExp(`on listener ${NAMESPACE}/web\\.`))
   expect(await proxyctl('log', 'level', '--gateway', `${NAMESPACE}/web`)).toBe('info\n')
+})
+
+/** Statuses of requests that a program in the pod of the Gateway sends to its admin port. */
+const askInPod = async (headers: string, ...requests: string[]): Promise<number[]> => {
+  const script = `const headers = ${headers}
+const ask = async (line) => { const [method, path] = line.split(' '); return (await fetch('http://127.0.0.1:15000' + path, { method, headers })).status }
+console.log(JSON.stringify(await Promise.all(${JSON.stringify(requests)}.map(ask))))`
+  return JSON.parse(await kubectl('-n', NAMESPACE, 'exec', 'deployment/web', '--', 'node', '--input-type=module', '-e', script)) as number[]
+}
+
+test('a program that reaches the admin port of a pod needs the token', async () => {
+  const requests = ['GET /config_dump', 'POST /logging?level=debug', 'GET /api/v1/overview', 'POST /quitquitquit', 'GET /nothing']
+  expect(await askInPod('{}', ...requests)).toEqual(requests.map(() => 401))
+  expect(await askInPod(`{ authorization: 'Bearer ${'0'.repeat(64)}' }`, ...requests)).toEqual(requests.map(() => 401))
+  expect(await askInPod('{ authorization: `Bearer ${process.env.ADMIN_TOKEN}` }', 'GET /config_dump', 'GET /api/v1/overview')).toEqual([200, 200])
+  expect(await proxyctl('log', 'level', '--gateway', `${NAMESPACE}/web`)).toBe('info\n')
+})
+
+test('a user of proxyctl needs the verb get on the Secret, and no other permission on Secrets', async () => {
+  const rule = (apiGroup: string, resources: string[], verbs: string[], more: object = {}) => ({ apiGroups: [apiGroup], resources, verbs, ...more })
+  const role = (...rules: object[]) => ({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { name: 'reader' }, rules })
+  const rules = [rule('', ['pods'], ['get', 'list']), rule('', ['pods/portforward'], ['create', 'get'])]
+  await apply(NAMESPACE, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'reader' } }, role(...rules), {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'reader' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
+    subjects: [{ kind: 'ServiceAccount', name: 'reader' }],
+  })
+  const token = (await kubectl('-n', NAMESPACE, 'create', 'token', 'reader')).trim()
+  const config = JSON.parse(await kubectl('config', 'view', '--raw', '--minify', '-o', 'json')) as { users: [{ user: object }] }
+  config.users[0].user = { token }
+  const folder = await mkdtemp(join(tmpdir(), 'reader-'))
+  try {
+    const kubeconfig = join(folder, 'config')
+    await writeFile(kubeconfig, JSON.stringify(config))
+    const level = () => proxyctl('log', 'level', '--gateway', `${NAMESPACE}/web`, '--kubeconfig', kubeconfig)
+    await expect(level()).rejects.toThrow(`the user of the kubeconfig may not read Secret ${NAMESPACE}/web-admin-token: verb get is missing`)
+    await apply(NAMESPACE, role(...rules, rule('', ['secrets'], ['get'], { resourceNames: ['web-admin-token'] })))
+    // The API server reads roles from a cache.
+    await until('the permission is in force', async () => (await level().catch(() => '')) === 'info\n')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })
 
 test('the only Gateway of a namespace and that of a route are found without --gateway', async () => {

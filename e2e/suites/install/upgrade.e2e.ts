@@ -62,8 +62,13 @@ const currentTag = async (): Promise<string> =>
     .split(':')
     .at(-1) ?? ''
 
+/** The log level of a data plane as proxyctl of a version reads it from a pod. */
+const readLevel = (checkout = '.'): Promise<string> =>
+  run(process.execPath, [join(checkout, 'operator/proxyctl/main.ts'), 'log', 'level', '--gateway', `${NAMESPACE}/web`])
+
 test('an upgrade from the previous release replaces operator and data planes without a failed request', async () => {
   await untilTag('previous')
+  expect(await readLevel()).toBe('info\n')
   const load = startLoad(url)
   await installProxy()
   expect(await currentTag()).not.toBe('previous')
@@ -74,6 +79,9 @@ test('an upgrade from the previous release replaces operator and data planes wit
   expect(await isMarked()).toBe(true)
   expect(conditionOf(await read('httproute', 'echo', NAMESPACE), 'Accepted')).toMatchObject({ status: 'True' })
   expect(conditionOf(await read('gateway', 'web', NAMESPACE), 'Programmed')).toMatchObject({ status: 'True' })
+  expect(await readLevel()).toBe('info\n')
+  // A release with tokens sends them; the one before shows the response, which says how to read the token.
+  expect(await readLevel(directory).catch(String)).toMatch(/info|the admin endpoint needs a token.*web-admin-token/)
 })
 
 test('a rollback to the previous release fails no request either', async () => {
@@ -85,4 +93,7 @@ test('a rollback to the previous release fails no request either', async () => {
   expect(failures).toEqual([])
   expect(requests).toBeGreaterThan(100)
   expect(await isMarked()).toBe(true)
+  // This version sends the token, and data planes without it accept it.
+  expect(await readLevel()).toBe('info\n')
+  expect(await readLevel(directory)).toBe('info\n')
 })
