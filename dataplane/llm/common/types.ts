@@ -23,6 +23,9 @@ export type UpstreamFormat =
   | 'messagesCount'
   | 'invokeCount'
 
+/** An API that requests are sent to, by the rules that it enforces (llm.md §7.15). `compatible` are servers of other vendors with the Chat Completions API. */
+export type Target = 'openai' | 'azure' | 'compatible' | 'responses' | 'anthropic' | 'vertexClaude' | 'gemini' | 'vertex' | 'converse'
+
 /**
  * A body that cannot be used. `kind` selects the response to the client (llm.md §10): `invalid`, `missing` and `unsupported` are 400 with the
  * prefix `failed to process LLM request: `, `response` is 502 with `failed to process LLM response: `. `message` includes the further prefix of
@@ -41,6 +44,8 @@ export class FormatError extends Error {
 export interface RequestContext {
   /** The model to send, with aliases resolved. */
   readonly model: string
+  /** The API that the request is sent to, if it is not the usual one of its format. */
+  readonly target?: Target
   /** Guardrail for every Converse body (providerF). */
   readonly guardrail?: { readonly identifier: string; readonly version: string }
   /** Adds cache points to Converse bodies of Chat Completions and Responses clients (llm.md §14). */

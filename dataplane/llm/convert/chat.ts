@@ -18,6 +18,9 @@ import { writeResponsesReply } from '../formats/responses/reply.ts'
 import { readResponsesRequest } from '../formats/responses/request.ts'
 import type { ChatFormat, Conversion, ConvertedRequest, JsonObject, RequestContext, ResponseContext, UpstreamFormat } from '../common/types.ts'
 import { FormatError } from '../common/types.ts'
+import { fitChat } from '../rules/fit.ts'
+import { rulesOf, targetOfFormat } from '../rules/index.ts'
+import type { TargetRules } from '../rules/types.ts'
 import type { StepWriter } from '../stream/steps.ts'
 import { readFrames, readSse, TranslatedStream, type StepSource } from '../stream/translated.ts'
 import { translateError } from './errors.ts'
@@ -32,7 +35,7 @@ interface ClientSide {
 
 /** The upstream side of a translation. */
 interface UpstreamSide {
-  writeRequest(chat: Chat, context: RequestContext): ConvertedRequest
+  writeRequest(chat: Chat, context: RequestContext, rules: TargetRules): ConvertedRequest
   readReply(body: JsonObject, client: ChatFormat, context: ResponseContext): Reply
   readStream(context: ResponseContext, maxEventBytes?: number): StepSource
 }
@@ -65,7 +68,7 @@ const upstreams = {
   converse: {
     writeRequest: writeConverseRequest,
     readReply: readConverseReply,
-    readStream: ({ memo }, maxEventBytes) => readFrames(new ConverseReader(memo.toolNames), maxEventBytes),
+    readStream: (_context, maxEventBytes) => readFrames(new ConverseReader(), maxEventBytes),
   },
 } satisfies Partial<Record<UpstreamFormat, UpstreamSide>>
 
@@ -77,14 +80,26 @@ export function translateChat(from: ChatFormat, to: keyof typeof upstreams): Con
     from,
     to,
     isNative: false,
-    request: (body, context) => upstream.writeRequest(client.readRequest(body), context),
+    request(body, context) {
+      const rules = rulesOf(context.target ?? targetOfFormat[to], context.model)
+      const { chat, toolNames } = fitChat(client.readRequest(body), rules)
+      const converted = upstream.writeRequest(chat, context, rules)
+      return { ...converted, memo: { ...converted.memo, toolNames } }
+    },
     response(body, context) {
       if (Object.keys(inside(body)).length === 0) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
-      const reply = upstream.readReply(inside(body), from, context)
+      const reply = restoreNames(upstream.readReply(inside(body), from, context), context.memo.toolNames)
       const written = client.writeReply(reply, context)
       return { body: written, facts: { ...readFacts(from, written, reply.usage), serviceTier: reply.serviceTier } }
     },
     error: (status, body) => translateError(from, false, status, body),
-    stream: (context, options) => new TranslatedStream(upstream.readStream(context, options?.maxEventBytes), client.writeStream(context, to), options),
+    stream: (context, options) =>
+      new TranslatedStream(upstream.readStream(context, options?.maxEventBytes), client.writeStream(context, to), context.memo.toolNames, options),
   }
+}
+
+/** A response with the client's names of tools. */
+function restoreNames(reply: Reply, names: ReadonlyMap<string, string>): Reply {
+  if (names.size === 0) return reply
+  return { ...reply, blocks: reply.blocks.map((block) => (block.type === 'toolUse' ? { ...block, name: names.get(block.name) ?? block.name } : block)) }
 }

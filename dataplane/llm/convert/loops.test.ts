@@ -26,7 +26,10 @@ const googleCall = {
 
 /** The messages of the second request of a client. */
 function second(from: ChatFormat, to: UpstreamFormat, body: object): JsonObject {
-  return pair(from, to).request(JSON.parse(JSON.stringify(body)) as JsonObject, requestContext({ model: 'anthropic.claude-x' })).body
+  return pair(from, to).request(
+    JSON.parse(JSON.stringify(body)) as JsonObject,
+    requestContext({ model: to === 'completions' ? 'gemini-3-pro' : 'anthropic.claude-x' }),
+  ).body
 }
 
 async function ofAnthropic(to: UpstreamFormat, name: Bytes): Promise<JsonObject> {

@@ -5,10 +5,12 @@ import { printJson } from '../common/json.ts'
 import { findMessagesTexts } from '../formats/messages/deltas.ts'
 import { writeMessagesError } from '../formats/messages/events.ts'
 import { MessagesReader } from '../formats/messages/steps.ts'
-import { compact, objectOf, without } from '../common/read.ts'
+import { objectOf } from '../common/read.ts'
 import { findResponsesTexts } from '../formats/responses/deltas.ts'
 import { ResponsesReader } from '../formats/responses/steps.ts'
 import { FormatError, type ChatFormat, type Conversion, type JsonObject } from '../common/types.ts'
+import { rulesOf, targetOfFormat } from '../rules/index.ts'
+import { fitNative } from '../rules/native.ts'
 import { NativeStream, type NativeFormat } from '../stream/native.ts'
 import { printEvent } from '../stream/sse.ts'
 import { readCompletionsUsage } from '../usage/raw.ts'
@@ -46,10 +48,9 @@ export function passChat(format: ChatFormat): Conversion {
     from: format,
     to: format,
     isNative: true,
-    request(body, { model }) {
+    request(body, { model, target = targetOfFormat[format] }) {
       const isStreaming = body['stream'] === true
-      const written = format === 'completions' ? fitCompletions(body, model, isStreaming) : body
-      return { body: written, memo: { model, isStreaming, toolNames: new Map() }, warnings: [] }
+      return { body: fitNative(body, format, rulesOf(target, model)), memo: { model, isStreaming, toolNames: new Map() }, warnings: [] }
     },
     response(body) {
       const object = objectOf(body)
@@ -67,15 +68,4 @@ function amendUsage(body: JsonObject): JsonObject | undefined {
   if (usage?.['completion_tokens'] !== 0) return undefined
   const { output = 0 } = readCompletionsUsage(usage)
   return output === 0 ? undefined : { ...body, usage: { ...usage, completion_tokens: output } }
-}
-
-/** OpenAI models, which reject `max_tokens` or will. Servers of other models may reject `max_completion_tokens` (llm.md §7.1). */
-const OPENAI_MODEL = /^(?:gpt-|chatgpt-|o\d)/
-
-/** Requests usage for streams, which do not report it by default, and renames `max_tokens` for OpenAI models. */
-function fitCompletions(body: JsonObject, model: string, isStreaming: boolean): JsonObject {
-  const addsUsage = isStreaming && (body['stream_options'] === undefined || body['stream_options'] === null)
-  const withUsage = addsUsage ? { ...body, stream_options: { include_usage: true } } : body
-  if (body['max_tokens'] === undefined || !OPENAI_MODEL.test(model)) return withUsage
-  return compact({ ...without(withUsage, 'max_tokens'), max_completion_tokens: body['max_completion_tokens'] ?? body['max_tokens'] })
 }

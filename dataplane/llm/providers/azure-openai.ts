@@ -1,5 +1,5 @@
 import type { HeaderList } from '../../http/headers.ts'
-import { openaiFormats, renameTokenLimit } from './openai-api.ts'
+import { openaiFormats } from './openai-api.ts'
 import type { Provider, ProviderSettings } from './types.ts'
 
 const suffixes: Readonly<Record<string, string>> = { completions: '/chat/completions', responses: '/responses', embeddings: '/embeddings' }
@@ -16,7 +16,7 @@ export function createAzureOpenai({ endpoint, deploymentName, apiVersion = 'v1' 
     tokenScope: host.endsWith('.services.ai.azure.com') ? 'https://ai.azure.com/.default' : 'https://cognitiveservices.azure.com/.default',
     realtime: {},
     supports: (from) => openaiFormats(from, true),
-    finishBody: renameTokenLimit,
+    targetOf: (format) => (format === 'completions' ? 'azure' : undefined),
     finishHeaders,
     pathFor({ format, model }) {
       const suffix = suffixes[format] ?? '/chat/completions'

@@ -1,3 +1,4 @@
+import { isOpenaiModel } from '../rules/families.ts'
 import { openaiFormats } from './openai-api.ts'
 import type { Provider, ProviderSettings } from './types.ts'
 
@@ -12,6 +13,7 @@ export function createOpenai({ model }: ProviderSettings<'providerA'>): Provider
     defaultAuth: undefined,
     realtime: { path: '/v1/realtime' },
     supports: (from) => openaiFormats(from, true),
+    targetOf: (format, requested) => (format === 'completions' && isOpenaiModel(requested) ? 'openai' : undefined),
     pathFor: ({ format }) => paths[format] ?? '/v1/chat/completions',
   }
 }

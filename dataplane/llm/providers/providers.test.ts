@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { NamedLLMProvider } from '#gen/config/types.ts'
 import { HeaderList } from '../../http/headers.ts'
-import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
+import type { ClientFormat, Target, UpstreamFormat } from '../common/types.ts'
 import { createProvider, kinds } from './index.ts'
 
 const make = (config: Omit<NamedLLMProvider, 'name'>) => {
@@ -152,11 +152,18 @@ test.each<[ClientFormat | undefined, string[]]>([
   expect([...headers].map(([name]) => name)).toEqual(expected)
 })
 
-test('provider B renames max_tokens of every model, provider A of none', () => {
-  const chat = { format: 'completions', model: 'llama', isStreaming: false } as const
-  expect(make(b()).finishBody?.({ max_tokens: 5 }, chat)).toEqual({ max_completion_tokens: 5 })
-  expect(make(a).finishBody).toBeUndefined()
-})
+test.each<[string, Omit<NamedLLMProvider, 'name'>, UpstreamFormat, string, Target | undefined]>([
+  ['A, a model of OpenAI', a, 'completions', 'openai/gpt-4o', 'openai'],
+  ['A, a fine-tuned model', a, 'completions', 'ft:gpt-4.1:me', 'openai'],
+  ['A, a model of another vendor', a, 'completions', 'llama', undefined],
+  ['A, a model with open weights', a, 'completions', 'gpt-oss-20b', undefined],
+  ['A, Responses', a, 'responses', 'gpt-5', undefined],
+  ['B, a deployment of any name', b(), 'completions', 'mine', 'azure'],
+  ['D', d, 'completions', 'gemini-2.5-pro', 'gemini'],
+  ['E, Gemini', e(), 'completions', 'google/gemini-3-pro', 'vertex'],
+  ['E, Claude', e(), 'messages', 'claude-opus-4-7', 'vertexClaude'],
+  ['E, Claude, counting', e(), 'messagesCount', 'claude-opus-4-7', 'vertexClaude'],
+])('the rules of provider %s', (_, config, format, model, expected) => expect(make(config).targetOf?.(format, model)).toBe(expected))
 
 test('provider E adds the version to bodies for Claude, and removes model and cache scopes', () => {
   const provider = make(e())

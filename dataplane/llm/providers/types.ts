@@ -1,6 +1,6 @@
 import type { BackendAuth, NamedLLMProvider } from '#gen/config/types.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import type { ClientFormat, JsonObject, UpstreamFormat } from '../common/types.ts'
+import type { ClientFormat, JsonObject, Target, UpstreamFormat } from '../common/types.ts'
 
 /** The fields of a provider in the config that select its kind: `providerA` and so on. */
 export type ProviderKind = Extract<keyof NamedLLMProvider, `provider${string}`>
@@ -34,6 +34,8 @@ export interface Provider {
   readonly guardrail?: { readonly identifier: string; readonly version: string }
   /** Upstream formats that can serve a request in `from` with this model; empty if there are none. */
   supports(from: ClientFormat, model: string): readonly UpstreamFormat[]
+  /** Whose rules requests in a format must meet; undefined: the usual target of the format (llm.md §7.15). */
+  targetOf?(format: UpstreamFormat, model: string): Target | undefined
   /** Path of a call, optionally with a query. */
   pathFor(call: ProviderCall): string
   /** Set if the provider implements the realtime API; `path` replaces the client's path (llm.md §5). */

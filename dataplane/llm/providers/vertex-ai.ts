@@ -17,6 +17,7 @@ export function createVertexAi({ model, projectId, region }: ProviderSettings<'p
       if (claudeOf(requested) === undefined) return ['completions']
       return from === 'tokenCount' ? ['messagesCount'] : ['messages']
     },
+    targetOf: (format) => (format === 'completions' ? 'vertex' : format === 'messages' || format === 'messagesCount' ? 'vertexClaude' : undefined),
     pathFor({ format, model: requested, isStreaming }) {
       if (format === 'messages') {
         const verb = isStreaming ? 'streamRawPredict' : 'rawPredict'

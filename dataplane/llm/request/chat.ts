@@ -9,7 +9,15 @@ import { runWhileConnected } from '../../runtime/connected.ts'
 import { runSync } from '../../runtime/cooperative.ts'
 import { printBytesInSteps, renderBytesInSteps } from '../common/json.ts'
 import { checkShape } from '../common/shapes.ts'
-import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo } from '../common/types.ts'
+import {
+  FormatError,
+  type ClientFormatEntry,
+  type Conversion,
+  type JsonObject,
+  type RequestContext,
+  type RequestMemo,
+  type UpstreamFormat,
+} from '../common/types.ts'
 import type { KeyPolicy } from './keys.ts'
 import { jsonResponse } from './models.ts'
 import type { PromptGuards } from '../guards/index.ts'
@@ -117,7 +125,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     }
     throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
   }
-  const converted = conversion.request(body, requestContext(context, model))
+  const converted = conversion.request(body, requestContext(context, model, conversion.to))
   const call = { format: conversion.to, model, isStreaming }
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
   // A stored response would have what a plugin changed for another caller.
@@ -145,14 +153,16 @@ function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
 }
 
-function requestContext({ exchange, target }: PrepareContext, model: string): RequestContext {
+function requestContext({ exchange, target }: PrepareContext, model: string, format: UpstreamFormat): RequestContext {
   const { headers } = exchange.request
   const { provider, settings } = target
   const betas = headers.has('anthropic-beta') ? headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim())) : []
   const version = headers.get('anthropic-version')
   const metadata = headers.get('x-bedrock-metadata')
+  const api = provider.targetOf?.(format, model)
   return {
     model,
+    ...(api !== undefined && { target: api }),
     ...(provider.guardrail && { guardrail: provider.guardrail }),
     ...(settings.promptCaching && { promptCaching: settings.promptCaching }),
     ...(betas.length > 0 && { betas: betas.filter((beta) => beta !== '') }),

@@ -55,11 +55,14 @@ export function readFrames(reader: { read(frame: Frame): Step[] }, maxBytes: num
 export class TranslatedStream extends UpstreamStream {
   readonly #source: StepSource
   readonly #writer: StepWriter
+  readonly #toolNames: ReadonlyMap<string, string>
 
-  constructor(source: StepSource, writer: StepWriter, options?: StreamOptions) {
+  /** `toolNames`: names of tools at the upstream -> of the client. */
+  constructor(source: StepSource, writer: StepWriter, toolNames: ReadonlyMap<string, string>, options?: StreamOptions) {
     super(options)
     this.#source = source
     this.#writer = writer
+    this.#toolNames = toolNames
   }
 
   protected get pending(): number {
@@ -88,8 +91,10 @@ export class TranslatedStream extends UpstreamStream {
 
   #write(steps: readonly Step[]): ClientEvent[] {
     const out: ClientEvent[] = []
-    for (const step of steps) {
+    for (const read of steps) {
       if (this.isOver) break
+      const name = read.type === 'toolStart' ? this.#toolNames.get(read.name) : undefined
+      const step = read.type === 'toolStart' && name !== undefined ? { ...read, name } : read
       this.recorder.record(step)
       out.push(...this.#writer.write(step))
       if (step.type === 'done' || step.type === 'error') this.close()

@@ -29,7 +29,9 @@ export function readCompletionsRequest(body: JsonObject): Chat {
     const role = message['role']
     if (role === 'system' || role === 'developer') {
       const texts = readSystem(message, place)
-      if (texts.some(({ text }) => text.trim() !== '')) system.push(...texts)
+      if (!texts.some(({ text }) => text.trim() !== '')) continue
+      if (turns.length === 0) system.push(...texts)
+      else turns.push({ role, blocks: texts, isPlain: !Array.isArray(message['content']) })
       continue
     }
     const turn = role === 'tool' ? readToolTurn(message, place) : role === 'assistant' ? readAssistantTurn(message, place) : readUserTurn(message, place)

@@ -2,43 +2,40 @@ import type { Block, Chat, OutputFormat, ToolChoice, ToolResult, ToolUse, Turn }
 import { compact, textOf } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
 import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
+import type { TargetRules } from '../../rules/types.ts'
 import { unsupported } from '../../common/unsupported.ts'
 
 /** Writes a Chat Completions request for Messages clients (llm.md §7.4) and Responses clients (llm.md §7.10). Throws a FormatError. */
-export function writeCompletionsRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {
+export function writeCompletionsRequest(chat: Chat, { model }: RequestContext, rules: TargetRules): ConvertedRequest {
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
   const messages: JsonObject[] = []
   if (chat.system.length > 0) {
-    const role = chat.origin === 'responses' ? 'developer' : 'system'
+    const role = chat.origin === 'responses' && rules.roles.hasDeveloper ? 'developer' : 'system'
     const parts = chat.system.map(({ text }) => ({ type: 'text', text }))
     messages.push({ role, content: chat.isSystemPlain ? (parts[0]?.text ?? '') : parts })
   }
-  const readsReasoning = READS_REASONING.test(model)
-  for (const turn of chat.turns) messages.push(...writeTurn(turn, readsReasoning))
+  for (const turn of chat.turns) messages.push(...writeTurn(turn))
   const body = compact({
     model,
     messages,
-    max_completion_tokens: chat.maxTokens,
+    [rules.tokenLimit]: chat.maxTokens,
     temperature: chat.temperature,
     top_p: chat.topP,
     stop: chat.stop.length > 0 ? chat.stop : undefined,
     tools: chat.tools.length > 0 ? chat.tools.map(writeTool) : undefined,
     tool_choice: chat.toolChoice && writeToolChoice(chat.toolChoice),
     parallel_tool_calls: chat.isParallel,
-    reasoning_effort: effortOf(chat, model),
+    reasoning_effort: chat.effort,
     response_format: chat.format && writeFormat(chat.format),
     user: chat.user ?? textOf(chat.metadata?.['user_id']),
     stream: chat.isStreaming ? true : undefined,
-    stream_options: chat.isStreaming ? { include_usage: true } : undefined,
+    stream_options: chat.isStreaming && rules.asksStreamUsage ? { include_usage: true } : undefined,
   })
   return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, warnings: chat.warnings }
 }
 
-/** Models whose servers accept `reasoning_content` beside the tool calls of the history, and answer better with it. Others reject the field (llm.md §7.4). */
-const READS_REASONING = /deepseek|kimi|glm-|minimax|qwen/i
-
 /** Writes a turn as several messages: tool results come before the text of the user, and their images and files are part of that text (llm.md §7.4). */
-function writeTurn({ role, blocks, isPlain }: Turn, readsReasoning: boolean): JsonObject[] {
+function writeTurn({ role, blocks, isPlain }: Turn): JsonObject[] {
   const messages: JsonObject[] = []
   const parts: JsonObject[] = []
   const calls: JsonObject[] = []
@@ -52,7 +49,7 @@ function writeTurn({ role, blocks, isPlain }: Turn, readsReasoning: boolean): Js
   if (parts.length === 0 && calls.length === 0) return messages
   const only = parts.length === 1 ? parts[0] : undefined
   const content = isPlain === true && typeof only?.['text'] === 'string' ? only['text'] : parts
-  const hasReasoning = readsReasoning && calls.length > 0 && thoughts.length > 0
+  const hasReasoning = calls.length > 0 && thoughts.length > 0
   messages.push(
     compact({
       role,
@@ -114,13 +111,4 @@ function writeToolChoice(choice: ToolChoice): unknown {
 function writeFormat({ type, name, description, schema, isStrict }: OutputFormat): JsonObject {
   if (type === 'object') return { type: 'json_object' }
   return { type: 'json_schema', json_schema: compact({ name: name ?? 'structured_output', description, schema, strict: isStrict }) }
-}
-
-// Other gpt models reject tools on this API unless reasoning is off (llm.md §7.4).
-const REASONS_WITH_TOOLS = /^gpt-5(?:$|-|\.[12])/
-
-function effortOf(chat: Chat, model: string): string | undefined {
-  if (chat.origin === 'responses') return chat.effort === 'none' ? undefined : chat.effort
-  if (chat.tools.length > 0 && model.startsWith('gpt-') && !REASONS_WITH_TOOLS.test(model)) return 'none'
-  return chat.thinking?.['type'] === 'adaptive' ? (chat.effort ?? 'high') : undefined
 }

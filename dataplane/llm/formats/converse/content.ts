@@ -4,13 +4,12 @@ import { objectInput } from '../../common/tools.ts'
 import type { ChatFormat, JsonObject } from '../../common/types.ts'
 import { unsupported } from '../../common/unsupported.ts'
 import type { Documents } from './documents.ts'
-import type { ToolNames } from './names.ts'
 
 /** Writes a content block; undefined if it has no equivalent in Converse. Throws a FormatError for images that are not inline. */
-export function writeContent(block: Block, names: ToolNames, documents: Documents, origin: ChatFormat, model: string): JsonObject | undefined {
+export function writeContent(block: Block, documents: Documents, origin: ChatFormat, model: string): JsonObject | undefined {
   switch (block.type) {
     case 'text':
-      return block.text.trim() === '' ? undefined : { text: block.text }
+      return { text: block.text }
     case 'image':
       return { image: { format: formatOf(block.mediaType), source: { bytes: block.data } } }
     case 'imageUrl':
@@ -18,15 +17,13 @@ export function writeContent(block: Block, names: ToolNames, documents: Document
     case 'document':
       return { document: documents.write(block) }
     case 'thinking':
-      // Reasoning items of other providers have no signature, which Claude requires.
-      if (origin === 'responses' && block.signature === '') return undefined
-      return { reasoningContent: { reasoningText: compact({ text: block.text, signature: block.signature === '' ? undefined : block.signature }) } }
+      return { reasoningContent: { reasoningText: { text: block.text, signature: block.signature } } }
     case 'redacted':
       return { reasoningContent: { redactedContent: block.data } }
     case 'toolUse':
       // Drop calls whose arguments are not JSON (llm.md §7.8).
       if (origin === 'responses' && typeof block.input === 'string') return undefined
-      return { toolUse: { toolUseId: block.id, name: names.safe(block.name), input: objectInput(block) } }
+      return { toolUse: { toolUseId: block.id, name: block.name, input: objectInput(block) } }
     case 'toolResult':
       return { toolResult: compact({ toolUseId: block.id, content: writeResult(block, documents), status: statusOf(block, model) }) }
   }

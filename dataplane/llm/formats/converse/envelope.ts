@@ -2,29 +2,16 @@ import { isObject, isRawNumber, parseJson, printJson } from '../../common/json.t
 import type { Chat, OutputFormat } from '../../common/neutral.ts'
 import { compact } from '../../common/read.ts'
 import type { JsonObject, RequestContext } from '../../common/types.ts'
-
-/** Betas that Bedrock supports; it rejects requests with others (llm.md §4.3). */
-const betas = new Set([
-  'computer-use-2025-01-24',
-  'token-efficient-tools-2025-02-19',
-  'interleaved-thinking-2025-05-14',
-  'output-128k-2025-02-19',
-  'dev-full-thinking-2025-05-14',
-  'context-1m-2025-08-07',
-  'context-management-2025-06-27',
-  'effort-2025-11-24',
-  'tool-search-tool-2025-10-19',
-  'tool-examples-2025-10-29',
-])
+import type { TargetRules } from '../../rules/types.ts'
 
 /** Writes `additionalModelRequestFields`: fields of the model that Converse does not define. */
-export function envelope(chat: Chat, context: RequestContext, thinking: JsonObject | undefined): JsonObject | undefined {
+export function envelope(chat: Chat, context: RequestContext, { betas }: TargetRules): JsonObject | undefined {
   const isMessages = chat.origin === 'messages'
-  const known = isMessages ? (context.betas ?? []).filter((beta) => betas.has(beta)) : []
+  const known = isMessages ? (context.betas ?? []).filter((beta) => betas.values?.has(beta) !== false) : []
   const fields = compact({
-    thinking,
-    top_k: thinking?.['type'] === 'enabled' ? undefined : chat.topK,
-    output_config: isMessages && chat.effort !== undefined ? { effort: chat.effort } : undefined,
+    thinking: chat.thinking,
+    top_k: chat.topK,
+    output_config: chat.effort !== undefined ? { effort: chat.effort } : undefined,
     metadata: isMessages ? chat.metadata : undefined,
     anthropic_beta: known.length > 0 ? known : undefined,
   })

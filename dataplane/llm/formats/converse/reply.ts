@@ -8,26 +8,23 @@ import { FormatError, type ClientFormat, type JsonObject, type ResponseContext }
 export function readConverseReply(body: JsonObject, client: ClientFormat, context: ResponseContext): Reply {
   const message = objectOf(inside(body['output'])['message'])
   if (message === undefined) throw new FormatError('response', 'failed to parse response: output.message is missing')
-  const { toolNames, model } = context.memo
+  const { model } = context.memo
   return {
     id: client === 'completions' ? `bedrock-${context.nowMs()}` : client === 'messages' ? `msg_${context.hex(24)}` : undefined,
     model,
     serviceTier: undefined,
     stopSequence: textOf(inside(body['additionalModelResponseFields'])['stop_sequence']),
     created: undefined,
-    blocks: objectsOf(message['content']).flatMap((block) => readBlock(block, toolNames) ?? []),
+    blocks: objectsOf(message['content']).flatMap((block) => readBlock(block) ?? []),
     stop: readConverseStop(body['stopReason']),
     usage: readConverseUsage(inside(body['usage'])),
   }
 }
 
-function readBlock(block: JsonObject, toolNames: ReadonlyMap<string, string>): ReplyBlock | undefined {
+function readBlock(block: JsonObject): ReplyBlock | undefined {
   if (typeof block['text'] === 'string') return { type: 'text', text: block['text'] }
   const use = objectOf(block['toolUse'])
-  if (use) {
-    const name = textOf(use['name']) ?? ''
-    return { type: 'toolUse', id: textOf(use['toolUseId']) ?? '', name: toolNames.get(name) ?? name, input: use['input'] ?? {} }
-  }
+  if (use) return { type: 'toolUse', id: textOf(use['toolUseId']) ?? '', name: textOf(use['name']) ?? '', input: use['input'] ?? {} }
   const reasoning = objectOf(block['reasoningContent'])
   if (reasoning === undefined) return undefined
   const thought = objectOf(reasoning['reasoningText'])

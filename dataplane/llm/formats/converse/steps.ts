@@ -8,12 +8,6 @@ import type { JsonObject } from '../../common/types.ts'
 
 /** Reads the frames of a ConverseStream response (llm.md §8.4). `metadata` is the last frame. */
 export class ConverseReader {
-  readonly #toolNames: ReadonlyMap<string, string>
-
-  constructor(toolNames: ReadonlyMap<string, string>) {
-    this.#toolNames = toolNames
-  }
-
   read({ headers, payload }: Frame): Step[] {
     const data = inside(parseLeniently(payload))
     if (headers.get(':message-type') !== 'event' && headers.get(':message-type') !== undefined) return [readException(headers, data)]
@@ -23,8 +17,7 @@ export class ConverseReader {
         return [{ type: 'start' }]
       case 'contentBlockStart': {
         const use = objectOf(inside(data['start'])['toolUse'])
-        const name = textOf(use?.['name']) ?? ''
-        return use ? [{ type: 'toolStart', block, id: textOf(use['toolUseId']) ?? '', name: this.#toolNames.get(name) ?? name }] : []
+        return use ? [{ type: 'toolStart', block, id: textOf(use['toolUseId']) ?? '', name: textOf(use['name']) ?? '' }] : []
       }
       case 'contentBlockDelta':
         return readDelta(inside(data['delta']), block)

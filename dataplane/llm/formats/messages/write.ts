@@ -1,35 +1,31 @@
-import type { Block, Chat, ToolChoice, ToolResult } from '../../common/neutral.ts'
+import type { Block, Chat, OutputFormat, ToolChoice, ToolResult } from '../../common/neutral.ts'
 import { compact, inside } from '../../common/read.ts'
-import { planThinking } from '../../common/thinking.ts'
 import type { ConvertedRequest, JsonObject, RequestContext } from '../../common/types.ts'
 import { unsupported } from '../../common/unsupported.ts'
 
 /**
- * Writes a Messages request for Chat Completions clients (llm.md §7.2). With thinking, sampling parameters are dropped and tools are not forced, which
- * Claude rejects. Throws a FormatError for files that Claude does not read.
+ * Writes a Messages request for Chat Completions clients (llm.md §7.2). Throws a FormatError for files that Claude does not read.
  */
 export function writeMessagesRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {
-  const { maxTokens, thinking } = planThinking(chat)
-  const isThinking = thinking !== undefined
+  const { thinking, effort, format } = chat
+  const isThinking = thinking !== undefined && thinking['type'] !== 'disabled'
   const body = compact({
     model,
-    max_tokens: maxTokens,
+    max_tokens: chat.maxTokens,
     system: writeSystem(chat),
     messages: chat.turns.flatMap(({ role, blocks }) => {
       const content = blocks.flatMap((block) => writeBlock(block, isThinking) ?? [])
-      return content.length > 0 ? [{ role: role === 'assistant' ? role : 'user', content }] : []
+      return content.length > 0 ? [{ role, content }] : []
     }),
-    temperature: isThinking ? undefined : chat.temperature,
-    top_p: isThinking ? undefined : chat.topP,
+    temperature: chat.temperature,
+    top_p: chat.topP,
     stop_sequences: chat.stop.length > 0 ? chat.stop : undefined,
     stream: chat.isStreaming ? true : undefined,
     tools: chat.tools.length > 0 ? chat.tools.map(writeTool) : undefined,
-    tool_choice: writeToolChoice(chat, isThinking),
+    tool_choice: writeToolChoice(chat),
     metadata: chat.user === undefined ? undefined : { user_id: chat.user },
     thinking,
-    output_config: chat.format && {
-      format: { type: 'json_schema', schema: chat.format.type === 'object' ? { type: 'object', additionalProperties: true } : chat.format.schema },
-    },
+    output_config: effort === undefined && format === undefined ? undefined : compact({ effort, format: format && writeFormat(format) }),
   })
   return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, warnings: chat.warnings }
 }
@@ -42,7 +38,7 @@ function writeSystem({ system }: Chat): unknown {
 }
 
 function writeTool({ name, description, schema, cache }: Chat['tools'][number]): JsonObject {
-  return compact({ name, description, input_schema: schema ?? {}, cache_control: cache })
+  return compact({ name, description, input_schema: schema, cache_control: cache })
 }
 
 function writeBlock(block: Block, isThinking: boolean): JsonObject | undefined {
@@ -61,7 +57,7 @@ function writeContent(block: Block, isThinking: boolean): JsonObject | undefined
     case 'toolUse':
       return { type: 'tool_use', id: block.id, name: block.name, input: block.input }
     case 'toolResult':
-      return { type: 'tool_result', tool_use_id: block.id, content: writeResult(block) }
+      return compact({ type: 'tool_result', tool_use_id: block.id, content: writeResult(block), is_error: block.isError === true ? true : undefined })
     case 'document':
       return compact({ type: 'document', source: writeSource(block), title: block.filename })
     case 'thinking':
@@ -80,14 +76,18 @@ function writeSource({ mediaType, data, text, at }: Extract<Block, { type: 'docu
 }
 
 function writeResult({ content, isPlain }: ToolResult): unknown {
+  if (content.length === 0) return undefined
   const parts = content.flatMap((block) => writeBlock(block, false) ?? [])
   return isPlain ? (inside(parts[0])['text'] ?? '') : parts
 }
 
-function writeToolChoice({ toolChoice, isParallel, tools }: Chat, isThinking: boolean): JsonObject | undefined {
-  const asked: ToolChoice | undefined = toolChoice ?? (isParallel !== undefined && tools.length > 0 ? { type: 'auto' } : undefined)
-  if (asked === undefined) return undefined
-  const choice: ToolChoice = isThinking && asked.type !== 'none' ? { type: 'auto' } : asked
+function writeFormat({ type, schema }: OutputFormat): JsonObject {
+  return { type: 'json_schema', schema: type === 'object' ? { type: 'object', additionalProperties: true } : schema }
+}
+
+function writeToolChoice({ toolChoice, isParallel, tools }: Chat): JsonObject | undefined {
+  const choice: ToolChoice | undefined = toolChoice ?? (isParallel !== undefined && tools.length > 0 ? { type: 'auto' } : undefined)
+  if (choice === undefined) return undefined
   // The choice `none` does not allow disable_parallel_tool_use.
   return isParallel === undefined || choice.type === 'none' ? choice : { ...choice, disable_parallel_tool_use: !isParallel }
 }

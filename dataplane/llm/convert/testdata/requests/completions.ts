@@ -13,12 +13,37 @@ const caching = { cacheSystem: true, cacheMessages: true, cacheTools: false, min
 
 /** Expected conversions of Chat Completions requests. */
 export const completionsRows: RequestRows = {
-  'Chat Completions -> Messages: two system messages are joined by a newline, max_tokens is 4096': {
+  'Chat Completions -> Messages: leading system messages are joined by a newline, later ones stay in place, max_tokens is 4096': {
     ...toMsg,
-    body: { model: 'x', messages: [{ role: 'system', content: 'one' }, hi, { role: 'developer', content: [{ type: 'text', text: 'two' }] }] },
-    is: { model: 'm', max_tokens: 4096, system: 'one\ntwo', messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] },
+    body: {
+      model: 'x',
+      messages: [
+        { role: 'system', content: 'one' },
+        { role: 'developer', content: [{ type: 'text', text: 'two' }] },
+        hi,
+        { role: 'assistant', content: 'yes' },
+        { role: 'developer', content: 'three' },
+        hi,
+      ],
+    },
+    is: {
+      model: 'm',
+      max_tokens: 4096,
+      system: 'one\ntwo',
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+        { role: 'assistant', content: [{ type: 'text', text: 'yes' }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'three' },
+            { type: 'text', text: 'hi' },
+          ],
+        },
+      ],
+    },
   },
-  'Chat Completions -> Messages: a tool round trip keeps ids, and empty arguments become {}': {
+  'Chat Completions -> Messages: a tool round trip keeps ids, results are one message, and empty arguments become {}': {
     ...toMsg,
     body: {
       messages: [
@@ -37,8 +62,13 @@ export const completionsRows: RequestRows = {
             { type: 'tool_use', id: 'c', name: 'h', input: 'oops' },
           ],
         },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'one' }] },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'two' }] }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: 'one' },
+            { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'two' }] },
+          ],
+        },
       ],
     },
   },

@@ -143,9 +143,9 @@ export const historyRows: RequestRows = {
           content: [
             { type: 'text', text: 'a', cache_control: mark },
             { type: 'text', text: 'b' },
+            { type: 'text', text: 'c', cache_control: mark },
           ],
         },
-        { role: 'user', content: [{ type: 'text', text: 'c', cache_control: mark }] },
       ],
       tools: [{ name: 'f', input_schema: { type: 'object' }, cache_control: mark }],
     },
@@ -193,6 +193,7 @@ export const historyRows: RequestRows = {
   'Responses -> Chat Completions: the thought signature in an id becomes extra_content': {
     from: 'responses',
     to: 'completions',
+    context: { model: 'gemini-2.5-pro', target: 'vertex' },
     body: {
       input: [
         { type: 'function_call', call_id: 'c1__thought__si+g/=', name: 'f', arguments: '{}' },
@@ -212,14 +213,14 @@ export const historyRows: RequestRows = {
     body: { ...thought, messages: thought.messages.slice(1) },
     has: { messages: [{ role: 'user', content: [{ toolResult: { toolUseId: 'c1', content: [{ text: 'r' }] } }] }] },
   },
-  'Messages -> Chat Completions: thinking of a tool call becomes reasoning_content for models that read it': {
+  'Messages -> Chat Completions: thinking of a tool call becomes reasoning_content for models that read it, without the thought of Gemini': {
     from: 'messages',
     to: 'completions',
     context: { model: 'deepseek-chat' },
     body: thought,
     has: {
       messages: [
-        { role: 'assistant', reasoning_content: 'hm', tool_calls: [googleCall] },
+        { role: 'assistant', reasoning_content: 'hm', tool_calls: [{ ...googleCall, extra_content: undefined }] },
         { role: 'tool', tool_call_id: 'c1', content: 'r' },
       ],
     },
@@ -232,6 +233,6 @@ export const historyRows: RequestRows = {
       tools: [tool, { type: 'function', function: { name: 'g' } }],
       tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'g' } }] } },
     },
-    has: { tools: [{ name: 'g', input_schema: {} }], tool_choice: { type: 'any' } },
+    has: { tools: [{ name: 'g', input_schema: { type: 'object' } }], tool_choice: { type: 'any' } },
   },
 }

@@ -57,7 +57,7 @@ export const messagesRows: RequestRows = {
           ],
         },
       ],
-      max_completion_tokens: 9,
+      max_tokens: 9,
       user: 'u1',
       stream: true,
       stream_options: { include_usage: true },
@@ -80,7 +80,7 @@ export const messagesRows: RequestRows = {
         { role: 'system', content: 's' },
         { role: 'user', content: [{ type: 'text', text: 'hi' }] },
       ],
-      max_completion_tokens: 9,
+      max_tokens: 9,
       tools: [{ type: 'function', function: { name: 'get_weather', description: 'Weather', parameters: { type: 'object' } } }],
       tool_choice: 'required',
       parallel_tool_calls: false,
@@ -88,9 +88,9 @@ export const messagesRows: RequestRows = {
       response_format: { type: 'json_schema', json_schema: { name: 'structured_output', schema: { type: 'object' } } },
     },
   },
-  'Messages -> Chat Completions: reasoning is disabled for newer gpt models with tools': {
+  'Messages -> Chat Completions: reasoning is disabled for gpt models that take tools only without': {
     ...msgToCc,
-    context: { model: 'gpt-5.4' },
+    context: { model: 'gpt-5.5' },
     body: { max_tokens: 9, messages: [], tools: [msgTool] },
     has: { reasoning_effort: 'none' },
   },
@@ -120,8 +120,7 @@ export const messagesRows: RequestRows = {
       metadata: { user_id: 'u' },
     },
     is: {
-      system: [{ text: 'late' }],
-      messages: [{ role: 'user', content: [{ text: 'hi' }] }],
+      messages: [{ role: 'user', content: [{ text: 'hi' }, { text: 'late' }] }],
       inferenceConfig: { maxTokens: 5000 },
       toolConfig: {
         tools: [{ toolSpec: { name: 'get_weather', description: 'Weather', inputSchema: { json: { type: 'object' } } } }, { cachePoint: { type: 'default' } }],
@@ -182,8 +181,8 @@ export const messagesRows: RequestRows = {
   'Messages -> Converse: a tool result has no status for models that do not accept one': {
     ...msgToCv,
     context: { model: 'mistral.mistral-large' },
-    body: { max_tokens: 1, messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'i', content: 'r', is_error: false }] }] },
-    has: { messages: [{ role: 'user', content: [{ toolResult: { toolUseId: 'i', content: [{ text: 'r' }] } }] }] },
+    body: { max_tokens: 1, messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'abcdefgh1', content: 'r', is_error: false }] }] },
+    has: { messages: [{ role: 'user', content: [{ toolResult: { toolUseId: 'abcdefgh1', content: [{ text: 'r' }] } }] }] },
   },
   'Messages -> Converse: an image URL is rejected': {
     ...msgToCv,

@@ -60,10 +60,10 @@ export const responsesRows: RequestRows = {
     is: {
       model: 'm',
       messages: [
-        { role: 'developer', content: 'i' },
+        { role: 'system', content: 'i' },
         { role: 'user', content: [{ type: 'text', text: 'hi' }] },
       ],
-      max_completion_tokens: 5,
+      max_tokens: 5,
       parallel_tool_calls: true,
       stream: true,
       stream_options: { include_usage: true },

@@ -1,0 +1,329 @@
+import type { Target } from '../common/types.ts'
+import type { TargetRules } from './types.ts'
+
+/** The vendor, line and version of a model, read from its id. */
+export interface Family {
+  readonly vendor: Vendor
+  /** `opus`, `sonnet` and so on; empty if the vendor has one line. */
+  readonly line: string
+  /** 4.5 is 405. NaN if the id has none; Infinity for the latest: `gemini-flash-latest`. */
+  readonly version: number
+}
+
+type Vendor =
+  | 'gpt'
+  | 'o'
+  | 'claude'
+  | 'gemini'
+  | 'nova'
+  | 'titan'
+  | 'llama'
+  | 'mistral'
+  | 'command'
+  | 'deepseek'
+  | 'kimi'
+  | 'glm'
+  | 'minimax'
+  | 'qwen'
+  | 'grok'
+  | 'other'
+
+/** Where an id begins: behind a path, a region, the name of a vendor, or the mark of a fine-tuned model. */
+const START = '(?:^|[/.:])'
+const patterns: readonly (readonly [Vendor, RegExp])[] = [
+  [
+    'claude',
+    new RegExp(
+      `${START}claude-(?:v?(?<major>\\d+)(?:[-.](?<minor>\\d{1,2}))?(?!\\d)-?)?(?<line>[a-z]+)?(?:-v?(?<major2>\\d{1,2})(?:[-.](?<minor2>\\d{1,2}))?(?!\\d))?`,
+    ),
+  ],
+  // gpt-oss is a model of open weights, served by others.
+  ['gpt', new RegExp(`${START}(?:chat)?gpt-(?!oss)(?<major>\\d+)?(?:\\.(?<minor>\\d+))?(?<line>[a-z]*)`)],
+  ['o', new RegExp(`${START}(?<line>o)(?<major>\\d)(?![a-z\\d])`)],
+  ['gemini', new RegExp(`${START}gemini-(?<major>\\d+)?(?:\\.(?<minor>\\d+))?`)],
+  ['nova', new RegExp(`${START}nova-(?<major>\\d+)?`)],
+  ['titan', new RegExp(`${START}titan-`)],
+  ['llama', new RegExp(`${START}(?:meta-)?llama-?(?<major>\\d+)?(?:[-.](?<minor>\\d{1,2})(?!\\d|b))?`)],
+  ['mistral', new RegExp(`${START}(?:mistral|ministral|magistral|codestral|devstral|pixtral|mixtral|open-mi[sx]tral)`)],
+  ['command', new RegExp(`${START}command-`)],
+  ['deepseek', /deepseek/],
+  ['kimi', /kimi|moonshot/],
+  ['glm', /glm-/],
+  ['minimax', /minimax/],
+  ['qwen', /qwen/],
+  ['grok', new RegExp(`${START}grok-(?<major>\\d+)?(?:[-.](?<minor>\\d{1,2})(?!\\d))?`)],
+]
+
+/**
+ * Reads the family of a model.
+ *
+ * @example
+ * familyOf('us.anthropic.claude-opus-4-7-v1:0') // {vendor: 'claude', line: 'opus', version: 407}
+ */
+export function familyOf(model: string): Family {
+  const id = model.toLowerCase()
+  for (const [vendor, pattern] of patterns) {
+    const found = pattern.exec(id)
+    if (found === null) continue
+    const { line = '', major, minor, major2, minor2 } = found.groups ?? {}
+    // Azure writes 3.5 as 35.
+    if (major === '35') return { vendor, line, version: 305 }
+    const first = major ?? major2
+    return {
+      vendor,
+      line,
+      version: first === undefined ? (id.endsWith('-latest') ? Infinity : NaN) : Number(first) * 100 + Number((major === undefined ? minor2 : minor) ?? 0),
+    }
+  }
+  return { vendor: 'other', line: '', version: NaN }
+}
+
+/** Whether OpenAI itself serves a model. Others are those of servers that implement its API. */
+export function isOpenaiModel(model: string): boolean {
+  const { vendor } = familyOf(model)
+  return vendor === 'gpt' || vendor === 'o'
+}
+
+/** What a family of models demands in place of its target. */
+interface FamilyRow {
+  readonly vendor: Vendor
+  /** Versions from `from` on, and below `until`. */
+  readonly from: number
+  readonly until: number
+  readonly lines?: RegExp
+  readonly targets: readonly Target[]
+  readonly change: (rules: TargetRules) => Partial<TargetRules>
+  readonly source: string
+}
+
+const claudes: readonly Target[] = ['anthropic', 'vertexClaude', 'converse']
+const chats: readonly Target[] = ['openai', 'azure', 'compatible']
+
+/** Rows apply in order; a later one replaces cells of earlier ones. Checked 2026-11-28. */
+export const families: readonly FamilyRow[] = [
+  {
+    vendor: 'gpt',
+    from: 0,
+    until: Infinity,
+    targets: chats,
+    change: ({ roles }) => ({ roles: { ...roles, hasDeveloper: true }, tokenLimit: 'max_completion_tokens' }),
+    source: 'platform.openai.com/docs/api-reference/chat',
+  },
+  {
+    vendor: 'gpt',
+    from: 0,
+    until: 500,
+    targets: chats,
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, efforts: [] } }),
+    source: 'AAswordman/Operit#1048',
+  },
+  {
+    vendor: 'gpt',
+    from: 500,
+    until: 501,
+    targets: chats,
+    change: ({ reasoning, sampling }) => ({
+      reasoning: { ...reasoning, efforts: ['minimal', 'low', 'medium', 'high'] },
+      sampling: { ...sampling, isFixed: 'always' },
+      stops: { max: 0, takesBlank: true },
+    }),
+    source: 'litellm#15244',
+  },
+  {
+    vendor: 'gpt',
+    from: 501,
+    until: 505,
+    targets: chats,
+    change: ({ reasoning, sampling }) => ({
+      reasoning: { ...reasoning, efforts: ['none', 'low', 'medium', 'high'] },
+      sampling: { ...sampling, isFixed: 'reasoning' },
+      stops: { max: 0, takesBlank: true },
+    }),
+    source: 'vercel/ai#10932',
+  },
+  {
+    vendor: 'gpt',
+    from: 502,
+    until: 505,
+    targets: chats,
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, efforts: ['none', 'low', 'medium', 'high', 'xhigh'], withTools: 'absent' } }),
+    source: 'openai/openai-openapi#541, livekit/agents#5088',
+  },
+  {
+    vendor: 'gpt',
+    from: 505,
+    until: 600,
+    targets: chats,
+    change: ({ reasoning, sampling }) => ({
+      reasoning: { ...reasoning, efforts: ['none', 'low', 'medium', 'high', 'xhigh'], withTools: 'none' },
+      sampling: { ...sampling, isFixed: 'always' },
+      stops: { max: 0, takesBlank: true },
+    }),
+    source: 'BerriAI/litellm#34569',
+  },
+  {
+    vendor: 'gpt',
+    from: 600,
+    until: Infinity,
+    targets: chats,
+    change: ({ reasoning, sampling }) => ({
+      reasoning: { ...reasoning, efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'], withTools: 'none' },
+      sampling: { ...sampling, isFixed: 'always' },
+      stops: { max: 0, takesBlank: true },
+    }),
+    source: '@ai-sdk/openai 3.0.141',
+  },
+  {
+    vendor: 'o',
+    from: 0,
+    until: Infinity,
+    targets: chats,
+    change: ({ reasoning, sampling, roles }) => ({
+      roles: { ...roles, hasDeveloper: true },
+      tokenLimit: 'max_completion_tokens',
+      reasoning: { ...reasoning, efforts: ['low', 'medium', 'high'] },
+      sampling: { ...sampling, isFixed: 'always' },
+      stops: { max: 0, takesBlank: true },
+    }),
+    source: 'openai 6.49.0 (types)',
+  },
+  {
+    vendor: 'mistral',
+    from: 0,
+    until: Infinity,
+    targets: ['compatible', 'converse'],
+    change: ({ blanks }) => ({ ids: { pattern: /^[a-zA-Z0-9]{9}$/, max: 9, isUnique: true }, blanks: { ...blanks, isDropped: true } }),
+    source: 'karthink/gptel#1203',
+  },
+  ...(['deepseek', 'kimi', 'glm', 'minimax', 'qwen'] as const).map((vendor): FamilyRow => ({
+    vendor,
+    from: 0,
+    until: Infinity,
+    targets: ['compatible', 'azure', 'vertex'],
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, history: 'text' } }),
+    source: 'danny-avila/LibreChat#12836',
+  })),
+  {
+    vendor: 'claude',
+    from: 408,
+    until: Infinity,
+    targets: ['anthropic', 'vertexClaude'],
+    change: ({ roles }) => ({ roles: { ...roles, late: 'inPlace' } }),
+    source: 'BerriAI/litellm#33807',
+  },
+  {
+    vendor: 'claude',
+    from: 0,
+    until: 307,
+    targets: claudes,
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, hasBudget: false } }),
+    source: 'docs.claude.com, extended thinking',
+  },
+  {
+    vendor: 'claude',
+    from: 0,
+    until: 406,
+    targets: claudes,
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, efforts: [] } }),
+    source: '@anthropic-ai/sdk 1.14.0',
+  },
+  {
+    vendor: 'claude',
+    from: 401,
+    until: Infinity,
+    targets: claudes,
+    change: ({ sampling }) => ({ sampling: { ...sampling, takesBoth: false } }),
+    source: 'aws-samples/bedrock-access-gateway#238',
+  },
+  {
+    vendor: 'claude',
+    from: 405,
+    until: 406,
+    lines: /opus/,
+    targets: claudes,
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, efforts: ['low', 'medium', 'high'] } }),
+    source: '@anthropic-ai/sdk 1.14.0',
+  },
+  {
+    vendor: 'claude',
+    from: 406,
+    until: 407,
+    targets: claudes,
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, efforts: ['low', 'medium', 'high', 'max'], isAdaptive: true } }),
+    source: '@anthropic-ai/sdk 1.14.0',
+  },
+  {
+    vendor: 'claude',
+    from: 407,
+    until: Infinity,
+    targets: claudes,
+    change: ({ reasoning, sampling }) => ({
+      reasoning: { ...reasoning, efforts: ['low', 'medium', 'high', 'xhigh', 'max'], hasBudget: false, isAdaptive: true, off: 'disabled' },
+      sampling: { ...sampling, isFixed: 'always' },
+    }),
+    source: 'NousResearch/hermes-agent#11137, UKGovernmentBEIS/inspect_ai#3721',
+  },
+  {
+    vendor: 'claude',
+    from: 407,
+    until: 500,
+    targets: claudes,
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, off: 'leave' } }),
+    source: 'NousResearch/hermes-agent#11137',
+  },
+  {
+    vendor: 'claude',
+    from: 500,
+    until: Infinity,
+    lines: /fable|mythos/,
+    targets: claudes,
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, off: 'never', forcesTools: 'never' } }),
+    source: 'docs.claude.com, extended thinking',
+  },
+  {
+    vendor: 'claude',
+    from: 505,
+    until: Infinity,
+    lines: /opus|sonnet/,
+    targets: claudes,
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, off: 'never', forcesTools: 'never' } }),
+    source: 'docs.claude.com, extended thinking',
+  },
+  {
+    vendor: 'gemini',
+    from: 0,
+    until: 300,
+    change: () => ({ thoughts: 'sent' }),
+    targets: ['gemini', 'vertex', 'compatible'],
+    source: 'ai.google.dev/gemini-api/docs/thought-signatures',
+  },
+  {
+    vendor: 'gemini',
+    from: 300,
+    until: Infinity,
+    change: () => ({ thoughts: 'demanded' }),
+    targets: ['gemini', 'vertex', 'compatible'],
+    source: 'ai.google.dev/gemini-api/docs/thought-signatures',
+  },
+  {
+    vendor: 'nova',
+    from: 0,
+    until: Infinity,
+    targets: ['converse'],
+    // A hyphen makes calls fail (SEMOSS/Semoss#2892).
+    change: ({ schema, reasoning }) => ({
+      names: { pattern: /^[a-zA-Z][a-zA-Z0-9_]{0,63}$/, forbidden: /[^a-zA-Z0-9_]/g, max: 64 },
+      schema: { ...schema, rootDrops: ['$schema', 'definitions', '$defs', 'additionalProperties', 'title', 'description', '$id'] },
+      reasoning: { ...reasoning, history: 'none', hasBudget: false },
+    }),
+    source: 'zed-industries/zed#28521',
+  },
+  ...(['titan', 'llama', 'mistral', 'command', 'deepseek', 'kimi', 'glm', 'minimax', 'qwen', 'gpt', 'grok'] as const).map((vendor): FamilyRow => ({
+    vendor,
+    from: 0,
+    until: Infinity,
+    targets: ['converse'],
+    change: ({ reasoning }) => ({ reasoning: { ...reasoning, history: 'none', hasBudget: false }, cache: { marker: 'none', max: 0, hasTtl: false } }),
+    source: 'docs.aws.amazon.com/bedrock, prompt caching; BerriAI/litellm 1.110.2',
+  })),
+]

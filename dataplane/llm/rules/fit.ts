@@ -1,0 +1,158 @@
+import type { Block, Chat, Tool, ToolChoice, ToolResult, Turn } from '../common/neutral.ts'
+import { numberOf } from '../common/read.ts'
+import { CallIds } from './ids.ts'
+import { ToolNames } from './names.ts'
+import { fitSchema } from './schemas.ts'
+import { planReasoningEffort, planThinking } from './thinking.ts'
+import type { TargetRules } from './types.ts'
+
+/** A chat as its target accepts it. */
+export interface FittedChat {
+  readonly chat: Chat
+  /** Names of tools in the request -> of the client, only if they differ. */
+  readonly toolNames: ReadonlyMap<string, string>
+}
+
+/** Changes a chat so that its target accepts it (llm.md §7.15). The same chat gives the same result, so that prompt caches hit. */
+export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
+  const names = new ToolNames(chat, rules.names)
+  const { system, turns } = fitTurns(chat, rules, names)
+  const isClaude = rules.roles.isApart
+  const plan = isClaude
+    ? planThinking({ ...chat, turns }, rules.reasoning)
+    : { maxTokens: chat.maxTokens, thinking: chat.thinking, effort: planReasoningEffort(chat, rules.reasoning) }
+  const isReasoning = isClaude ? isThinking(plan.thinking?.['type']) : plan.effort !== undefined && plan.effort !== 'none'
+  return {
+    chat: {
+      ...chat,
+      ...plan,
+      ...fitSampling(chat, rules, isReasoning),
+      system,
+      isSystemPlain: chat.isSystemPlain && system === chat.system,
+      turns,
+      tools: chat.tools.map((tool) => fitTool(tool, rules, names)),
+      toolChoice: chat.toolChoice && fitChoice(chat.toolChoice, rules, names, plan.thinking?.['type'] === 'enabled'),
+    },
+    toolNames: names.restored,
+  }
+}
+
+const isThinking = (type: unknown): boolean => type === 'enabled' || type === 'adaptive'
+
+function fitTool(tool: Tool, { schema }: TargetRules, names: ToolNames): Tool {
+  const { isStrict, ...rest } = tool
+  return { ...rest, name: names.safe(tool.name), schema: fitSchema(tool.schema, schema), ...(isStrict !== undefined && schema.hasStrict && { isStrict }) }
+}
+
+function fitChoice(choice: ToolChoice, { reasoning: { forcesTools } }: TargetRules, names: ToolNames, hasBudget: boolean): ToolChoice {
+  if (choice.type === 'auto' || choice.type === 'none') return choice
+  if (forcesTools === 'never' || (forcesTools === 'withoutBudget' && hasBudget)) return { type: 'auto' }
+  return choice.type === 'tool' ? { type: 'tool', name: names.safe(choice.name) } : choice
+}
+
+function fitSampling(
+  { temperature, topP, topK, stop }: Chat,
+  { sampling, stops }: TargetRules,
+  isReasoning: boolean,
+): Pick<Chat, 'temperature' | 'topP' | 'topK' | 'stop'> {
+  const words = stops.takesBlank ? stop : stop.filter((word) => /\S/.test(word))
+  const fitted = words.length > stops.max ? words.slice(0, stops.max) : words
+  if (sampling.isFixed === 'always' || (sampling.isFixed === 'reasoning' && isReasoning))
+    return { temperature: undefined, topP: undefined, topK: undefined, stop: fitted }
+  return {
+    temperature: (numberOf(temperature) ?? 0) > sampling.maxTemperature ? sampling.maxTemperature : temperature,
+    topP: temperature !== undefined && !sampling.takesBoth ? undefined : topP,
+    topK: sampling.hasTopK ? topK : undefined,
+    stop: fitted,
+  }
+}
+
+type Text = Chat['system'][number]
+
+/** Fits the blocks of all turns and puts instructions and results where the target wants them. */
+function fitTurns(chat: Chat, rules: TargetRules, names: ToolNames): Pick<Chat, 'system' | 'turns'> {
+  const { roles, ids: idRule } = rules
+  const ids = new CallIds(idRule)
+  const leading: Text[] = []
+  const turns: Turn[] = []
+  for (const turn of chat.turns) {
+    const blocks = turn.blocks.flatMap((block) => fitBlock(block, rules, names, ids) ?? [])
+    if (blocks.length === 0 && (rules.blanks.isDropped || turn.blocks.length > 0)) continue
+    const isInstruction = turn.role === 'system' || turn.role === 'developer'
+    if (!isInstruction) turns.push({ ...turn, blocks })
+    else if (!roles.isApart) turns.push({ ...turn, role: roles.hasDeveloper ? turn.role : 'system', blocks })
+    else if (turns.length === 0) leading.push(...blocks.filter((block) => block.type === 'text'))
+    else turns.push({ role: roles.late === 'user' ? 'user' : 'system', blocks })
+  }
+  return { system: leading.length === 0 ? chat.system : [...chat.system, ...leading], turns: roles.isMerged ? mergeTurns(turns) : turns }
+}
+
+/** Merges consecutive turns of one role. In a turn of the user, results are first, and instructions between a call and its result follow the result. */
+function mergeTurns(turns: readonly Turn[]): Turn[] {
+  const merged: { role: Turn['role']; blocks: Block[] }[] = []
+  let late: Turn | undefined
+  for (const turn of turns) {
+    let last = merged.at(-1)
+    if (turn.role === 'system') {
+      // An instruction is a message of its own only behind one of the user.
+      if (last?.role === 'user') late = { role: 'system', blocks: [...(late?.blocks ?? []), ...turn.blocks] }
+      else merged.push({ role: 'user', blocks: [...turn.blocks] })
+      continue
+    }
+    if (late !== undefined && (turn.role === 'assistant' || !turn.blocks.some(({ type }) => type === 'toolResult'))) {
+      merged.push({ role: 'system', blocks: [...late.blocks] })
+      late = undefined
+      last = merged.at(-1)
+    }
+    if (last?.role === turn.role) last.blocks.push(...turn.blocks)
+    else merged.push({ role: turn.role, blocks: [...turn.blocks] })
+  }
+  if (late !== undefined) merged.push({ role: 'system', blocks: [...late.blocks] })
+  return merged.map(({ role, blocks }) => ({ role, blocks: role === 'user' ? resultsFirst(blocks) : blocks }))
+}
+
+function resultsFirst(blocks: Block[]): readonly Block[] {
+  const firstOther = blocks.findIndex(({ type }) => type !== 'toolResult')
+  if (firstOther === -1 || !blocks.some(({ type }, at) => type === 'toolResult' && at > firstOther)) return blocks
+  return [...blocks.filter(({ type }) => type === 'toolResult'), ...blocks.filter(({ type }) => type !== 'toolResult')]
+}
+
+function fitBlock(block: Block, rules: TargetRules, names: ToolNames, ids: CallIds): Block | undefined {
+  switch (block.type) {
+    case 'text':
+      return rules.blanks.isDropped && isBlank(block.text) ? undefined : block
+    case 'image':
+      return { ...block, mediaType: imageType(block.mediaType) }
+    case 'thinking':
+      return rules.reasoning.history === 'text' || (rules.reasoning.history === 'signed' && !isBlank(block.signature)) ? block : undefined
+    case 'redacted':
+      return rules.reasoning.history === 'signed' ? block : undefined
+    case 'toolUse': {
+      const { thought, ...rest } = block
+      return { ...rest, id: ids.call(block.id), name: names.safe(block.name), ...(thought !== undefined && rules.thoughts !== 'none' && { thought }) }
+    }
+    case 'toolResult':
+      return fitResult(block, rules, ids)
+    default:
+      return block
+  }
+}
+
+function fitResult(block: ToolResult, { blanks }: TargetRules, ids: CallIds): ToolResult {
+  const id = ids.result(block.id)
+  if (!blanks.isDropped) return { ...block, id }
+  const content = block.content.flatMap((part): Block[] => {
+    if (part.type === 'text') return isBlank(part.text) ? [] : [part]
+    return part.type === 'image' ? [{ ...part, mediaType: imageType(part.mediaType) }] : [part]
+  })
+  if (content.length > 0 || blanks.result === undefined) return { ...block, id, content, isPlain: block.isPlain && content.length > 0 }
+  return { ...block, id, content: [{ type: 'text', text: blanks.result }], isPlain: true }
+}
+
+const isBlank = (text: string): boolean => !/\S/.test(text)
+
+/** The registered name of an image type. */
+function imageType(type: string): string {
+  const lower = type.toLowerCase()
+  return lower === 'image/jpg' ? 'image/jpeg' : lower
+}

@@ -1,0 +1,170 @@
+import type { Target } from '../common/types.ts'
+import type { IdRule, NameRule, TargetRules } from './types.ts'
+
+/**
+ * What each API enforces (llm.md §7.15), whatever the model; families.ts holds what differs by model. Sources: the API
+ * references and SDKs of the vendors, and public reports, checked 2026-11-28.
+ */
+
+const anyId: IdRule = { pattern: /^[^\s]{1,64}$/, max: 64, isUnique: false }
+const plainId: IdRule = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, max: 64, isUnique: true }
+const openaiName: NameRule = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, forbidden: /[^a-zA-Z0-9_-]/g, max: 64 }
+const googleName: NameRule = { pattern: /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/, forbidden: /[^a-zA-Z0-9_-]/g, max: 64 }
+const converseName: NameRule = { pattern: /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, forbidden: /[^a-zA-Z0-9_-]/g, max: 64 }
+const commonImages = ['image/png', 'image/jpeg', 'image/webp', 'image/gif']
+const googleImages = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif']
+
+const openai: TargetRules = {
+  // Only the length is checked: 40 for some models (microsoft/autogen#6377).
+  ids: { pattern: /^[^\s]{1,40}$/, max: 40, isUnique: false },
+  names: openaiName,
+  schema: { needsObject: false, needsProperties: true, rootDrops: [], hasStrict: true },
+  roles: { isApart: false, hasDeveloper: true, late: 'inPlace', isMerged: false },
+  blanks: { isDropped: false, result: undefined },
+  media: { images: commonImages, hasImageUrls: true, documents: 'files' },
+  tokenLimit: 'max_completion_tokens',
+  reasoning: {
+    efforts: undefined,
+    withTools: 'any',
+    hasBudget: false,
+    isAdaptive: false,
+    off: 'leave',
+    history: 'none',
+    forcesTools: 'always',
+  },
+  sampling: { maxTemperature: 2, isFixed: 'never', takesBoth: true, hasTopK: false },
+  stops: { max: 4, takesBlank: true },
+  cache: { marker: 'none', max: 0, hasTtl: false },
+  betas: { place: 'none', values: undefined },
+  query: 'kept',
+  asksStreamUsage: true,
+  unknownFields: 'rejected',
+  thoughts: 'none',
+}
+
+/** Servers of other vendors that implement the Chat Completions API. */
+const compatible: TargetRules = {
+  ...openai,
+  ids: anyId,
+  // Mistral rejects the other field, Ollama ignores it (nextcloud/integration_openai#426).
+  tokenLimit: 'max_tokens',
+  // Templates of open models and Mistral know no role `developer`.
+  roles: { isApart: false, hasDeveloper: false, late: 'inPlace', isMerged: false },
+  schema: { needsObject: false, needsProperties: false, rootDrops: [], hasStrict: true },
+  stops: { max: Infinity, takesBlank: true },
+  unknownFields: 'ignored',
+}
+
+const anthropic: TargetRules = {
+  ids: plainId,
+  names: { ...openaiName, pattern: /^[a-zA-Z0-9_-]{1,128}$/, max: 128 },
+  schema: { needsObject: true, needsProperties: false, rootDrops: [], hasStrict: true },
+  roles: { isApart: true, hasDeveloper: false, late: 'user', isMerged: true },
+  blanks: { isDropped: true, result: undefined },
+  media: { images: commonImages, hasImageUrls: true, documents: 'pdf' },
+  tokenLimit: 'max_tokens',
+  reasoning: {
+    efforts: undefined,
+    withTools: 'any',
+    hasBudget: true,
+    isAdaptive: false,
+    off: 'leave',
+    history: 'signed',
+    forcesTools: 'withoutBudget',
+  },
+  sampling: { maxTemperature: 1, isFixed: 'reasoning', takesBoth: true, hasTopK: true },
+  stops: { max: Infinity, takesBlank: false },
+  cache: { marker: 'cache_control', max: 4, hasTtl: true },
+  betas: { place: 'header', values: undefined },
+  query: 'kept',
+  asksStreamUsage: false,
+  unknownFields: 'rejected',
+  thoughts: 'none',
+}
+
+/** Keys of a query that Google's API front end knows and that do not change the response. Others are 400 (`Unknown name`). */
+const googleQuery = ['key', 'access_token', 'quotaUser', 'prettyPrint']
+
+const gemini: TargetRules = {
+  ...openai,
+  ids: anyId,
+  names: googleName,
+  roles: { isApart: false, hasDeveloper: false, late: 'inPlace', isMerged: false },
+  blanks: { isDropped: true, result: undefined },
+  media: { images: googleImages, hasImageUrls: true, documents: 'files' },
+  tokenLimit: 'max_tokens',
+  stops: { max: 5, takesBlank: true },
+  query: googleQuery,
+  schema: { needsObject: false, needsProperties: false, rootDrops: [], hasStrict: true },
+}
+
+/** The rules of each target. */
+export const table: Readonly<Record<Target, TargetRules>> = {
+  openai,
+  azure: openai,
+  compatible,
+  responses: {
+    ...openai,
+    ids: { ...anyId },
+    names: { ...openaiName, pattern: /^[a-zA-Z0-9_-]{1,128}$/, max: 128 },
+    tokenLimit: 'max_output_tokens',
+    asksStreamUsage: false,
+  },
+  anthropic,
+  vertexClaude: {
+    ...anthropic,
+    media: { ...anthropic.media, hasImageUrls: false },
+    betas: {
+      place: 'header',
+      // Vertex AI rejects values that it does not know (QuantumNous/new-api#2975).
+      values: new Set([
+        'computer-use-2025-01-24',
+        'computer-use-2025-11-24',
+        'context-1m-2025-08-07',
+        'context-management-2025-06-27',
+        'compact-2026-01-12',
+        'dev-full-thinking-2025-05-14',
+        'effort-2025-11-24',
+        'extended-cache-ttl-2025-04-11',
+        'fine-grained-tool-streaming-2025-05-14',
+        'interleaved-thinking-2025-05-14',
+        'output-128k-2025-02-19',
+        'token-efficient-tools-2025-02-19',
+        'tool-examples-2025-10-29',
+        'tool-search-tool-2025-10-19',
+        'web-search-2025-03-05',
+      ]),
+    },
+    query: googleQuery,
+  },
+  gemini,
+  vertex: gemini,
+  converse: {
+    ...anthropic,
+    names: converseName,
+    schema: { needsObject: true, needsProperties: false, rootDrops: [], hasStrict: false },
+    blanks: { isDropped: true, result: '(no content)' },
+    media: { images: commonImages, hasImageUrls: false, documents: 'files' },
+    tokenLimit: 'maxTokens',
+    cache: { marker: 'cachePoint', max: 4, hasTtl: true },
+    betas: {
+      place: 'body',
+      // Bedrock rejects values that it does not know (anthropics/claude-code#49370).
+      values: new Set([
+        'computer-use-2025-01-24',
+        'computer-use-2025-11-24',
+        'token-efficient-tools-2025-02-19',
+        'interleaved-thinking-2025-05-14',
+        'output-128k-2025-02-19',
+        'dev-full-thinking-2025-05-14',
+        'context-1m-2025-08-07',
+        'context-management-2025-06-27',
+        'effort-2025-11-24',
+        'tool-search-tool-2025-10-19',
+        'tool-examples-2025-10-29',
+      ]),
+    },
+    query: [],
+    unknownFields: 'rejected',
+  },
+}

@@ -1,0 +1,127 @@
+/** Ids of tool calls. An id that breaks the rule is replaced, in the call and in its result. */
+export interface IdRule {
+  readonly pattern: RegExp
+  /** Length of replacements; longer ids are replaced. */
+  readonly max: number
+  /** Two calls of one conversation may not have the same id. */
+  readonly isUnique: boolean
+}
+
+/** Names of tools. A name that breaks the rule is replaced, and restored in the response. */
+export interface NameRule {
+  readonly pattern: RegExp
+  /** Characters that a replacement may not have. */
+  readonly forbidden: RegExp
+  readonly max: number
+}
+
+export interface SchemaRule {
+  /** The root has a member `type` with the value `object`, also for tools without parameters. */
+  readonly needsObject: boolean
+  /** An object without `properties` is rejected. */
+  readonly needsProperties: boolean
+  /** Members that are removed at the root. */
+  readonly rootDrops: readonly string[]
+  /** `strict` of tools, and of output formats in formats that have it. */
+  readonly hasStrict: boolean
+}
+
+interface RoleRule {
+  /** Leading instructions are a field, no messages. */
+  readonly isApart: boolean
+  /** The role `developer` is known beside `system`. */
+  readonly hasDeveloper: boolean
+  /** Instructions behind a message of the user: `inPlace` keeps the role `system`, `user` sends them as text of the user at the same place. */
+  readonly late: 'inPlace' | 'user'
+  /** Consecutive messages of one role, and all results of a turn, become one message; the results are first. */
+  readonly isMerged: boolean
+}
+
+interface BlankRule {
+  /** Text that is empty or white space is left out, and messages without content with it. */
+  readonly isDropped: boolean
+  /** Text of a tool result without content; undefined: it may be empty. */
+  readonly result: string | undefined
+}
+
+interface MediaRule {
+  /** Media types of images. */
+  readonly images: readonly string[]
+  /** Images by URL; the gateway fetches nothing. */
+  readonly hasImageUrls: boolean
+  /** Documents of other types than text. */
+  readonly documents: 'pdf' | 'files' | 'none'
+}
+
+/** The parts of a chat that make the model think. */
+export interface ReasoningRule {
+  /** Values of the effort, in rising order; undefined: not known, sent as it is; empty: the field is left out. */
+  readonly efforts: readonly string[] | undefined
+  /** Efforts of requests with tools: `none` must be sent, `absent` must be left out. */
+  readonly withTools: 'any' | 'none' | 'absent'
+  /** Thinking with a budget of tokens. */
+  readonly hasBudget: boolean
+  /** Thinking whose depth the model chooses, guided by an effort. */
+  readonly isAdaptive: boolean
+  /** How thinking is turned off: the field is left out, or has the value `disabled`; `never`: it cannot be. */
+  readonly off: 'leave' | 'disabled' | 'never'
+  /** Thinking of earlier responses: `signed` blocks only, `text` beside tool calls, or none. */
+  readonly history: 'signed' | 'text' | 'none'
+  /** When a tool can be forced. */
+  readonly forcesTools: 'always' | 'withoutBudget' | 'never'
+}
+
+interface SamplingRule {
+  readonly maxTemperature: number
+  /** Values other than the default are rejected: never, while the model reasons, or always. */
+  readonly isFixed: 'never' | 'reasoning' | 'always'
+  /** `temperature` and `top_p` in one request. */
+  readonly takesBoth: boolean
+  readonly hasTopK: boolean
+}
+
+interface StopRule {
+  /** Number of stop sequences; 0: the field is left out. */
+  readonly max: number
+  /** Sequences of white space only. */
+  readonly takesBlank: boolean
+}
+
+interface CacheRule {
+  readonly marker: 'cache_control' | 'cachePoint' | 'none'
+  /** Breakpoints in one request. */
+  readonly max: number
+  readonly hasTtl: boolean
+}
+
+interface BetaRule {
+  /** Where values of `anthropic-beta` go. */
+  readonly place: 'header' | 'body' | 'none'
+  /** Values that are sent; undefined: all. */
+  readonly values: ReadonlySet<string> | undefined
+}
+
+/** Everything that an API and a model family demand of requests. One cell for each rule and target: the compiler rejects a table without. */
+export interface TargetRules {
+  readonly ids: IdRule
+  readonly names: NameRule
+  readonly schema: SchemaRule
+  readonly roles: RoleRule
+  readonly blanks: BlankRule
+  readonly media: MediaRule
+  /** The field of the token limit. */
+  readonly tokenLimit: 'max_tokens' | 'max_completion_tokens' | 'max_output_tokens' | 'maxTokens'
+  readonly reasoning: ReasoningRule
+  readonly sampling: SamplingRule
+  readonly stops: StopRule
+  readonly cache: CacheRule
+  readonly betas: BetaRule
+  /** The client's query: kept, or only the keys of the list. */
+  readonly query: 'kept' | readonly string[]
+  /** Streams report usage only if the request asks for it. */
+  readonly asksStreamUsage: boolean
+  /** What happens to fields that the API does not know. */
+  readonly unknownFields: 'ignored' | 'rejected'
+  /** The thought signature of Gemini at tool calls: sent, demanded at the first call of each step, or unknown. */
+  readonly thoughts: 'sent' | 'demanded' | 'none'
+}
