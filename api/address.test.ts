@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { AddressRanges, refuseAddress, type DialRules } from './address.ts'
+import { AddressRanges, isAddressRange, literalAddresses, refuseAddress, refuseHost, type DialRules } from './address.ts'
 
 const pod: DialRules = {
   isLoopbackAllowed: false,
@@ -96,4 +96,41 @@ describe('an address that connections may go to', () => {
     expect(refuseAddress('127.0.0.1', 9978, local)).toBeDefined()
     expect(refuseAddress('127.0.0.1', 9979, local)).toBeUndefined()
   })
+})
+
+describe('a host', () => {
+  test.each([
+    ['127.0.0.1', ['127.0.0.1']],
+    ['127.1', ['127.0.0.1']],
+    ['0x7f000001', ['127.0.0.1']],
+    ['2130706433', ['127.0.0.1']],
+    ['[::1]', ['::1']],
+    ['::ffff:10.0.0.1', ['::ffff:10.0.0.1']],
+    ['LOCALHOST.', ['127.0.0.1', '::1']],
+    ['app.localhost', ['127.0.0.1', '::1']],
+    ['notlocalhost', []],
+    ['localhost.example', []],
+    ['example.com', []],
+    ['a b', []],
+  ])('%s means addresses without DNS', (host, addresses) => expect(literalAddresses(host)).toEqual(addresses))
+
+  test('is refused if all of its addresses are, and never for a name', () => {
+    expect(refuseHost('localhost', 80, pod)).toBe('a loopback address')
+    expect(refuseHost('localhost', 80, { ...pod, permitted: new AddressRanges(['::1']) })).toBeUndefined()
+    expect(refuseHost('example.com', 80, pod)).toBeUndefined()
+    expect(refuseHost('10.0.0.1', 80, pod)).toBeUndefined()
+  })
+})
+
+test.each(['2001:db8::5efe:7f00:1', '2001:db8:0:0:200:5efe:169.254.169.254', '2001:db8:1:2:0:5efe:0:0'])(
+  'the ISATAP address %s is judged as the IPv4 address in it',
+  (address) => expect(refuseAddress(address, 80, pod)).toBeDefined(),
+)
+test.each(['2001:db8::5efe:a00:1', '2001:db8::5efe:7f00:1:1', '2001:db8::1:5efe:7f00:1'])('%s is not refused as ISATAP', (address) =>
+  expect(refuseAddress(address, 80, pod)).toBeUndefined(),
+)
+
+test('a range is an address with or without a length that fits', () => {
+  expect(['10.0.0.1', '10.0.0.0/8', '::/0', 'fd00::/128'].filter((text) => !isAddressRange(text))).toEqual([])
+  expect(['', 'x', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0.0/a', '/8'].filter(isAddressRange)).toEqual([])
 })

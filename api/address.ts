@@ -28,6 +28,13 @@ const special: Readonly<Record<AddressKind, readonly string[]>> = {
   translated: ['64:ff9b:1::/48', '2001::/32'],
 }
 
+/** Whether a text is an address, or a range of them as `address/prefix length`. */
+export function isAddressRange(text: string): boolean {
+  const [net = '', bits, ...rest] = text.split('/')
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(net)] ?? -1
+  return most >= 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+}
+
 /** A set of addresses, with the IPv6 forms of those that are IPv4. */
 export class AddressRanges {
   readonly #list = new BlockList()
@@ -59,6 +66,36 @@ export class AddressRanges {
 
 const kinds = Object.entries(special).map(([kind, ranges]) => [kind as AddressKind, new AddressRanges(ranges)] as const)
 
+const kindOf = (address: string): AddressKind | undefined => (isIP(address) === 0 ? undefined : kinds.find(([, ranges]) => ranges.has(address))?.[0])
+
+/** The IPv4 address that an ISATAP address of any prefix is tunnelled to (RFC 5214). */
+function isatapTarget(address: string): string | undefined {
+  if (!/5efe/i.test(address)) return undefined
+  const canonical = URL.parse(`http://[${address.split('%', 1)[0]}]`)?.hostname ?? ''
+  const [found, high = '0', low = '0'] = /(?::|:0|:200):5efe:(?:([0-9a-f]{1,4}):([0-9a-f]{1,4})|:)\]$/.exec(canonical) ?? []
+  if (found === undefined) return undefined
+  const bits = (Number.parseInt(high, 16) << 16) | Number.parseInt(low, 16)
+  return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.')
+}
+
+/**
+ * The addresses that a host means without DNS: as the system reads numbers (`127.1`, `0x7f000001`, `2130706433`), and the loopback addresses for `localhost` and
+ * the names under it (RFC 6761). Empty: the addresses are known when a connection is opened.
+ */
+export function literalAddresses(host: string): readonly string[] {
+  const bare = host.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(bare) !== 0) return [bare]
+  const name = URL.parse(`http://${bare}`)?.hostname.replace(/\.$/, '') ?? ''
+  if (isIP(name) !== 0) return [name]
+  return /^(?:.*\.)?localhost$/.test(name) ? ['127.0.0.1', '::1'] : []
+}
+
+/** Why no connection may be opened to a host, whatever DNS responds; undefined: it may, or its addresses decide. */
+export function refuseHost(host: string, port: number, rules: DialRules): string | undefined {
+  const refusals = literalAddresses(host).map((address) => refuseAddress(address, port, rules))
+  return refusals.every((reason) => reason !== undefined) ? refusals[0] : undefined
+}
+
 /** The process that connects, and what its owner permits. */
 export interface DialRules {
   /** Where upstreams run on the same machine, loopback addresses are destinations. */
@@ -79,7 +116,7 @@ export interface DialRules {
  */
 export function refuseAddress(address: string, port: number, rules: DialRules): string | undefined {
   if (isIP(address) === 0) return 'not an IP address'
-  const kind = kinds.find(([, ranges]) => ranges.has(address))?.[0]
+  const kind = kindOf(address) ?? kindOf(isatapTarget(address) ?? '')
   if (isOwnPort(address, kind, port, rules)) return 'a port of this gateway or of its operator'
   if (kind === undefined || (kind === 'loopback' && rules.isLoopbackAllowed) || rules.permitted?.has(address) === true) return undefined
   return `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind} address`

@@ -246,6 +246,18 @@ export const policyMessages = {
       'The API server rejected an object of an MCP target with `image`, for example because of a quota, an admission policy, or an object of the same name. The operator retries.',
     fix: 'The message is that of the API server. Correct the ProxyParameters, the policy or the permissions that it names, or delete the object.',
   },
+  PX1361: {
+    title: 'data planes do not connect to the address of a host',
+    cause:
+      'A host of a backend is an address, or means one without DNS, such as `localhost` and `127.1`, that data planes refuse to connect to: loopback, link-local, metadata, unspecified, multicast and reserved addresses, IPv6 forms of these, or a management port of the data plane. Requests fail with 503.',
+    fix: 'Write the host of the service. If the address is meant, such as that of a sidecar, the owner of the Gateway adds it to `spec.upstreams.addresses` of ProxyParameters. Management ports stay refused.',
+  },
+  PX1362: {
+    title: 'host does not receive the credentials of the data plane',
+    cause:
+      'A backend uses the cloud identity of the data plane: `auth.gcp`, `auth.aws` or `auth.azure` without `secretRef`, or the default of Azure OpenAI, Vertex AI, Bedrock or AgentCore. Its host is no API host of that cloud, and `upstreams.identityHosts` does not list it. Requests fail with 500.',
+    fix: 'Correct the host, or use credentials of a Secret. If the host may receive the identity, the owner of the Gateway adds it to `spec.upstreams.identityHosts` of ProxyParameters.',
+  },
   PX1365: {
     title: 'OpenAPI document cannot be refreshed',
     cause:

@@ -1,4 +1,4 @@
-import { readRuntimeArn, RUNTIME_SERVICE } from '#api/arn.ts'
+import { readRuntimeArn, runtimeHost } from '#api/arn.ts'
 
 /** The endpoint of a runtime. */
 export interface RuntimeEndpoint {
@@ -8,17 +8,14 @@ export interface RuntimeEndpoint {
   readonly target: string
 }
 
-/** Domains of AWS partitions other than the public one. */
-const domains: Readonly<Record<string, string>> = { 'aws-cn': 'amazonaws.com.cn', 'aws-iso': 'c2s.ic.gov', 'aws-iso-b': 'sc2s.sgov.gov' }
-
 /** Derives the endpoint from an `agentRuntimeRef` (mcp.md §11). Returns an error text if the ARN is invalid. */
 export function runtimeEndpoint(arn: string, qualifier: string | undefined): RuntimeEndpoint | string {
   const runtime = readRuntimeArn(arn)
   if (typeof runtime === 'string') return runtime
-  const { partition, region } = runtime
+  const { region } = runtime
   const query = qualifier === undefined || qualifier === '' ? '' : `?qualifier=${encodeStrictly(qualifier)}`
   return {
-    host: `${RUNTIME_SERVICE}.${region}.${domains[partition] ?? 'amazonaws.com'}`,
+    host: runtimeHost(runtime),
     region,
     target: `/runtimes/${encodeStrictly(arn)}/invocations${query}`,
   }

@@ -1,5 +1,5 @@
 import { GATEWAY_GROUP } from '#api/names.ts'
-import { refName, type Json, type Schema } from '#api/schema.ts'
+import { refName, type Definitions, type Json, type Schema } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
 
 /** A field of `spec` that can name an object of another namespace. */
@@ -15,6 +15,34 @@ type Fields = Readonly<Record<string, Json>>
 
 /** Whether values of a definition can name a namespace, by themselves or by the labels of namespaces. */
 const namesNamespace = ({ properties = {} }: Schema): boolean => 'namespace' in properties || 'namespaces' in properties
+
+/** Definitions of references to destinations, and of hosts. */
+const destinations: ReadonlySet<string> = new Set(['BackendObjectReference', 'BackendRef', 'Destination', 'Host'])
+const hostName = /host|ur[il]|address|addr$|endpoint|server|registry|image|authority|issuer|proxy|domain|sni|arn|region|location|origin/i
+const hostText = /\b(?:host|ur[il]|address|endpoint|registry|region|image)(?:s|es)?\b/i
+
+/** Whether a field may name a host, URL, Service or backend: by its definition, its name, its description or its pattern. */
+function mayNameHost(name: string, schema: Schema, all: Definitions): boolean {
+  const definition = schema.$ref === undefined ? '' : refName(schema.$ref)
+  if (destinations.has(definition)) return true
+  const { type, enum: choices, pattern = '', description = '' } = { ...all[definition], ...schema, ...(definition !== '' && { type: all[definition]?.type }) }
+  return type === 'string' && choices === undefined && (hostName.test(name) || hostText.test(description) || pattern.includes('://'))
+}
+
+/** All fields of definitions that may name a host, URL, Service or backend, as `<definition>.<path>`; `[]` is an item of a list, `{}` a value of a map. */
+export function findHostFields(all: Definitions): string[] {
+  const found: string[] = []
+  const walk = (schema: Schema, path: string, name: string): void => {
+    if (mayNameHost(name, schema, all)) found.push(path)
+    if (schema.$ref !== undefined) return
+    if (schema.items !== undefined) walk(schema.items, `${path}.[]`, name)
+    for (const [field, property] of Object.entries(schema.properties ?? {})) walk(property, `${path}.${field}`, field)
+    if (typeof schema.additionalProperties === 'object') walk(schema.additionalProperties, `${path}.{}`, name)
+  }
+  // A definition of a text is not a field; fields refer to it.
+  for (const [name, definition] of Object.entries(all)) if (definition.type !== 'string') walk(definition, name, '')
+  return found
+}
 
 /** Fields of `schema` that can name another namespace. */
 export function findReferences(root: Schema): Pick<ReferenceField, 'path' | 'definition'>[] {

@@ -1,5 +1,7 @@
+import { isAddressRange } from '#api/address.ts'
 import { GROUP } from '#api/names.ts'
-import type { ProxyParametersSpec } from '#gen/v1alpha1/types.ts'
+import type { ProxyParametersSpec, UpstreamsSpec } from '#gen/v1alpha1/types.ts'
+import { mergeParameters } from './merge.ts'
 import { failParameters, type DeployFailure, type DeployGateway, type DeployGatewayClass, type LevelParameters } from './types.ts'
 
 /** Finds ProxyParameters by namespace and name. */
@@ -63,4 +65,15 @@ export function permitsInProcess({ class: ofClass = {}, gateway = {} }: LevelPar
     | { readonly config?: { readonly plugins?: { readonly inProcess?: unknown } | null } | null }
     | undefined
   return (gateway.plugins?.inProcess ?? ofClass.plugins?.inProcess ?? raw?.config?.plugins?.inProcess) === true
+}
+
+/** Destinations that the data plane of a Gateway permits: the typed fields over those of rawConfig, as they are rendered. */
+export function permittedUpstreams(parameters: LevelParameters): Required<UpstreamsSpec> {
+  const { rawConfig, upstreams } = mergeParameters(parameters)
+  const raw = (rawConfig as { readonly config?: { readonly upstreams?: Partial<Record<keyof UpstreamsSpec, unknown>> | null } | null }).config?.upstreams
+  const textsOf = (list: unknown): string[] => (Array.isArray(list) ? list.filter((text) => typeof text === 'string') : [])
+  return {
+    addresses: textsOf(upstreams.addresses ?? raw?.addresses).filter(isAddressRange),
+    identityHosts: textsOf(upstreams.identityHosts ?? raw?.identityHosts),
+  }
 }

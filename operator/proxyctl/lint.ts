@@ -46,7 +46,7 @@ async function checkManifests(path: string, text: string | undefined, defaultNam
     import('./manifests.ts'),
     import('../translate/backend/unguarded.ts'),
   ])
-  const { problems, translation, conditions, strayRoutes, overlaps, overlays } =
+  const { problems, translation, conditions, strayRoutes, overlaps, refusedHosts, overlays } =
     text === undefined ? await readManifests(path, defaultNamespace) : readManifestsOf(path, text, defaultNamespace)
   // Files are relative to a directory, and the name of a file that is checked alone.
   const isDirectory = text === undefined && (await stat(path)).isDirectory()
@@ -71,7 +71,7 @@ async function checkManifests(path: string, text: string | undefined, defaultNam
       return { severity: 'note' as const, where: `ProxyBackend ${key}`, message }
     }),
     // Its Gateway may be among other manifests.
-    ...toFindings('note', [...strayRoutes, ...overlaps]),
+    ...toFindings('note', [...strayRoutes, ...overlaps, ...refusedHosts]),
   ]
 }
 

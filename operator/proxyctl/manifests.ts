@@ -4,8 +4,10 @@ import { checkExpression } from '../program/expression.ts'
 import { fieldPathOf, findConditions, findOverlaps, findStrayRoutes, type ConditionFinding, type ObjectFinding } from '../program/findings.ts'
 import { readGrantMode } from '../program/settings.ts'
 import { checkOverlays } from '../deploy/overlay.ts'
+import { permittedUpstreams } from '../deploy/parameters.ts'
 import { loadDirectory } from '../source/directory.ts'
 import { readManifestText, type Load } from '../source/reader.ts'
+import { findHostsRefusedInPods } from '../translate/backend/hosts.ts'
 import { translate } from '../translate/translate.ts'
 import type { Translation } from '../model/translation.ts'
 
@@ -19,6 +21,8 @@ export interface Manifests extends Pick<Load, 'problems' | 'snapshot'> {
   readonly strayRoutes: readonly ObjectFinding[]
   /** Rules that get no requests because of an earlier rule. */
   readonly overlaps: readonly ObjectFinding[]
+  /** Hosts of backends that pods do not connect to. */
+  readonly refusedHosts: readonly ObjectFinding[]
 }
 
 /** Reads manifests as `kubectl apply -n <namespace>` would. Rejects with one line if there is nothing to read. */
@@ -55,6 +59,17 @@ function checkManifests(path: string, load: Omit<Load, 'pending'>): Manifests {
     conditions: findConditions(load, translation),
     strayRoutes: findStrayRoutes(load, translation),
     overlaps: findOverlaps(load, translation),
+    refusedHosts: findRefusedHosts(load),
     overlays,
   }
+}
+
+/** The manifests may be for pods, or for data planes on this machine. */
+function findRefusedHosts({ snapshot, locate }: Pick<Load, 'snapshot' | 'locate'>): ObjectFinding[] {
+  const permitted = new Set(snapshot.list('ProxyParameters').flatMap(({ spec }) => permittedUpstreams({ class: spec }).addresses))
+  return snapshot.list('ProxyBackend').flatMap(({ metadata: { namespace, name }, spec }) =>
+    findHostsRefusedInPods(spec, permitted).map((message) => {
+      return { kind: 'ProxyBackend', namespace, name, message, place: locate('ProxyBackend', namespace, name, ['spec', ...fieldPathOf(message)]) }
+    }),
+  )
 }

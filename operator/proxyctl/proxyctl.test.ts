@@ -144,6 +144,25 @@ spec:
   ])
 })
 
+test('hosts that data planes do not connect to are errors of lint, and notes if only pods do not', async () => {
+  const backend = (name: string, host: string): string =>
+    `---\napiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: ${name}}\nspec: {static: {host: ${host}, port: 80}}\n`
+  const to = (name: string): string => route(name).replace(/backendRefs:.*/, `backendRefs: [{group: proxy.dev, kind: ProxyBackend, name: ${name}}]`)
+  const file = write('hosts.yaml', `${gateway}${backend('meta', '169.254.169.254')}${backend('here', 'localhost')}---\n${to('meta')}`)
+  const { code, stdout } = await run(['lint', file])
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringMatching(
+      /^error +\S*hosts\.yaml:\d+:\d+ +ProxyBackend default\/meta: Accepted: PartiallyValid: static\.host: requests to 169\.254\.169\.254:80 fail with 503, because it is a metadata address/m,
+    ),
+  ])
+  expect(stdout).toMatch(
+    /^note +\S*hosts\.yaml:\d+:\d+ +ProxyBackend default\/here: static\.host: requests to localhost:80 fail with 503, because it is a loopback address, which data planes in pods do not permit; .* \[PX1361\]$/m,
+  )
+  const parameters = '---\napiVersion: proxy.dev/v1alpha1\nkind: ProxyParameters\nmetadata: {name: p}\nspec: {upstreams: {addresses: [127.0.0.0/8]}}\n'
+  expect((await run(['lint', write('permitted.yaml', `${gateway}${backend('here', 'localhost')}${parameters}`)])).stdout).not.toContain('PX1361')
+})
+
 test('a route without its Gateway is a note of lint and a warning of status', async () => {
   const file = write('stray.yaml', route('nothing'))
   expect((await run(['lint', file])).stdout).toMatch(

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { compareObjects, compareSnapshots, createSnapshot, type Snapshot } from '../source/snapshot.ts'
 import { keyOf, type EndpointSlice, type Kind, type KubeObject, type ListenerSet } from '../source/objects.ts'
 import { readBackend, backendStatus, type BackendState } from './backend/proxy-backend.ts'
+import { findUnsentIdentities, mergeIdentities, type UnsentIdentities } from './backend/identities.ts'
 import { findServers } from './backend/servers.ts'
 import { findSliceService } from './backend/service.ts'
 import { describeUnguardedPaths, findUnguardedPaths, type UnguardedPaths } from './backend/unguarded.ts'
@@ -62,6 +63,7 @@ interface Output {
   readonly messages: readonly ConfigMessage[]
   readonly reached: Reached
   readonly unguarded: UnguardedPaths
+  readonly identities: UnsentIdentities
 }
 
 const routeKinds: readonly string[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute'] satisfies readonly Kind[]
@@ -94,6 +96,7 @@ class Translator {
   /** Policies, backends and pools whose status may have changed. */
   readonly #touched = new Set<PolicyState | BackendState | BackendTlsState | PoolState>()
   #warnings: ReadonlyMap<string, string> = new Map()
+  #identities: UnsentIdentities = new Map()
   /** Lookups that record what is looked up. */
   readonly #tracked: World & { readonly parents: Parents }
 
@@ -393,7 +396,7 @@ class Translator {
     }
     const reached = walk(this.#tracked, gateway, collected.nodes, collected.targets, collected.messages)
     const messages = collected.messages.list()
-    return { gateway, messages, reached, unguarded: findUnguardedPaths(messages) }
+    return { gateway, messages, reached, unguarded: findUnguardedPaths(messages), identities: findUnsentIdentities(messages, gateway) }
   }
 
   /** The routes of a Gateway by kind, namespace and name. */
@@ -409,11 +412,14 @@ class Translator {
 
   #updateStatuses(outputs: readonly Output[]): void {
     const warnings = describeUnguardedPaths(outputs.map(({ unguarded }) => unguarded))
-    for (const key of new Set([...this.#warnings.keys(), ...warnings.keys()])) {
+    const identities = mergeIdentities(outputs.map((output) => output.identities))
+    for (const key of new Set([this.#warnings, warnings, this.#identities, identities].flatMap((map) => [...map.keys()]))) {
       const backend = this.#backends.get(key)
-      if (backend && this.#warnings.get(key) !== warnings.get(key)) this.#touched.add(backend)
+      const isSame = this.#warnings.get(key) === warnings.get(key) && this.#identities.get(key)?.join() === identities.get(key)?.join()
+      if (backend && !isSame) this.#touched.add(backend)
     }
     this.#warnings = warnings
+    this.#identities = identities
     const tls = new Set(this.#backendTls.get(ALL)?.states)
     for (const state of this.#touched) {
       // A state that was replaced or deleted may still be listed.
@@ -424,7 +430,7 @@ class Translator {
       } else if ('backend' in state) {
         const key = keyOf(state.backend)
         const warning = warnings.get(key)
-        if (this.#backends.get(key) === state) this.#setStatus(state.backend, backendStatus(state, warning === undefined ? [] : [warning]))
+        if (this.#backends.get(key) === state) this.#setStatus(state.backend, backendStatus(state, warning === undefined ? [] : [warning], identities.get(key)))
       } else if (tls.has(state)) this.#setStatus(state.policy, backendTlsStatus(state))
     }
     this.#touched.clear()

@@ -1,3 +1,4 @@
+import { bedrockHost, modelArmorHost } from '#api/backend-hosts.ts'
 import type { CloudGuardrails, ModelArmor, ModerationAPI } from '#gen/config/types.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import { postJson, itemsOf, member, vendorDestination, type GuardConfig } from './service.ts'
@@ -29,7 +30,7 @@ export function compileCloudGuardrails({ identifier, version, region, policies }
     const texts = await readTexts(subject)
     if (texts.length === 0) return ALLOW
     const destination = vendorDestination(config, {
-      host: `bedrock-runtime.${region}.amazonaws.com`,
+      host: bedrockHost(region),
       variable: 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME',
       policies,
       auth: { cloudA: {} },
@@ -81,7 +82,7 @@ export function compileModelArmor({ templateId, projectId, location = DEFAULT_LO
   return async (subject) => {
     const text = (await readTexts(subject)).join('\n')
     const destination = vendorDestination(config, {
-      host: `modelarmor.${location}.rep.googleapis.com`,
+      host: modelArmorHost(location),
       variable: 'CLOUDSDK_API_ENDPOINT_OVERRIDES_MODELARMOR',
       policies,
       auth: { cloudC: {} },

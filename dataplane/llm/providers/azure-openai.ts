@@ -1,3 +1,4 @@
+import { splitEndpoint } from '#api/backend-hosts.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { openaiFormats } from './openai-api.ts'
 import type { Provider, ProviderSettings } from './types.ts'
@@ -37,14 +38,4 @@ function finishHeaders(headers: HeaderList): void {
   if (token === undefined) return
   if (JWT.test(token)) headers.remove('api-key')
   else headers.set('api-key', token)
-}
-
-/** Splits an endpoint, `host`, `host:port` or a URL, into host and port. Ignores scheme and path. */
-function splitEndpoint(endpoint: string): { host: string; port: number | undefined } {
-  const authority = endpoint
-    .trim()
-    .replace(/^https?:\/\//i, '')
-    .replace(/[/?#].*$/, '')
-  const [, host = authority, port] = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(authority) ?? []
-  return { host: host.replace(/^\[(.*)\]$/, '$1'), port: port === undefined ? undefined : Number(port) }
 }

@@ -1,13 +1,12 @@
+import { bedrockHost, DEFAULT_BEDROCK_REGION } from '#api/backend-hosts.ts'
 import type { UpstreamFormat } from '../common/types.ts'
 import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
 
-const DEFAULT_REGION = 'us-east-1'
-
 /** Amazon Bedrock: Converse for chats, InvokeModel for embeddings. */
-export function createBedrock({ model, region = DEFAULT_REGION, guardrail }: ProviderSettings<'providerF'>): Provider {
+export function createBedrock({ model, region = DEFAULT_BEDROCK_REGION, guardrail }: ProviderSettings<'providerF'>): Provider {
   return {
     system: 'aws.bedrock',
-    host: `bedrock-runtime.${region}.amazonaws.com`,
+    host: bedrockHost(region),
     model,
     defaultAuth: { cloudA: {} },
     signing: { region, service: 'bedrock' },

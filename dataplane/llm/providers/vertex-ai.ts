@@ -1,3 +1,4 @@
+import { vertexHost } from '#api/backend-hosts.ts'
 import type { JsonObject } from '../common/types.ts'
 import { isObject } from '../common/json.ts'
 import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
@@ -9,7 +10,7 @@ export function createVertexAi({ model, projectId, region }: ProviderSettings<'p
   const base = `/v1/projects/${encodeURIComponent(projectId)}/locations/${encodeURIComponent(region)}`
   return {
     system: 'gcp.vertex_ai',
-    host: hostOf(region),
+    host: vertexHost(region),
     model,
     defaultAuth: { cloudC: {} },
     supports(from, requested) {
@@ -29,11 +30,6 @@ export function createVertexAi({ model, projectId, region }: ProviderSettings<'p
     },
     finishBody,
   }
-}
-
-function hostOf(region: string): string {
-  if (region === 'global' || region === '') return 'aiplatform.googleapis.com'
-  return region === 'us' || region === 'eu' ? `aiplatform.${region}.rep.googleapis.com` : `${region}-aiplatform.googleapis.com`
 }
 
 const segment = (model: string): string => encodeURIComponent(model).replaceAll('%40', '@')

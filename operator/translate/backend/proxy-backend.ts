@@ -10,6 +10,7 @@ import type { GatewayState } from '../gateway/gateway.ts'
 import { findMcpClashes, findOwnAuthentication } from '../reference/mcp-targets.ts'
 import { resolveBody, type BodyError, type ResolvedBody } from '../reference/references.ts'
 import type { Condition, ObjectStatus } from '../../model/translation.ts'
+import { findRefusedHosts } from './hosts.ts'
 import { findDeniedServers, findUnusedServers } from './servers.ts'
 
 /** A ProxyBackend in the config's form. */
@@ -49,8 +50,11 @@ export function sectionsOf({ spec }: ProxyBackend): string[] {
   ]
 }
 
-/** The status of a ProxyBackend. `ofPaths` are warnings that are appended to the message of a backend that is in force. */
-export function backendStatus(state: BackendState, ofPaths: readonly string[] = []): ObjectStatus {
+/**
+ * The status of a ProxyBackend. `ofPaths` are warnings that are appended to the message of a backend that is in force, `ofIdentities` hosts that
+ * do not receive the credentials of the data plane.
+ */
+export function backendStatus(state: BackendState, ofPaths: readonly string[] = [], ofIdentities: readonly string[] = []): ObjectStatus {
   const { backend, resolved } = state
   const warnings = [...ofPaths, ...findUnusedServers(state)]
   const { generation, namespace, name } = backend.metadata
@@ -61,6 +65,8 @@ export function backendStatus(state: BackendState, ofPaths: readonly string[] = 
   const partial = [
     ...resolved.errors.filter(isPartial).map(textOf),
     ...findDeniedServers(state),
+    ...findRefusedHosts(state),
+    ...ofIdentities,
     ...findOwnAuthentication(backend.spec.mcp?.targets ?? []).map((message) => withCode(message, 'PX1314')),
     ...(backend.spec.mcp === undefined ? [] : findToolClashes(backend.spec.mcp)).map(({ path, message }) =>
       withCode(`mcp.${path.join('.')}: ${message}`, 'PX1323'),

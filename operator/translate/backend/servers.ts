@@ -50,4 +50,4 @@ function findPermitting(gateways: ReadonlySet<GatewayState>, namespace: string, 
   return keys.find((key) => key.startsWith(`${namespace}/`)) ?? keys[0]
 }
 
-const keysOf = (gateways: ReadonlySet<GatewayState>): string[] => [...gateways].map(({ key }) => key).toSorted()
+export const keysOf = (gateways: ReadonlySet<GatewayState>): string[] => [...gateways].map(({ key }) => key).toSorted()

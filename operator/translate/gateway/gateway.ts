@@ -1,9 +1,10 @@
+import { AddressRanges, type DialRules } from '#api/address.ts'
 import { withCode } from '#api/messages/code.ts'
-import { GATEWAY_GROUP } from '#api/names.ts'
+import { GATEWAY_GROUP, RESERVED_PORTS } from '#api/names.ts'
 import type { Secret as SecretMessage } from '#gen/config/types.ts'
 import { chooseAddress } from '../../deploy/address.ts'
 import { hasReplicas } from '../../deploy/replicas.ts'
-import { permitsInProcess, permittedPluginImages, resolveParameters } from '../../deploy/parameters.ts'
+import { permitsInProcess, permittedPluginImages, permittedUpstreams, resolveParameters } from '../../deploy/parameters.ts'
 import type { DeployFailure, LevelParameters } from '../../deploy/types.ts'
 import type { Gateway, GatewayClass, ListenerSet } from '../../source/objects.ts'
 import { keyOf } from '../../source/objects.ts'
@@ -15,6 +16,12 @@ import { isOwnClass } from './gateway-class.ts'
 import { readListenerSets, type ListenerSetState } from './listener-set.ts'
 import { resolveCertificate } from './tls.ts'
 import type { Condition, ObjectStatus } from '../../model/translation.ts'
+
+/** Rules for connections of data planes, as those apply them (traffic.md §13.2, §13.3). */
+interface GatewayUpstreams {
+  readonly rules: DialRules
+  readonly identityHosts: readonly string[]
+}
 
 /** A Gateway of this controller with its listeners and ListenerSets. */
 export interface GatewayState {
@@ -34,6 +41,8 @@ export interface GatewayState {
   readonly pluginImages: readonly string[]
   /** Empty if they do not resolve. */
   readonly parameters: LevelParameters
+  /** What its data planes connect to; undefined if the parameters do not resolve. */
+  readonly upstreams: GatewayUpstreams | undefined
 }
 
 /** Reads a Gateway with the ListenerSets that name it; undefined if its class is not ours. */
@@ -64,12 +73,12 @@ export function servedListeners(state: GatewayState): ListenerState[] {
 }
 
 function checkDeployment(
-  { snapshot }: Context,
+  { snapshot, options }: Context,
   gateway: Gateway,
   gatewayClass: GatewayClass,
-): Pick<GatewayState, 'undeployable' | 'hasReplicas' | 'permitsInProcess' | 'pluginImages' | 'parameters'> {
+): Pick<GatewayState, 'undeployable' | 'hasReplicas' | 'permitsInProcess' | 'pluginImages' | 'parameters' | 'upstreams'> {
   const resolved = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
-  if (!resolved.ok) return { undeployable: resolved, hasReplicas: false, permitsInProcess: false, pluginImages: [], parameters: {} }
+  if (!resolved.ok) return { undeployable: resolved, hasReplicas: false, permitsInProcess: false, pluginImages: [], parameters: {}, upstreams: undefined }
   const address = chooseAddress(gateway)
   return {
     undeployable: address.ok ? undefined : address,
@@ -77,7 +86,15 @@ function checkDeployment(
     permitsInProcess: permitsInProcess(resolved.parameters),
     pluginImages: permittedPluginImages(resolved.parameters),
     parameters: resolved.parameters,
+    upstreams: readUpstreams(resolved.parameters, options.isStandalone),
   }
+}
+
+function readUpstreams(parameters: LevelParameters, isStandalone: boolean): GatewayUpstreams {
+  const { addresses, identityHosts } = permittedUpstreams(parameters)
+  const permitted = new AddressRanges(addresses)
+  // Interface addresses, and the address of the operator, are known in the data plane only.
+  return { rules: { isLoopbackAllowed: isStandalone, permitted, ports: () => RESERVED_PORTS, addresses: () => [] }, identityHosts }
 }
 
 function acceptedOf({ gateway, listeners, undeployable }: GatewayState): Condition {

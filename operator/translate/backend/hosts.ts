@@ -1,0 +1,46 @@
+import { AddressRanges, literalAddresses, refuseHost, type DialRules } from '#api/address.ts'
+import { listHosts, type BackendHost } from '#api/backend-hosts.ts'
+import { withCode } from '#api/messages/code.ts'
+import { RESERVED_PORTS } from '#api/names.ts'
+import type { Backend } from '#gen/config/types.ts'
+import type { GatewayState } from '../gateway/gateway.ts'
+import { keysOf } from './servers.ts'
+
+/** A backend in the config's form, and the Gateways that reach it. */
+interface Reached {
+  readonly message?: Backend
+  readonly gateways: ReadonlySet<GatewayState>
+}
+
+/** Hosts whose addresses need no DNS and are refused by data planes (traffic.md §13.2). */
+export function findRefusedHosts({ message, gateways }: Reached): string[] {
+  if (message === undefined || gateways.size === 0) return []
+  return listHosts(message).flatMap((place) => {
+    if (literalAddresses(place.host).length === 0) return []
+    const refusing = new Set([...gateways].filter(({ upstreams }) => upstreams && refuseHost(place.host, place.port, upstreams.rules) !== undefined))
+    const [first] = refusing
+    if (first?.upstreams === undefined) return []
+    const reason = refuseHost(place.host, place.port, first.upstreams.rules) ?? ''
+    return describeRefusal(place, reason, `Gateways ${keysOf(refusing).join(', ')} do`)
+  })
+}
+
+/** Hosts that are refused in pods only, unless `addresses` permit them: loopback addresses. */
+export function findHostsRefusedInPods(backend: Parameters<typeof listHosts>[0], addresses: Iterable<string>): string[] {
+  const pod: DialRules = { isLoopbackAllowed: false, permitted: new AddressRanges(addresses), ports: () => RESERVED_PORTS, addresses: () => [] }
+  return listHosts(backend).flatMap((place) => {
+    const reason = refuseHost(place.host, place.port, pod)
+    if (reason === undefined || refuseHost(place.host, place.port, { ...pod, isLoopbackAllowed: true }) !== undefined) return []
+    return describeRefusal(place, reason, 'data planes in pods do')
+  })
+}
+
+/** `gateways`: what refuses it, as `Gateways a, b do`. */
+function describeRefusal({ path, host, port }: BackendHost, reason: string, gateways: string): string {
+  const [address = host] = literalAddresses(host)
+  const what = `${path}: requests to ${host}:${port} fail with 503, because it is ${reason}`
+  // No parameter permits these.
+  if (!reason.endsWith(' address')) return withCode(`${what}; use another port`, 'PX1361')
+  const fix = `use another host, or add ${address} to spec.upstreams.addresses in the ProxyParameters of the Gateway or of its class`
+  return withCode(`${what}, which ${gateways} not permit; ${fix}`, 'PX1361')
+}
