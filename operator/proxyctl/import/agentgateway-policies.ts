@@ -27,7 +27,7 @@ const forRoutes: readonly string[] = [
   'urlRewrite',
 ]
 /** Policies that reject no request. All others may be what protects a route, also those that this version does not know. */
-const harmless: ReadonlySet<string> = new Set(['a2a', 'accessLog', 'health', 'hostRewrite', 'http', 'requestMirror', 'tcp', 'tracing', 'transformations'])
+const harmless: ReadonlySet<string> = new Set(['a2a', 'accessLog', 'health', 'hostRewrite', 'http', 'requestMirror', 'tcp', 'tracing'])
 
 const routeTypes: Readonly<Record<string, string>> = {
   completions: 'Completions',
@@ -78,7 +78,8 @@ export function importRoutePolicies(source: ImportSource | undefined): RoutePoli
   for (const name of lost) source.reject(name)
   const timeout = source.object('timeout')
   const retry = source.object('retry')
-  const direct = source.object('directResponse')
+  // With a condition, a response rejects what may not pass.
+  const direct = source.object('directResponse')?.asGuard()
   const limits = source.list('localRateLimit').flatMap(importLimit)
   return {
     filters: importFilters(source),

@@ -130,6 +130,8 @@ function makeRoute(route: ImportSource, policies: RoutePolicies): Record<string,
 }
 
 function importMatch(match: ImportSource): object[] {
+  // A condition less matches more requests than the route is for.
+  match.asGuard()
   const path = match.object('path')
   const regex = path?.texts('regex')?.[0] ?? path?.text('regex')
   const [exact, prefix] = [path?.text('exact'), path?.text('pathPrefix')]
@@ -296,7 +298,7 @@ function importMcp(mcp: ImportSource, common: Common): object[] {
 }
 
 /** Fields of a model that protect nothing. */
-const modelFields: ReadonlySet<string> = new Set(['name', 'provider', 'params', 'visibility', 'defaults', 'overrides', 'transformation', 'health'])
+const modelFields: ReadonlySet<string> = new Set(['name', 'provider', 'params', 'visibility', 'defaults', 'health'])
 
 /** Section `llm`. */
 function importModels(llm: ImportSource | undefined): Record<string, unknown> | undefined {
@@ -311,6 +313,11 @@ function importModels(llm: ImportSource | undefined): Record<string, unknown> | 
     const ours = providerNames[kind]
     const params = model.object('params')
     const isGuarded = model.names.some((field) => !modelFields.has(field))
+    // Only virtual models lead to an internal one.
+    if (model.has('visibility') && model.text('visibility') !== 'public') {
+      model.loseAll('is not public: clients cannot request it directly, as they could here')
+      continue
+    }
     if (ours === undefined || name === '' || name.includes('*') || Object.hasOwn(models, name) || isGuarded) {
       const reason = isGuarded
         ? `has fields that may protect it: only ${[...modelFields].join(', ')} are carried over or ignored`

@@ -371,6 +371,8 @@ describe('a field that may protect something and is not carried over closes what
     ['csrf', { additionalOrigins: ['https://a.example'], shadow: true }],
     ['ai', { promptGuard: { request: [{ regex: { rules: [] } }] } }],
     ['backendTLS', { subjectAltNames: ['a'] }],
+    ['transformations', { request: { remove: ['x-user'] } }],
+    ['directResponse', { conditional: [{ condition: 'request.path == "/admin"', status: 403 }] }],
     ['somethingNew', { a: 1 }],
   ]
 
@@ -397,6 +399,27 @@ describe('a field that may protect something and is not carried over closes what
       JSON.stringify({ llm: { models: [{ name: 'a', provider: 'openAI', params: { apiKey: 'k' } }], policies: { [name]: policy } } }),
     )
     expect(config).toMatchObject({ llm: { policies: rejectsAll } })
+  })
+
+  test('a match of a route of agentgateway', async () => {
+    const matches = [{ path: { pathPrefix: '/' }, source: 'internal' }]
+    const { config } = await runImport(JSON.stringify({ binds: [{ port: 3000, listeners: [{ routes: [{ ...route, matches }] }] }] }))
+    expect(config).toMatchObject({ binds: [{ listeners: [{ routes: [{ policies: rejectsAll }] }] }] })
+  })
+
+  test.each([
+    ['visibility', 'internal'],
+    ['overrides', { max_tokens: 100 }],
+    ['transformation', { max_tokens: 'min(llmRequest.max_tokens, 100)' }],
+  ])('%s of a model of agentgateway: the model is left out', async (name, value) => {
+    const model = { provider: 'openAI', params: { apiKey: 'k' } }
+    const models = [
+      { ...model, name: 'a', [name]: value },
+      { ...model, name: 'b', visibility: 'public' },
+    ]
+    const { config, lost } = await runImport(JSON.stringify({ llm: { models } }))
+    expect(Object.keys((config as { llm: { models: object } }).llm.models)).toEqual(['b'])
+    expect(lost).toContain('llm.models[0]')
   })
 
   test.each([
