@@ -1,10 +1,13 @@
+/** Most output tokens of an answer to a request that does not limit them. */
+export const DEFAULT_OUTPUT_TOKENS = 4096
+
 /** The facts about an LLM request that its price and its limits depend on. */
 export interface LlmDemand {
   /** Name of the model at the provider, if it is known. */
   readonly model: string | undefined
   /** Tokens of the prompt, estimated by its length. */
   readonly promptTokens: number
-  /** Most output tokens that the client permits. */
+  /** Most output tokens of an answer; default: 4096. */
   readonly maxTokens: number | undefined
   /** Answers that the client asks for, each with up to `maxTokens`; default: 1. */
   readonly answers?: number

@@ -136,3 +136,35 @@ describe.each(Object.keys(cases))('a response of %s', (name) => {
     expect(spentOf(gateway)).toEqual([5, 5])
   })
 })
+
+describe('a prompt that a client hides from a budget', () => {
+  const hidden = 'word '.repeat(800)
+  const twice = `{"model":"gpt-4o","messages":[{"role":"user","content":"${hidden}","content":"x"}]}`
+  const once = `{"model":"gpt-4o","messages":[{"role":"user","content":"${hidden}"}]}`
+  const reply: Answer = (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(text({})))
+
+  test.each<[string, string, string]>([
+    ['in a member that is repeated', 'application/json', twice],
+    ['in a member that is repeated, as text', 'text/plain', twice],
+    ['as text', 'text/plain', once],
+    ['as bytes', 'application/octet-stream', once],
+    ['in the id of the user', 'application/json', `{"user":"${hidden}","messages":[]}`],
+    ['in JSON over the limit of a body', 'application/json', `{"messages":["${'word '.repeat(800_000)}"]}`],
+  ])('%s is charged on a Detect route', async (_, type, body) => {
+    const gateway = await start('Detect of Completions', reply)
+    const response = await fetch(`${gateway.url}/model/gpt-4o/invoke`, { method: 'POST', headers: { 'content-type': type }, body })
+    expect(response.status).toBe(200)
+    await response.text()
+    await waitUntil('the request ends', () => gateway.finished.length > 0)
+    const prompt = Math.floor(body.length / 4)
+    await waitUntil('the prompt is charged', () => (spentOf(gateway)[0] ?? 0) > prompt * 0.9)
+    expect(spentOf(gateway)[0]).toBeLessThan(prompt * 1.1)
+  })
+
+  test('in a member that is repeated is rejected', async () => {
+    const gateway = await start('Completions', reply)
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: twice })
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('repeats a name')])
+    expect(spentOf(gateway)[0]).toBe(0)
+  })
+})

@@ -27,7 +27,8 @@ import type { RequestSource } from './source.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import type { Draft } from './upstream-request.ts'
 import type { LlmDemand } from '../../exchange/token-budgets.ts'
-import { demandOf, promptTokensOf } from '../accounting/demand.ts'
+import { demandOf } from '../accounting/demand.ts'
+import { promptTokensOf } from '../accounting/prompt.ts'
 
 /** The inputs for preparing one attempt. */
 export interface PrepareContext {
@@ -143,7 +144,8 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     isStreaming,
     isCharged: !isCount,
     cacheBody: isCached ? finished : undefined,
-    demand: exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(body, model, settings.prices.find(provider.system, model)) : undefined,
+    demand:
+      exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(body, model, settings.prices.find(provider.system, model), entry.format) : undefined,
     estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }
 }

@@ -1,6 +1,8 @@
 import type { RouteType } from '#gen/config/types.ts'
 import type { PrepareContext, Prepared } from './chat.ts'
-import { demandOf, promptTokensOf } from '../accounting/demand.ts'
+import { demandOf } from '../accounting/demand.ts'
+import { promptTokensOf } from '../accounting/prompt.ts'
+import { tokensIn } from '../accounting/estimate.ts'
 import { detectRequest, modelOfPath } from './detect.ts'
 import { renderBody } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
@@ -35,11 +37,22 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     return { ...base, draft: { path, body: source.stream(), reads: 'nothing' }, model }
   }
   const parsed = await readJson(tools)
-  if (parsed === undefined) {
+  if ('unreadBytes' in parsed) {
+    const promptTokens = tokensIn(parsed.unreadBytes)
     const { model, isStreaming } = detectRequest(exchange.request.target, {})
     if (model !== undefined) tools.keys.check(model)
-    record.begin({ system: provider.system, requestModel: model, isStreaming, operation: 'chat', params: {}, prices, prompt: () => [], promptTokens: () => 0 })
-    const demand = demandFor(tools, {}, model)
+    record.begin({
+      system: provider.system,
+      requestModel: model,
+      isStreaming,
+      operation: 'chat',
+      params: {},
+      prices,
+      prompt: () => [],
+      promptTokens: () => promptTokens,
+    })
+    const counted = demandFor(tools, {}, model)
+    const demand = counted && { ...counted, promptTokens }
     return {
       ...base,
       draft: { path: undefined, body: forwardDetected(tools, model), reads: 'nothing' },
@@ -63,7 +76,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     params,
     prices,
     prompt: () => [],
-    promptTokens: () => promptTokensOf(body),
+    promptTokens: () => promptTokensOf(body, false),
   })
   const demand = demandFor(tools, body, model)
   const sent = body === json ? source.forward() : [Buffer.from(renderBody(text, json, body))]
@@ -83,20 +96,24 @@ const demandFor = ({ exchange, target: { provider, settings } }: PrepareContext,
   exchange.tokenBudgets?.readsDemand === true ? demandOf(body, model, settings.prices.find(provider.system, model)) : undefined
 
 /**
- * The body of a Detect request as JSON; undefined for one that is forwarded unread: of another type, over the limit, or invalid. Such JSON
- * is rejected if a policy needs it.
+ * The body of a Detect request as JSON. Otherwise it is forwarded unread: one of another type, over the limit, or invalid. Such JSON is rejected if a
+ * policy needs it, and its bytes are those of a prompt.
  */
-async function readJson({ exchange, target, source, keys }: PrepareContext): Promise<ParsedRequest | undefined> {
+async function readJson({ exchange, target, source, keys, limitBytes }: PrepareContext): Promise<ParsedRequest | { readonly unreadBytes: number }> {
   const { headers, body } = exchange.request
   const type = headers.get('content-type')
-  if (body === undefined || (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\b/i.test(type))) return undefined
-  const isNeeded = keys.hasModels || (target.settings.mutations !== undefined && type !== undefined)
-  if (!isNeeded && (await source.readWithinLimit()) === undefined) return undefined
+  const isJson = type === undefined || /^application\/(?:[\w.+-]+\+)?json\b/i.test(type)
+  // Some servers read JSON of any type, so a client could hide a prompt from a budget.
+  const isCounted = exchange.tokenBudgets?.readsDemand === true && (isJson || !/^(?:multipart|audio|image|video)\//i.test(type))
+  if (body === undefined || !(isJson || isCounted)) return { unreadBytes: 0 }
+  const isNeeded = isJson && (keys.hasModels || (target.settings.mutations !== undefined && type !== undefined))
+  const bytes = isNeeded ? undefined : await source.readWithinLimit()
+  if (!isNeeded && bytes === undefined) return { unreadBytes: isJson && isCounted ? (body.length ?? limitBytes) : 0 }
   try {
     return await source.parse()
   } catch (error) {
     if (isNeeded || !(error instanceof FormatError)) throw error
-    return undefined
+    return { unreadBytes: isCounted && /^[\s\uFEFF]*\{/.test(bytes?.toString('utf8', 0, 4096) ?? '') ? (bytes?.length ?? 0) : 0 }
   }
 }
 

@@ -5,8 +5,8 @@ import { bufferedRequest, bufferRequest, releaseRequest } from '../../expression
 import { BufferBody, type Body } from '../../http/body.ts'
 import { ReplayableBody } from '../../http/replay.ts'
 import { runWhileConnected } from '../../runtime/connected.ts'
-import { isShortJson, parseJsonInSteps } from '#api/json/index.ts'
-import { hasDuplicateKeys, invalidJson, isObject, listMembers, listMembersInSteps, parseJson, type Member } from '../common/json.ts'
+import { isShortJson, parseJson, parseJsonInSteps } from '#api/json/index.ts'
+import { hasDuplicateKeys, invalidJson, isObject, listMembers, listMembersInSteps, type Member } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
 
 /** A request body as bytes, as text and parsed, without byte order mark. */
@@ -73,9 +73,10 @@ export class RequestSource {
   async #parseText(text: string): Promise<unknown> {
     const exchange = this.#exchange
     const { jsonLimits: limits } = exchange
-    if (isShortJson(text)) return parseJson(text, limits)
+    // A budget counts one of two members of the same name, and the provider may read the other.
+    const options = { limits, rejectsDuplicates: exchange.tokenBudgets?.readsDemand === true }
     try {
-      return await runWhileConnected(parseJsonInSteps(text, { limits }), exchange)
+      return isShortJson(text) ? parseJson(text, options) : await runWhileConnected(parseJsonInSteps(text, options), exchange)
     } catch (error) {
       throw invalidJson(error)
     }

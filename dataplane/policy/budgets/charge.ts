@@ -2,7 +2,7 @@ import { USD_UNITS, type CompiledLimit } from '#api/budget-limit.ts'
 import { CelError, evalCondition, evalKey, isAbsence, type Program } from '#api/cel/index.ts'
 import { ProxyError } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
-import type { LlmDemand, TokenBudget } from '../../exchange/token-budgets.ts'
+import { DEFAULT_OUTPUT_TOKENS, type LlmDemand, type TokenBudget } from '../../exchange/token-budgets.ts'
 import { ExchangeView } from '../../expression/view.ts'
 import { setLogField } from '../../telemetry/access-log/access-log.ts'
 import type { Series } from '../../telemetry/metrics/registry.ts'
@@ -19,9 +19,6 @@ import { QuotaCounter } from './quota.ts'
 import { RemoteCounter } from './remote-counter.ts'
 import { RemoteBudgets, type RemoteReservation } from './remote.ts'
 import { ShareCounter } from './share.ts'
-
-/** Output tokens that are reserved for a request without a limit of its own. */
-const DEFAULT_OUTPUT_TOKENS = 4096
 
 /** A request waits so long for units of a budget that other replicas hold. */
 const WAIT_MS = 1000
