@@ -34,6 +34,8 @@ export interface ErrorRow {
   text: string
   /** Separator to append to the text, followed by the cause. */
   detail?: ': ' | ', '
+  /** Seconds in `retry-after`, if the error does not know better. */
+  retryAfter?: number
   /** grpc-status, if it differs from `grpcStatusOfError(status)`. */
   grpc?: number
 }
@@ -53,7 +55,7 @@ export const errorTable = {
   /** The address of a backend is one that no connection may go to (traffic.md §13.2). */
   UPSTREAM_DENIED: { status: 503, reason: 'UpstreamDenied', text: 'upstream address not allowed' },
   LOOP: { status: 508, reason: 'InvalidRequest', text: 'request loop detected' },
-  CONNECTION_LIMIT: { status: 503, reason: 'UpstreamFailure', text: 'too many connections to the backend, retry later' },
+  CONNECTION_LIMIT: { status: 503, reason: 'UpstreamFailure', text: 'too many connections to the backend, retry later', retryAfter: 1 },
   UPSTREAM_FAILED: { status: 503, reason: 'UpstreamFailure', text: 'upstream call failed', detail: ': ' },
   UPSTREAM_TIMEOUT: { status: 504, reason: 'Timeout', text: 'upstream call timeout' },
   REQUEST_TIMEOUT: { status: 504, reason: 'Timeout', text: 'request timeout' },
@@ -77,9 +79,9 @@ export const errorTable = {
   RATE_LIMIT_SERVICE: { status: 500, reason: 'RateLimit', text: 'rate limit failed' },
   IP_ALLOW_LIST: { status: 403, reason: 'Authorization', text: 'client address not allowed' },
   CSRF: { status: 403, reason: 'Authorization', text: 'CSRF validation failed' },
-  RATE_LIMIT: { status: 429, reason: 'RateLimit', text: 'rate limit exceeded' },
+  RATE_LIMIT: { status: 429, reason: 'RateLimit', text: 'rate limit exceeded', retryAfter: 1 },
   BUDGET: { status: 429, reason: 'RateLimit', text: 'budget exceeded', detail: ': ' },
-  BUDGET_SHARE: { status: 503, reason: 'RateLimit', text: 'budget not available', detail: ': ' },
+  BUDGET_SHARE: { status: 503, reason: 'RateLimit', text: 'budget not available', detail: ': ', retryAfter: 1 },
   BUDGET_KEY: { status: 403, reason: 'Authorization', text: 'request not allowed', detail: ': ' },
   BUDGET_PRICE: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
   CACHE_ONLY: { status: 504, reason: 'InvalidRequest', text: 'no stored response', grpc: 14 },
@@ -93,7 +95,7 @@ export const errorTable = {
   CLIENT_CLOSED: { status: 499, reason: 'ClientClosed', text: 'client closed the connection before the response' },
   UPGRADE_FAILED: { status: 502, reason: 'UpstreamFailure', text: 'request upgrade failed', detail: ', ' },
   PROCESSING_FAILED: { status: 503, reason: 'Internal', text: 'processing failed', detail: ': ' },
-  HELD_BYTES: { status: 503, reason: 'Internal', text: 'too many bytes of bodies are buffered, retry later' },
+  HELD_BYTES: { status: 503, reason: 'Internal', text: 'too many bytes of bodies are buffered, retry later', retryAfter: 1 },
   BODY_TOO_LARGE: { status: 413, reason: 'InvalidRequest', text: 'request body too large' },
   RATE_LIMIT_INPUT: { status: 403, reason: 'RateLimit', text: 'rate limit failed: it cannot be evaluated on this request' },
   CONTENT_CODING: { status: 415, reason: 'InvalidRequest', text: 'unsupported content encoding', detail: ': ' },

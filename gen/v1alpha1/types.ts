@@ -1177,7 +1177,7 @@ export interface Retry {
    */
   codes?: number[]
   /**
-   * Number of retries after the first attempt; more than 254 count as 254. Bodies of up to 64 KiB are buffered for retries; requests with larger ones are not retried. Default: 1.
+   * Number of retries after the first attempt; 0 turns retries off, and more than 254 count as 254. Bodies of up to 64 KiB are buffered for retries; requests with larger ones are not retried. Default: 1.
    */
   attempts?: number
   /**

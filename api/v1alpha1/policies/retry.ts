@@ -7,8 +7,8 @@ export const retryDefinitions: Definitions = {
     {
       codes: set(integer('Status code.', 400, 599), 'Response codes that are retried.', undefined, 200),
       attempts: integer(
-        'Number of retries after the first attempt; more than 254 count as 254. Bodies of up to 64 KiB are buffered for retries; requests with larger ones are not retried.',
-        1,
+        'Number of retries after the first attempt; 0 turns retries off, and more than 254 count as 254. Bodies of up to 64 KiB are buffered for retries; requests with larger ones are not retried.',
+        0,
         2147483647,
         {
           default: 1,
