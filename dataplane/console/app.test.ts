@@ -180,6 +180,19 @@ describe('the OpenAPI document', () => {
     expect(described.toSorted()).toEqual([...new Set(served)].sort())
     expect(described).toContain('GET /api/v1/overview')
   })
+
+  test('has all query parameters: any other is rejected by name, on every route', async () => {
+    const { paths } = await get<Document>('/openapi.json')
+    for (const [path, methods] of Object.entries(paths))
+      for (const method of Object.keys(methods)) {
+        const response = await app.request(`${path.replaceAll(/\{\w+\}/g, '1')}?limitt=1&Tail=a`, { method: method.toUpperCase() })
+        const { error } = (await response.json()) as { readonly error: string }
+        expect([method, path, response.status, error]).toEqual([method, path, 400, expect.stringContaining('query: "limitt", "Tail" is not known; ')])
+      }
+    expect(await get('/api/v1/spend?model=a')).toEqual({ error: 'query: "model" is not known; use by, since, until' })
+    expect(await get('/api/v1/overview?x')).toEqual({ error: 'query: "x" is not known; this resource has no query parameters' })
+    expect((await app.request('/api/v1/nothing?x')).status).toBe(404)
+  })
 })
 
 describe('the management API', () => {

@@ -2,6 +2,7 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { HTTPException } from 'hono/http-exception'
+import { matchedRoutes } from 'hono/route'
 import { registerConfig } from './config.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { registerExpressions } from './expressions.ts'
@@ -24,6 +25,16 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
     defaultHook: (result, c) => (result.success ? undefined : c.json({ error: describeIssues(result.error.issues) }, 400)),
   })
   app.use('/api/*', bodyLimit({ maxSize: MAX_BODY, onError: (c) => c.json({ error: 'body: is longer than 8 MiB' }, 413) }))
+  const parameters = new Map<string, readonly string[]>()
+  app.use('/api/*', async (c, next) => {
+    const route = matchedRoutes(c).find(({ method, path }) => parameters.has(`${method} ${path}`))
+    const known = route && parameters.get(`${route.method} ${route.path}`)
+    if (known === undefined) return next()
+    const unknown = Object.keys(c.req.queries()).filter((name) => !known.includes(name))
+    if (unknown.length === 0) return next()
+    const names = unknown.map((name) => JSON.stringify(name)).join(', ')
+    return c.json({ error: `query: ${names} is not known; ${known.length === 0 ? 'this resource has no query parameters' : `use ${known.join(', ')}`}` }, 400)
+  })
   registerOverview(app, context)
   registerStats(app, context)
   registerSpend(app, context)
@@ -32,6 +43,7 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
   registerRequests(app, context)
   registerConfig(app, context)
   registerExpressions(app)
+  for (const { key, names } of queriesOf(app)) parameters.set(key, names)
   app.get('/openapi.json', (c) => c.json(describeApi(app, context.version)))
   app.notFound((c) => c.json({ error: `${c.req.path}: there is no such resource; /openapi.json lists them` }, 404))
   app.onError(async (error, c) => {
@@ -42,6 +54,16 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
     return c.json({ error: 'internal error' }, 500)
   })
   return app
+}
+
+/** The query parameters of each operation, by method and path as Hono routes them. */
+function queriesOf(app: ConsoleApp): { readonly key: string; readonly names: readonly string[] }[] {
+  return app.openAPIRegistry.definitions.flatMap((definition) => {
+    if (definition.type !== 'route') return []
+    const { method, path, request } = definition.route
+    const shape: unknown = request?.query !== undefined && 'shape' in request.query ? request.query.shape : {}
+    return [{ key: `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`, names: Object.keys(shape as object) }]
+  })
 }
 
 /** Why the body of a request cannot be read, with line and column. */
