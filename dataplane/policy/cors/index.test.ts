@@ -93,6 +93,37 @@ describe('cors', () => {
     expect(answer.headers).toEqual({ 'access-control-allow-origin': 'https://a.com', 'access-control-expose-headers': 'x', vary: 'accept, Origin' })
   })
 
+  const granting = {
+    'access-control-allow-origin': '*',
+    'access-control-allow-credentials': 'true',
+    'access-control-allow-methods': 'PUT',
+    'access-control-allow-headers': '*',
+    'access-control-max-age': '86400',
+    'access-control-allow-private-network': 'true',
+    'access-control-expose-headers': 'x-a, *',
+  }
+  test.each<[string, string, Record<string, string>]>([
+    ['a foreign origin', 'GET', { origin: 'https://b.com' }],
+    ['the origin null', 'POST', { origin: 'null' }],
+    ['no origin', 'GET', {}],
+    ['a foreign origin that is no preflight', 'OPTIONS', { origin: 'https://b.com' }],
+  ])('what the upstream grants does not reach %s', async (_, method, request) => {
+    const { headers, isForwarded } = await send(config, method, request, { headers: granting })
+    expect([isForwarded, Object.keys(headers)]).toEqual([true, ['vary']])
+  })
+
+  test('of what the upstream grants, an allowed origin gets the exposed names, without a star for credentials', async () => {
+    const { headers } = await send({ allowOrigins: ['*'], allowCredentials: true }, 'GET', { origin: 'https://a.com' }, { headers: granting })
+    expect(headers).toEqual({
+      'access-control-allow-origin': 'https://a.com',
+      'access-control-allow-credentials': 'true',
+      'access-control-expose-headers': 'x-a',
+      vary: 'Origin',
+    })
+    const open = await send({ allowOrigins: ['*'] }, 'GET', { origin: 'https://a.com' }, { headers: granting })
+    expect(open.headers).toEqual({ 'access-control-allow-origin': 'https://a.com', 'access-control-expose-headers': 'x-a,*', vary: 'Origin' })
+  })
+
   test('of all headers, requests with credentials get the names that the response has', async () => {
     const headers = {
       'x-a': '1',

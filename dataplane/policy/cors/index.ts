@@ -53,13 +53,14 @@ export function compileCors(config: CORS): Policy {
     await next()
     const response = exchange.response?.headers
     if (response === undefined) return undefined
+    // What the gateway itself grants, such as metadata of MCP authorization for all origins, stays.
+    if (exchange.error === undefined && !exchange.isLocalAnswer) removeGrants(response, isPermitted, credentials)
     if (origin && isPermitted) {
       response.set('access-control-allow-origin', origin)
-      // The gateway decides about the origin, so the upstream's permission to send credentials is dropped.
       if (credentials) response.set('access-control-allow-credentials', 'true')
       else response.remove('access-control-allow-credentials')
       if (exposesAll) exposeAll(response)
-      else if (exposed) response.set('access-control-expose-headers', exposed)
+      else if (exposed) response.set(EXPOSE, exposed)
     }
     addVary(response, isOptions ? PREFLIGHT_VARY : VARY)
     return undefined
@@ -73,12 +74,26 @@ const PREFLIGHT_VARY = ['Origin', 'Access-Control-Request-Method', 'Access-Contr
 /** Response headers that scripts can always read, or never (Fetch, CORS-safelisted and forbidden response-header names). */
 const NOT_LISTED = new Set('cache-control content-language content-length content-type expires last-modified pragma set-cookie set-cookie2'.split(' '))
 
+const EXPOSE = 'access-control-expose-headers'
+
+/** The gateway decides about origins: of what the upstream grants, only the names that it exposes to a permitted origin are left, without `*` for requests with credentials. */
+function removeGrants(headers: HeaderList, isPermitted: boolean, credentials: boolean): void {
+  const { raw } = headers
+  const names = new Set<string>()
+  for (let i = 0; i < raw.length; i += 2) if (raw[i]?.startsWith('access-control-') === true) names.add(raw[i] ?? '')
+  if (names.size === 0) return
+  const exposed = isPermitted ? headers.getAll(EXPOSE).flatMap((value) => value.split(',').map((name) => name.trim())) : []
+  for (const name of names) headers.remove(name)
+  const kept = credentials ? exposed.filter((name) => name !== '*') : exposed
+  if (kept.length > 0) headers.set(EXPOSE, kept.join(','))
+}
+
 /** Lists the headers of a response, as `*` would expose them. */
 function exposeAll(headers: HeaderList): void {
   const names = new Set<string>()
   for (const [name] of headers) if (!NOT_LISTED.has(name) && !name.startsWith('access-control-')) names.add(name)
-  if (names.size === 0) headers.remove('access-control-expose-headers')
-  else headers.set('access-control-expose-headers', [...names].join(','))
+  if (names.size === 0) headers.remove(EXPOSE)
+  else headers.set(EXPOSE, [...names].join(','))
 }
 
 /** Value of a list header: the list or, for `*`, the requested value. `*` itself has no effect for requests with credentials. */
