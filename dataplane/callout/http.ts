@@ -298,7 +298,7 @@ class OwnCall implements StartedCall {
 function acquirePermit(destination: Destination): Permit {
   const permit = circuitOf(destination).tryAcquire(performance.now())
   if (typeof permit !== 'number') return permit
-  throw new UpstreamError('connect', `${destination.name} did not answer the last calls; the next is tried in ${Math.ceil(permit)} ms`)
+  throw new UpstreamError('connect', `${destination.name} did not answer the last calls; the next is tried in ${Math.ceil(permit)} ms`, undefined, permit)
 }
 
 function checkDestination({ name, error, settings: { broken, auth } }: Destination): void {

@@ -21,12 +21,30 @@ export class ProxyError extends Error {
     this.name = 'ProxyError'
     this.code = code
     this.detail = options.detail
-    this.headers = options.headers ?? {}
+    this.headers = requiredHeaders(errorTable[code], options.headers ?? {}, options.cause)
   }
 
   get row(): ErrorRow {
     return errorTable[this.code]
   }
+}
+
+/** The header of a response that tells clients when to try again. */
+export const retryAfter = (ms: number): Readonly<Record<string, string>> => ({ 'retry-after': String(Math.max(1, Math.ceil(ms / 1000))) })
+
+/** Adds what the status needs: a challenge (RFC 9110 §15.5.2), or the time until the next attempt if it is known (RFC 6585 §4, RFC 9110 §15.6.4). */
+function requiredHeaders({ status, retryAfter: seconds }: ErrorRow, headers: ProxyError['headers'], cause: unknown): ProxyError['headers'] {
+  if (status === 401 && !('www-authenticate' in headers) && !('proxy-authenticate' in headers)) return { ...headers, 'www-authenticate': 'Bearer' }
+  if ((status !== 429 && status !== 503) || 'retry-after' in headers) return headers
+  const ms = retryAfterMsOf(cause) ?? (seconds === undefined ? undefined : seconds * 1000)
+  return ms === undefined ? headers : { ...headers, ...retryAfter(ms) }
+}
+
+/** The delay that one of the causes knows: a circuit that is open (callout/circuit.ts). */
+function retryAfterMsOf(cause: unknown): number | undefined {
+  for (let at = cause, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++)
+    if ('retryAfterMs' in at && typeof at.retryAfterMs === 'number') return at.retryAfterMs
+  return undefined
 }
 
 function withDetail({ text, detail: separator = ': ' }: ErrorRow, detail: string): string {

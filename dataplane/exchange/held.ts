@@ -4,11 +4,8 @@ import type { HeaderList } from '../http/headers.ts'
 import { ProxyError } from './error.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Seconds after which clients may retry. */
-const RETRY_AFTER = '1'
-
 /** The response to requests whose bodies exceed the budget (traffic.md §10, maxHeldBytes). */
-const createError = (): ProxyError => new ProxyError('HELD_BYTES', { headers: { 'retry-after': RETRY_AFTER } })
+const createError = (): ProxyError => new ProxyError('HELD_BYTES')
 
 /** A hold of its own, for bytes that are not released with an exchange. */
 export function createBodyHold(): BodyHold {

@@ -15,7 +15,7 @@ export function toProxyFailure(error: unknown): ProxyError {
     case 'forbidden':
       return new ProxyError('DESTINATION_DENIED', { detail: error.message, cause: error })
     case 'limit':
-      return new ProxyError('CONNECTION_LIMIT', { cause: error, headers: { 'retry-after': '1' } })
+      return new ProxyError('CONNECTION_LIMIT', { cause: error })
     case 'denied':
       return new ProxyError('UPSTREAM_DENIED', { cause: error })
     case 'upgrade':

@@ -1,7 +1,7 @@
 import { callEndpoint, type Active } from '../forward/attempt.ts'
 import { withRetries } from '../forward/retry.ts'
 import { toProxyFailure } from '../forward/failure.ts'
-import { ProxyError } from '../exchange/error.ts'
+import { ProxyError, retryAfter } from '../exchange/error.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { isUnhealthy } from '../callout/health.ts'
 import { BodyTooLargeError } from '../http/body.ts'
@@ -15,7 +15,7 @@ import { BodyCapture } from './response/capture.ts'
 import { CacheRecording, cacheQueryOf, findCached, replay } from './response/cache.ts'
 import type { ResponseCache } from './response/cache-store.ts'
 import { finishResponse, isStream, openStream, readReply, type Opened, type Reply } from './response/finish.ts'
-import { chooseCandidate, explainCandidate, explainNoCandidate, recordOutcome } from './choice/candidates.ts'
+import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { setErrorFormat } from './errors.ts'
@@ -132,7 +132,13 @@ export class LlmCall {
     // Drop the transformation of the previous attempt's provider.
     backendTransformation.set(exchange, undefined)
     const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
-    if (target === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: explainNoCandidate(this.#context.groups) })
+    if (target === undefined) {
+      const returnsMs = firstReturnMs(this.#context.groups, this.#context.state.monotonicMs())
+      throw new ProxyError('NO_HEALTHY_BACKENDS', {
+        detail: explainNoCandidate(this.#context.groups),
+        headers: returnsMs === undefined ? {} : retryAfter(returnsMs),
+      })
+    }
     const why = exchange.trace && explainCandidate(this.#context.groups, target, this.#failed)
     this.#failed = target
     // The response side applies to every response from here on, including the gateway's own (traffic.md §5).

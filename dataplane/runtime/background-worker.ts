@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { ProxyError } from '../exchange/error.ts'
+import { ProxyError, retryAfter } from '../exchange/error.ts'
 
 /** Requests beyond this queue length are rejected. */
 const MAX_QUEUED = 256
@@ -69,7 +69,7 @@ export class BackgroundWorker<Request extends object, Value> {
   }
 
   #reject(whose: string): ProxyError {
-    return new ProxyError('PROCESSING_FAILED', { detail: `too many ${this.#workload}${whose}` })
+    return new ProxyError('PROCESSING_FAILED', { detail: `too many ${this.#workload}${whose}`, headers: retryAfter(1000) })
   }
 
   #drop(job: Job<Request, Value>, reason: unknown): void {

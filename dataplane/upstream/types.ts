@@ -44,10 +44,13 @@ export type UpstreamFailure =
 /** Why a call has no response head, or why its body failed. Messages contain addresses, never header values. */
 export class UpstreamError extends Error {
   readonly failure: UpstreamFailure
-  constructor(failure: UpstreamFailure, message: string, cause?: unknown) {
+  /** Until the next call is tried, if that is known. */
+  readonly retryAfterMs: number | undefined
+  constructor(failure: UpstreamFailure, message: string, cause?: unknown, retryAfterMs?: number) {
     super(message, { cause })
     this.name = 'UpstreamError'
     this.failure = failure
+    this.retryAfterMs = retryAfterMs
   }
 }
 

@@ -63,6 +63,12 @@ export function explainNoCandidate(groups: readonly (readonly Candidate[])[]): s
   return 'every provider is evicted, and the first group, which is used nevertheless, has none'
 }
 
+/** Milliseconds until the first provider returns from its eviction; undefined: none is evicted. */
+export function firstReturnMs(groups: readonly (readonly Candidate[])[], nowMs: number): number | undefined {
+  const returns = groups.flatMap((group) => group.flatMap(({ state }) => (state.evicted === undefined ? [] : [state.evicted.untilMs - nowMs])))
+  return returns.length === 0 ? undefined : Math.min(...returns)
+}
+
 const score = ({ state }: Candidate): number => scoreOf(state)
 
 function isAvailable(state: ProviderState, nowMs: number): boolean {

@@ -274,7 +274,7 @@ export class BudgetCharge implements TokenBudget {
       return
     }
     this.#release()
-    throw new ProxyError('BUDGET_SHARE', { detail: `budget "${rejecting.budget.name}" cannot be charged now`, headers: { 'retry-after': '1' } })
+    throw new ProxyError('BUDGET_SHARE', { detail: `budget "${rejecting.budget.name}" cannot be charged now` })
   }
 
   /** Reserves from one limit. Returns false if the share of this replica is too small. */
@@ -334,7 +334,7 @@ export class BudgetCharge implements TokenBudget {
     metrics.alone(outcome, budget.policy, budget.name, limit.unit).value++
     if (outcome === 'admitted') return void this.#takeWanted(wanted, 'alone')
     if (counter instanceof QuotaCounter) counter.deny()
-    throw new ProxyError('BUDGET_SHARE', { detail: `this replica has no share of budget "${budget.name}" now`, headers: { 'retry-after': '1' } })
+    throw new ProxyError('BUDGET_SHARE', { detail: `this replica has no share of budget "${budget.name}" now` })
   }
 
   /** Asks the rate limit quota service for an assignment. */

@@ -1,6 +1,6 @@
 import type { GlobalRateLimit } from '#gen/config/types.ts'
 import type { Policy, PolicyContext } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError, retryAfter } from '../../exchange/error.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { checkA2a } from '../../expression/a2a.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
@@ -87,11 +87,13 @@ function reject(c: PolicyContext, verdict: Verdict): Response {
   return verdict.body.length === 0 ? c.body(null, 429, headers) : c.body(new Uint8Array(verdict.body), 429, headers)
 }
 
-/** The service's headers, and x-ratelimit headers unless the service sets some of them. */
+/** The service's headers, and x-ratelimit headers unless the service sets some of them. Without a known reset, `retry-after` is 1 s. */
 function rejectionHeaders({ responseHeaders, allowance }: Verdict): Record<string, string> {
   const theirs = Object.fromEntries(responseHeaders)
   const ours = allowance === undefined ? {} : headersOf(allowance)
-  return Object.keys(ours).some((name) => name !== 'retry-after' && name in theirs) ? theirs : { ...ours, ...theirs }
+  const isTheirs = Object.keys(ours).some((name) => name !== 'retry-after' && name in theirs)
+  const reset = Number(theirs['x-ratelimit-reset'])
+  return { ...(isTheirs || allowance === undefined ? retryAfter(reset > 0 ? reset * 1000 : (allowance?.resetMs ?? 0)) : ours), ...theirs }
 }
 
 /** The counters of one request to an MCP backend. */
