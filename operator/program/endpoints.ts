@@ -32,10 +32,9 @@ export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoin
   }
   const open = async (name: string, at: string | undefined, port: number, listener: RequestListener): Promise<number> => {
     const server = createServer(listener)
+    const place = at === undefined ? `port ${port}` : at.includes(':') ? `[${at}]:${port}` : `${at}:${port}`
     await new Promise<void>((resolve, reject) => {
-      server.once('error', (error) =>
-        reject(new Error(`${name}: cannot listen on ${at ?? 'port '}${at === undefined ? '' : ':'}${port}: ${error.message}`, { cause: error })),
-      )
+      server.once('error', (error) => reject(new Error(`${name}: cannot listen on ${place}: ${error.message}`, { cause: error })))
       server.listen({ port, ...(at !== undefined && { host: at }) }, resolve)
     })
     servers.push(server)

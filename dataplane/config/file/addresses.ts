@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { ConfigFile, FileBind, FileListener, FileWeightedBackend, GatewayRef, Policy, Traffic } from '#gen/config/types.ts'
-import { withoutBrackets } from '../../http/message.ts'
+import { authorityOf, withoutBrackets } from '../../http/message.ts'
 
 /** Fields of a short form that say where it listens; all addresses if the list is empty. */
 interface Place {
@@ -71,6 +71,5 @@ const isStrict = (policy: { readonly mode?: string } | undefined): boolean => po
 
 /** Addresses and ports of a bind, as a person reads them: `127.0.0.1:4000`, `[::1]:4000`, `*:4000` for all addresses. */
 export function describePlaces({ port, addresses = [] }: { readonly port: number; readonly addresses?: readonly string[] }): string[] {
-  if (addresses.length === 0) return [`*:${port}`]
-  return addresses.map((address) => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`))
+  return addresses.length === 0 ? [`*:${port}`] : addresses.map((address) => authorityOf(address, port))
 }
