@@ -59,7 +59,7 @@ async function walk(format: LogFormat): Promise<Record<string, string>> {
   recorder.read({ tail: 't', filter: undefined, limit: 10 })
   const report = gateway.tracer.wait({}, 5000)
 
-  const target = `/items?key=${QUERY_KEY}&q=${SECRET}`
+  const target = `/items?key=${QUERY_KEY}&q=${SECRET}&api%5Fkey=${QUERY_KEY}`
   const headers = new HeaderList(['mcp-session-id', HEADER, 'x-other', SECRET])
   const exchange = new Exchange(testConnection, testRequest({ target, authority: 'shop.example', headers }), performance.now())
   await gateway.handle(exchange)
@@ -94,7 +94,7 @@ test.each<LogFormat>(['text', 'json'])('no outlet has a secret of the config, a 
     // Each of them has the text around the secret: the outlet was reached.
     for (const outlet of ['log', 'otlp', 'tail', 'trace'] as const)
       expect([outlet, outlets[outlet]]).toEqual([outlet, expect.stringContaining('bad key <redacted>')])
-    for (const outlet of ['log', 'otlp', 'tail'] as const) expect(outlets[outlet]).toContain('/items?key=<redacted>&q=<redacted>')
+    for (const outlet of ['log', 'otlp', 'tail'] as const) expect(outlets[outlet]).toContain('/items?key=<redacted>&q=<redacted>&api%5Fkey=<redacted>')
     expect(outlets['log']).toContain('call failed: <redacted>')
   } finally {
     setKnownSecrets(new Map())

@@ -132,4 +132,8 @@ test.each([
     expect(redactText(text)).toBe(text.replace('val-ue%2F1', '<redacted>'))
   }
   expect(redactValue(`/a?not${name}=1&page=2`)).toBe(`/a?not${name}=1&page=2`)
+  // Servers decode names of keys.
+  const encode = (text: string): string => text.replaceAll(/[^]/g, (c) => `%${c.charCodeAt(0).toString(16)}`)
+  for (const spelled of [encode(name), encode(name).toUpperCase(), name.replaceAll(/[-_]/g, encode), `${encode(name.slice(0, 1))}${name.slice(1)}`])
+    expect(redactValue(`/a?page=2&${spelled}=value&b=1`)).toBe(`/a?page=2&${spelled}=<redacted>&b=1`)
 })

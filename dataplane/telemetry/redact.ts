@@ -55,7 +55,8 @@ const patterns: readonly [RegExp, string][] = [
 /** Keys of credentials in queries and forms: of providers, clouds (signed URLs), OAuth and OpenID Connect. */
 const credentialKey =
   /^(?:key|api[-_]?key|subscription-key|(?:access|refresh|id|auth|session|security)[-_]?token|token|sig|signature|x-amz-(?:signature|security-token|credential)|x-goog-(?:signature|credential)|code|code_verifier|assertion|client_assertion|client_secret|secret|password|passwd|pwd|jwt|sas|credentials?)$/i
-const MAX_KEY_LENGTH = 24
+/** Of the longest key, with each character percent-encoded. */
+const MAX_KEY_LENGTH = 3 * 24
 const beforeKey = '?&;'
 const valueEnd = /[&;#\s"']/g
 
@@ -65,7 +66,7 @@ function redactQuery(text: string): string {
   for (let end = text.indexOf('='); end !== -1; end = text.indexOf('=', end + 1)) {
     let start = end
     while (start > copied && end - start <= MAX_KEY_LENGTH && !beforeKey.includes(text.charAt(start - 1))) start--
-    if (end - start > MAX_KEY_LENGTH || !credentialKey.test(text.slice(start, end))) continue
+    if (end - start > MAX_KEY_LENGTH || !credentialKey.test(decodeKey(text.slice(start, end)))) continue
     valueEnd.lastIndex = end + 1
     const next = valueEnd.exec(text)?.index ?? text.length
     if (next === end + 1) continue
@@ -74,6 +75,11 @@ function redactQuery(text: string): string {
     end = next - 1
   }
   return copied === 0 ? text : out + text.slice(copied)
+}
+
+/** Servers decode the names of keys before they compare them: `api%5Fkey` is `api_key`. */
+function decodeKey(key: string): string {
+  return key.includes('%') ? key.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))) : key
 }
 
 /** Redacts likely secrets in free text: private keys, credentials, user info and queries of URLs, and known secrets. */
