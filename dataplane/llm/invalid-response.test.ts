@@ -87,6 +87,19 @@ describe('a response with status 200', () => {
     expect([status, text, counts()]).toEqual([502, 'failed to process LLM response: failed to parse response: it is not JSON', [1, 0]])
   })
 
+  test.each([
+    '{"error":{"message":"overloaded"}}',
+    '{"object":"error","message":"overloaded","type":"BadRequestError"}',
+    '{"type":"error","error":{"type":"overloaded_error","message":"overloaded"}}',
+    '[{"error":{"code":429,"message":"overloaded","status":"RESOURCE_EXHAUSTED"}}]',
+  ])('that is the error %s is 502 if no attempt is left, streamed or not', async (body) => {
+    for (const stream of [false, true]) {
+      const { post } = await startTwo(answerWith('application/json', body), { retry: { codes: [] } })
+      const { status, text } = await post({ body: chat('x', { stream }) })
+      expect([status, text.includes('overloaded')]).toEqual([502, true])
+    }
+  })
+
   test('that is JSON of another shape is forwarded if no attempt is left', async () => {
     const { post } = await startTwo(answerWith('application/json', '{"hello":1}'), { retry: { attempts: 0, codes: [] } })
     const { status, text } = await post({ body: chat() })

@@ -1,3 +1,4 @@
+import type { Failure } from './failures.ts'
 import type { Stop } from './neutral.ts'
 
 /** Stop reasons of each format, mapped to the neutral ones (llm.md §7.3, §7.5, §7.9). */
@@ -7,8 +8,14 @@ const completions: Readonly<Record<string, Stop>> = {
   tool_calls: 'toolUse',
   function_call: 'toolUse',
   content_filter: 'filtered',
+  // Mistral, GLM, Gemini.
+  model_length: 'maxTokens',
+  sensitive: 'filtered',
+  refusal: 'filtered',
+  guardrail_intervened: 'filtered',
   // Reasons of Gemini, which its compatible endpoint may pass on (llm.md §7.11).
   MAX_TOKENS: 'maxTokens',
+  CONTINUATION: 'maxTokens',
   ...Object.fromEntries(
     [
       'SAFETY',
@@ -17,11 +24,11 @@ const completions: Readonly<Record<string, Stop>> = {
       'BLOCKLIST',
       'PROHIBITED_CONTENT',
       'SPII',
-      'UNEXPECTED_TOOL_CALL',
-      'TOO_MANY_TOOL_CALLS',
       'IMAGE_SAFETY',
       'IMAGE_PROHIBITED_CONTENT',
       'IMAGE_RECITATION',
+      'IMAGE_OTHER',
+      'NO_IMAGE',
     ].map((reason) => [reason, 'filtered' as const]),
   ),
 }
@@ -42,6 +49,18 @@ const converse: Readonly<Record<string, Stop>> = {
   tool_use: 'toolUse',
   content_filtered: 'filtered',
   guardrail_intervened: 'filtered',
+}
+
+/**
+ * Reasons that name a failure, such as `insufficient_system_resource` (DeepSeek), `network_error` (GLM), `abort` (vLLM), `malformed_tool_use` (Bedrock),
+ * `TOO_MANY_TOOL_CALLS` (Gemini), `TIMEOUT` (Cohere).
+ */
+const FAILURE = /error|fail|abort|cancel|timeout|malformed|insufficient|unavailable|overload|unexpected|too_many|^(?:OTHER|load)$/i
+
+/** The error that a stop reason of any format names; undefined if it names none. */
+export function readStopFailure(word: unknown): Failure | undefined {
+  if (typeof word !== 'string' || Object.hasOwn(completions, word) || !FAILURE.test(word)) return undefined
+  return { type: 'api_error', message: `the provider ended the response with ${word.slice(0, 100)}` }
 }
 
 /** undefined if the value is missing; unknown reasons are an ordinary end. */

@@ -48,12 +48,11 @@ test('calls without id in a response of Gemini have ids for clients, so that res
 })
 
 test.each([
-  ['SAFETY', 'refusal', 'failed'],
-  ['content_filter: RECITATION', 'refusal', 'failed'],
-  ['IMAGE_PROHIBITED_CONTENT', 'refusal', 'failed'],
+  ['SAFETY', 'refusal', 'incomplete'],
+  ['content_filter: RECITATION', 'refusal', 'incomplete'],
+  ['IMAGE_PROHIBITED_CONTENT', 'refusal', 'incomplete'],
   ['MAX_TOKENS', 'max_tokens', 'incomplete'],
   ['STOP', 'end_turn', 'completed'],
-  ['OTHER', 'end_turn', 'completed'],
 ])('the finish reason %s of Gemini is %s for Messages clients and %s for Responses clients', (reason, stop, status) => {
   const body = { id: 'x', model: 'gemini', choices: [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: reason }], usage: usage(1) }
   const chunks = sse(chunk({ content: 'a' }, null, 1), chunk({}, reason, 1))

@@ -143,7 +143,13 @@ const rows: Readonly<Record<string, Row>> = {
       },
       'stop',
     ),
-    has: { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+    has: {
+      stop_reason: 'tool_use',
+      content: [
+        { type: 'tool_use', id: 'a', name: 'f', input: {} },
+        { type: 'tool_use', id: 'b', name: 'g', input: { input: 'x' } },
+      ],
+    },
   },
   'Chat Completions -> Messages: a response without choices is rejected': { from: 'messages', to: 'completions', body: { choices: [] }, error: 'choices' },
   'Converse -> Chat Completions: reasoning, text and a tool call': {
@@ -242,13 +248,13 @@ const rows: Readonly<Record<string, Row>> = {
     from: 'responses',
     to: 'converse',
     body: stopped('max_tokens'),
-    has: { status: 'incomplete', incomplete_details: { reason: 'max_tokens' } },
+    has: { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } },
   },
-  'Converse -> Responses: content_filtered becomes status failed': {
+  'Converse -> Responses: content_filtered becomes incomplete because of the filter': {
     from: 'responses',
     to: 'converse',
     body: stopped('content_filtered'),
-    has: { status: 'failed', error: expect.objectContaining({ code: 'content_filter' }) },
+    has: { status: 'incomplete', error: null, incomplete_details: { reason: 'content_filter' } },
   },
   'Converse -> Chat Completions: a response without message is rejected': {
     from: 'completions',

@@ -26,6 +26,7 @@ import {
   type ResponseStream,
   type StreamFacts,
 } from '../common/types.ts'
+import { readFailure } from '../common/failures.ts'
 import { findReplyProblem } from './reply-shape.ts'
 import { observeRaw } from './watch.ts'
 
@@ -101,6 +102,8 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
     const limits = conversion.from === 'embeddings' ? { ...jsonLimits, maxMembers: Infinity } : jsonLimits
     const parsed = await parseBody(text, context.exchange, { numbers, limits })
     const problem = findReplyProblem(conversion.to, parsed)
+    const failure = problem === undefined ? undefined : readFailure(parsed)
+    if (failure !== undefined) throw new FormatError('response', `the upstream sent an error with status 200: ${failure.message.slice(0, MAX_LOGGED_LENGTH)}`)
     if (problem !== undefined && !conversion.isNative) throw new FormatError('response', problem)
     const { body, facts } = conversion.response(parsed, responseContext(response.headers, context))
     return { isValid: problem === undefined, raw, text, parsed, body, facts }

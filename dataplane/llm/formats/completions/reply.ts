@@ -1,25 +1,28 @@
 import { inputWithCache, readCompletionsUsage } from '../../usage/raw.ts'
 import type { RawUsage, Reply, ReplyBlock } from '../../common/neutral.ts'
-import { compact, filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
-import { completionsStops, readCompletionsStop, withTools } from '../../common/stops.ts'
+import { compact, filledText, inside, numberOf, objectsOf, textOf } from '../../common/read.ts'
+import { completionsStops, readCompletionsStop, readStopFailure, withTools } from '../../common/stops.ts'
 import { joinThought } from '../../common/thoughts.ts'
 import { parseArguments, printArguments } from '../../common/tools.ts'
 import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
+import { joinText } from './entry.ts'
+import { callsOf, readArguments, readReasoning } from './message.ts'
 
 /** Reads a chat completion; only its first choice (llm.md §7.5). Throws a FormatError if there is none. */
 export function readCompletionsReply(body: JsonObject): Reply {
   const first = objectsOf(body['choices'])[0]
   if (first === undefined) throw new FormatError('response', 'failed to parse response: choices must have at least one entry')
+  const failure = readStopFailure(first['finish_reason'])
+  if (failure !== undefined) throw new FormatError('response', failure.message)
   const message = inside(first['message'])
   const blocks: ReplyBlock[] = []
-  const reasoning = filledText(message['reasoning_content']) ?? filledText(message['reasoning'])
+  const reasoning = readReasoning(message)
   if (reasoning !== undefined) blocks.push({ type: 'thinking', text: reasoning, signature: '' })
-  const content = textOf(message['content']) ?? joinParts(message['content']) ?? filledText(message['refusal'])
+  const content = filledText(joinText(message['content'], '')) ?? filledText(message['refusal'])
   if (content !== undefined) blocks.push({ type: 'text', text: content })
-  for (const [at, call] of objectsOf(message['tool_calls']).entries()) {
-    const called = objectOf(call['function'])
-    if (called === undefined) continue
-    const json = textOf(called['arguments']) ?? ''
+  for (const [at, call] of callsOf(message).entries()) {
+    const called = inside(call['function'] ?? call['custom'])
+    const json = readArguments(called)
     const thought = filledText(inside(inside(call['extra_content'])['google'])['thought_signature'])
     const id = filledText(call['id']) ?? `tool_call_${at}`
     blocks.push({ type: 'toolUse', id: joinThought(id, thought), name: textOf(called['name']) ?? '', input: parseArguments(json), json })
@@ -37,13 +40,6 @@ export function readCompletionsReply(body: JsonObject): Reply {
     ),
     usage: readCompletionsUsage(inside(body['usage'])),
   }
-}
-
-function joinParts(content: unknown): string | undefined {
-  if (!Array.isArray(content)) return undefined
-  return objectsOf(content)
-    .map((part) => textOf(part['text']) ?? '')
-    .join('')
 }
 
 /** Writes a chat completion (llm.md §7.3, §7.9). */

@@ -1,15 +1,18 @@
 import type { SseReader } from '../../stream/steps.ts'
 import { readCompletionsUsage } from '../../usage/raw.ts'
-import { typeOfGoogleStatus } from '../../common/google-status.ts'
+import { readFailure, type Failure } from '../../common/failures.ts'
 import { isObject } from '../../common/json.ts'
 import type { Step } from '../../common/neutral.ts'
 import { joinText } from './entry.ts'
+import { callsOf, readArguments, readReasoning } from './message.ts'
 import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
-import { readCompletionsStop, withTools } from '../../common/stops.ts'
+import { readCompletionsStop, readStopFailure, withTools } from '../../common/stops.ts'
 import { joinThought } from '../../common/thoughts.ts'
 import { parseArguments } from '../../common/tools.ts'
 import type { JsonObject } from '../../common/types.ts'
 
+/** Longest error text that is no JSON. */
+const MAX_MESSAGE_LENGTH = 2000
 /** Distance between the block numbers of consecutive choices. */
 const CHOICE_BLOCKS = 4096
 
@@ -37,13 +40,14 @@ export class CompletionsReader implements SseReader {
     this.#isEveryChoice = isEveryChoice
   }
 
-  read(_name: string | undefined, received: unknown, text: string): Step[] {
+  read(name: string | undefined, received: unknown, text: string): Step[] {
     if (text.trim() === '[DONE]') return [{ type: 'done' }]
     // Google's servers put an error into a list.
     const data: unknown = Array.isArray(received) && received.length === 1 ? received[0] : received
-    if (!isObject(data)) return []
+    if (!isObject(data)) return name === 'error' ? [{ type: 'error', errorType: 'api_error', message: text.trim().slice(0, MAX_MESSAGE_LENGTH) }] : []
     const steps: Step[] = []
-    if (data['error'] !== undefined && data['error'] !== null) return [readError(data['error'])]
+    const failure = readFailure(data, name)
+    if (failure !== undefined) return [{ type: 'error', errorType: failure.type, message: failure.message }]
     // Azure sends the results of its prompt filter first, in a chunk without choices whose id and model are empty.
     if (!this.#isStarted && (objectsOf(data['choices']).length > 0 || filledText(data['id']) !== undefined)) {
       this.#isStarted = true
@@ -67,22 +71,35 @@ export class CompletionsReader implements SseReader {
   #readChoice(choice: JsonObject, index: number, steps: Step[]): void {
     const delta = inside(choice['delta'])
     const base = index * CHOICE_BLOCKS
-    const thinking = filledText(delta['reasoning_content']) ?? filledText(delta['reasoning'])
+    const thinking = readReasoning(delta)
     if (thinking !== undefined) steps.push(this.#isEveryChoice ? { type: 'hidden' } : { type: 'thinking', block: base, text: thinking })
     // Mistral sends content as a list of parts.
-    const text = filledText(delta['content']) ?? filledText(joinText(delta['content'], '')) ?? filledText(delta['refusal'])
+    const text = filledText(joinText(delta['content'], '')) ?? filledText(delta['refusal'])
     if (text !== undefined) steps.push({ type: 'text', block: base, text })
-    objectsOf(delta['tool_calls']).forEach((call, at) => this.#readCall(call, `${index}:${numberOf(call['index']) ?? at}`, base, steps))
+    callsOf(delta).forEach((call, at) => this.#readCall(call, `${index}:${numberOf(call['index']) ?? at}`, base, steps))
+    const failure = this.#isEveryChoice ? undefined : (readStopFailure(choice['finish_reason']) ?? this.#findNameless(choice['finish_reason']))
+    if (failure !== undefined) {
+      steps.push({ type: 'error', errorType: failure.type, message: failure.message })
+      return
+    }
     const stop = readCompletionsStop(choice['finish_reason'])
     if (stop !== undefined) steps.push({ type: 'finish', stop: withTools(stop, this.#toolCount > 0) })
   }
 
+  /** A call whose name never came: its arguments cannot be passed on. */
+  #findNameless(reason: unknown): Failure | undefined {
+    if (typeof reason !== 'string') return undefined
+    for (const { isStarted, early } of this.#tools.values())
+      if (!isStarted && early !== '') return { type: 'api_error', message: 'the provider sent arguments of a tool call without its name' }
+    return undefined
+  }
+
   #readCall(call: JsonObject, key: string, base: number, steps: Step[]): void {
-    const called = inside(call['function'])
+    const called = inside(call['function'] ?? call['custom'])
     const id = filledText(call['id'])
     const name = filledText(called['name'])
     let tool = this.#tools.get(key)
-    const json = textOf(called['arguments']) ?? ''
+    const json = readArguments(called)
     if (tool === undefined || (name !== undefined && isNextCall(tool, id, json))) {
       tool = { block: base + ++this.#toolCount, id: id ?? `tool_call_${this.#toolCount - 1}`, early: '', json, isStarted: false }
       this.#tools.set(key, tool)
@@ -107,13 +124,4 @@ function isNextCall(tool: OpenTool, id: string | undefined, json: string): boole
   if (!tool.isStarted) return false
   if (id !== undefined) return id !== tool.id
   return json !== '' && tool.json !== undefined && tool.json !== '' && isObject(parseArguments(tool.json))
-}
-
-function readError(error: unknown): Step {
-  const details = inside(error)
-  return {
-    type: 'error',
-    errorType: textOf(details['type']) ?? typeOfGoogleStatus(textOf(details['status'])) ?? textOf(details['code']) ?? 'api_error',
-    message: textOf(details['message']) ?? textOf(error) ?? 'the upstream reported an error',
-  }
 }

@@ -1,13 +1,15 @@
 import { readConverseUsage } from '../../usage/raw.ts'
 import type { Reply, ReplyBlock } from '../../common/neutral.ts'
 import { inside, objectOf, objectsOf, textOf } from '../../common/read.ts'
-import { readConverseStop } from '../../common/stops.ts'
+import { readConverseStop, readStopFailure } from '../../common/stops.ts'
 import { FormatError, type ClientFormat, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
 /** Reads a Converse response, which has neither id nor model (llm.md §7.9). Throws a FormatError without a message. */
 export function readConverseReply(body: JsonObject, client: ClientFormat, context: ResponseContext): Reply {
   const message = objectOf(inside(body['output'])['message'])
   if (message === undefined) throw new FormatError('response', 'failed to parse response: output.message is missing')
+  const failure = readStopFailure(body['stopReason'])
+  if (failure !== undefined) throw new FormatError('response', failure.message)
   const { model } = context.memo
   return {
     id: client === 'completions' ? `bedrock-${context.nowMs()}` : client === 'messages' ? `msg_${context.hex(24)}` : undefined,

@@ -3,7 +3,7 @@ import { readConverseUsage } from '../../usage/raw.ts'
 import { isObject, parseJson } from '../../common/json.ts'
 import type { Step } from '../../common/neutral.ts'
 import { filledText, inside, numberOf, objectOf, textOf } from '../../common/read.ts'
-import { readConverseStop } from '../../common/stops.ts'
+import { readConverseStop, readStopFailure } from '../../common/stops.ts'
 import type { JsonObject } from '../../common/types.ts'
 
 /** Reads the frames of a ConverseStream response (llm.md §8.4). `metadata` is the last frame. */
@@ -23,7 +23,9 @@ export class ConverseReader {
         return readDelta(inside(data['delta']), block)
       case 'contentBlockStop':
         return [{ type: 'blockStop', block }]
-      case 'messageStop':
+      case 'messageStop': {
+        const failure = readStopFailure(data['stopReason'])
+        if (failure !== undefined) return [{ type: 'error', errorType: failure.type, message: failure.message }]
         return [
           {
             type: 'finish',
@@ -31,6 +33,7 @@ export class ConverseReader {
             stopSequence: textOf(inside(data['additionalModelResponseFields'])['stop_sequence']),
           },
         ]
+      }
       case 'metadata':
         return [{ type: 'usage', usage: readConverseUsage(inside(data['usage'])) }, { type: 'done' }]
       default:

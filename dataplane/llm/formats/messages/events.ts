@@ -2,9 +2,9 @@ import { JsonEvent } from '../../stream/event.ts'
 import type { StepWriter } from '../../stream/steps.ts'
 import { mergeUsage } from '../../usage/raw.ts'
 import type { RawUsage, Step, Stop } from '../../common/neutral.ts'
+import { ObjectProgress } from '../../common/object-progress.ts'
 import { filledText } from '../../common/read.ts'
 import { messagesStops } from '../../common/stops.ts'
-import { parseArguments } from '../../common/tools.ts'
 import type { ClientEvent, JsonObject, ResponseContext } from '../../common/types.ts'
 import { findMessagesTexts } from './deltas.ts'
 import { writeMessagesUsage } from './reply.ts'
@@ -14,18 +14,27 @@ type Kind = 'text' | 'thinking' | 'tool'
 interface OpenBlock {
   readonly source: number
   readonly kind: Kind
-  /** Tool arguments received so far. */
-  json: string
+  /** Of the arguments of a tool. */
+  readonly progress: ObjectProgress | undefined
 }
 
 /** A tool call that started while another one was incomplete. */
 interface WaitingTool {
   readonly id: string
   readonly name: string
+  readonly progress: ObjectProgress
   json: string
+  /** The upstream has ended it. */
+  isStopped: boolean
 }
 
-/** Writes Messages stream events from steps (llm.md §8.3, §8.4): blocks one after the other, and one block per tool call. */
+/** Text that arrived while a tool call was incomplete. */
+type HeldText = Extract<Step, { type: 'text' | 'thinking' | 'signature' }>
+
+/**
+ * Writes Messages stream events from steps (llm.md §8.3, §8.4): blocks one after the other, and one block per tool call. What arrives for another block
+ * while a tool call is incomplete waits for its turn; nothing is dropped.
+ */
 export class MessagesWriter implements StepWriter {
   readonly #context: ResponseContext
   #isStarted = false
@@ -35,6 +44,7 @@ export class MessagesWriter implements StepWriter {
   #open: OpenBlock | undefined
   #count = 0
   readonly #waiting = new Map<number, WaitingTool>()
+  readonly #held: HeldText[] = []
   #stop: Stop | undefined
   #stopSequence: string | undefined
   #usage: RawUsage | undefined
@@ -50,17 +60,15 @@ export class MessagesWriter implements StepWriter {
       case 'start':
         return this.#start(step.id, step.model)
       case 'text':
-        return this.#delta(step.block, 'text', { type: 'text', text: '' }, { type: 'text_delta', text: step.text })
       case 'thinking':
-        return this.#delta(step.block, 'thinking', thinkingBlock, { type: 'thinking_delta', thinking: step.text })
       case 'signature':
-        return this.#delta(step.block, 'thinking', thinkingBlock, { type: 'signature_delta', signature: step.text })
+        return this.#isBusy() ? this.#hold(step) : this.#writeText(step)
       case 'toolStart':
-        return this.#startTool(step.block, { id: step.id, name: step.name, json: '' })
+        return this.#startTool(step.block, { id: step.id, name: step.name, progress: new ObjectProgress(), json: '', isStopped: false })
       case 'toolInput':
         return this.#input(step.block, step.json)
       case 'blockStop':
-        return this.#open?.source === step.block ? this.#closeAndContinue() : []
+        return this.#stopBlock(step.block)
       case 'finish':
         this.#stop = step.stop
         this.#stopSequence = step.stopSequence
@@ -97,23 +105,40 @@ export class MessagesWriter implements StepWriter {
     return [event('message_start', { type: 'message_start', message })]
   }
 
+  /** Whether the open block is a tool call whose arguments are incomplete. */
+  #isBusy(): boolean {
+    return this.#waiting.size > 0 || this.#open?.progress?.isComplete === false
+  }
+
+  #hold(step: HeldText): ClientEvent[] {
+    const last = this.#held.at(-1)
+    if (last?.type === step.type && last.block === step.block) this.#held[this.#held.length - 1] = { ...step, text: last.text + step.text }
+    else this.#held.push(step)
+    return []
+  }
+
+  #writeText({ type, block, text }: HeldText): ClientEvent[] {
+    switch (type) {
+      case 'text':
+        return this.#delta(block, 'text', { type: 'text', text: '' }, { type: 'text_delta', text })
+      case 'thinking':
+        return this.#delta(block, 'thinking', thinkingBlock, { type: 'thinking_delta', thinking: text })
+      case 'signature':
+        return this.#delta(block, 'thinking', thinkingBlock, { type: 'signature_delta', signature: text })
+    }
+  }
+
   #delta(source: number, kind: Kind, block: JsonObject, delta: JsonObject): ClientEvent[] {
     const events = this.#start()
-    if (this.#open?.source !== source || this.#open.kind !== kind) {
-      // Text after tool calls means that the waiting calls are complete.
-      events.push(...this.#close(), ...this.#releaseAll(), this.#openBlock(source, kind, block))
-    }
+    if (this.#open?.source !== source || this.#open.kind !== kind) events.push(...this.#close(), this.#openBlock(source, kind, block))
     events.push(this.#deltaEvent(delta))
     return events
   }
 
   #startTool(source: number, tool: WaitingTool): ClientEvent[] {
     const events = this.#start()
-    if (this.#waiting.size > 0 || (this.#open?.kind === 'tool' && !isComplete(this.#open.json))) {
-      this.#waiting.set(source, tool)
-      return events
-    }
-    events.push(...this.#close(), ...this.#openTool(source, tool))
+    if (this.#isBusy()) this.#waiting.set(source, tool)
+    else events.push(...this.#close(), ...this.#openTool(source, tool))
     return events
   }
 
@@ -121,43 +146,60 @@ export class MessagesWriter implements StepWriter {
     const waiting = this.#waiting.get(source)
     if (waiting) {
       waiting.json += json
+      waiting.progress.add(json)
       return []
     }
-    if (this.#open?.source !== source) return []
-    this.#open.json += json
+    const open = this.#open
+    if (open?.source !== source || open.progress === undefined) return this.#rejectInput(json)
+    open.progress.add(json)
     const events = [this.#deltaEvent({ type: 'input_json_delta', partial_json: json })]
-    if (this.#waiting.size > 0 && isComplete(this.#open.json)) events.push(...this.#closeAndContinue())
+    if (open.progress.isComplete && (this.#waiting.size > 0 || this.#held.length > 0)) events.push(...this.#closeAndContinue())
     return events
   }
 
-  /** Closes the open block, then opens waiting tool calls up to the first incomplete one. */
+  /** Arguments of a call that is complete or unknown cannot be passed on. */
+  #rejectInput(json: string): ClientEvent[] {
+    if (json.trim() === '') return []
+    this.#isOver = true
+    return [event('error', writeMessagesError('api_error', 'the provider sent arguments of a tool call that is not open'))]
+  }
+
+  #stopBlock(source: number): ClientEvent[] {
+    const waiting = this.#waiting.get(source)
+    if (waiting) waiting.isStopped = true
+    return this.#open?.source === source ? this.#closeAndContinue() : []
+  }
+
+  /** Closes the open block, then opens waiting tool calls up to the first incomplete one, and writes the text that waits for them. */
   #closeAndContinue(): ClientEvent[] {
     const events = this.#close()
     for (const [source, tool] of this.#waiting) {
-      if (this.#open) break
       this.#waiting.delete(source)
       events.push(...this.#openTool(source, tool))
-      if (this.#waiting.size > 0 && isComplete(tool.json)) events.push(...this.#close())
+      if (!tool.isStopped && !tool.progress.isComplete) return events
+      if (this.#waiting.size > 0 || this.#held.length > 0 || tool.isStopped) events.push(...this.#close())
     }
+    for (const step of this.#held.splice(0)) events.push(...this.#writeText(step))
     return events
   }
 
+  /** Writes all that waits: no more will come. */
   #releaseAll(): ClientEvent[] {
-    const events: ClientEvent[] = []
+    const events = this.#close()
     for (const [source, tool] of this.#waiting) events.push(...this.#openTool(source, tool), ...this.#close())
     this.#waiting.clear()
-    return events
+    for (const step of this.#held.splice(0)) events.push(...this.#writeText(step))
+    return [...events, ...this.#close()]
   }
 
-  #openTool(source: number, { id, name, json }: WaitingTool): ClientEvent[] {
-    const events = [this.#openBlock(source, 'tool', { type: 'tool_use', id, name, input: {} })]
-    if (this.#open) this.#open.json = json
+  #openTool(source: number, { id, name, json, progress }: WaitingTool): ClientEvent[] {
+    const events = [this.#openBlock(source, 'tool', { type: 'tool_use', id, name, input: {} }, progress)]
     if (json !== '') events.push(this.#deltaEvent({ type: 'input_json_delta', partial_json: json }))
     return events
   }
 
-  #openBlock(source: number, kind: Kind, block: JsonObject): ClientEvent {
-    this.#open = { source, kind, json: '' }
+  #openBlock(source: number, kind: Kind, block: JsonObject, progress?: ObjectProgress): ClientEvent {
+    this.#open = { source, kind, progress }
     return event('content_block_start', { type: 'content_block_start', index: this.#count, content_block: block })
   }
 
@@ -175,7 +217,6 @@ export class MessagesWriter implements StepWriter {
     this.#isOver = true
     return [
       ...this.#start(),
-      ...this.#close(),
       ...this.#releaseAll(),
       event('message_delta', {
         type: 'message_delta',
@@ -190,10 +231,6 @@ export class MessagesWriter implements StepWriter {
 /** Errors of the gateway about the connection to the upstream, not about the content. */
 const connectionErrors: ReadonlySet<string> = new Set(['upstream_error', 'timeout_error'])
 const thinkingBlock: JsonObject = { type: 'thinking', thinking: '', signature: '' }
-
-function isComplete(json: string): boolean {
-  return typeof parseArguments(json) !== 'string'
-}
 
 function event(name: string, data: JsonObject): ClientEvent {
   return new JsonEvent(name, data, findMessagesTexts)

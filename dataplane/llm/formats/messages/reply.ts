@@ -1,12 +1,14 @@
 import { readMessagesUsage } from '../../usage/raw.ts'
 import type { RawUsage, Reply, ReplyBlock } from '../../common/neutral.ts'
 import { compact, filledText, inside, objectsOf, textOf } from '../../common/read.ts'
-import { messagesStops, readMessagesStop } from '../../common/stops.ts'
+import { messagesStops, readMessagesStop, readStopFailure } from '../../common/stops.ts'
 import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
 
 /** Reads a Messages response (llm.md §7.3). Throws a FormatError without content. */
 export function readMessagesReply(body: JsonObject): Reply {
   if (!Array.isArray(body['content'])) throw new FormatError('response', 'failed to parse response: content must be a list of blocks')
+  const failure = readStopFailure(body['stop_reason'])
+  if (failure !== undefined) throw new FormatError('response', failure.message)
   const usage = inside(body['usage'])
   return {
     id: textOf(body['id']),
@@ -42,7 +44,7 @@ export function writeMessagesReply(reply: Reply, context: ResponseContext): Json
     type: 'message',
     role: 'assistant',
     model: reply.model ?? context.memo.model,
-    content: blocks.map(writeBlock),
+    content: blocks.filter((block) => block.type !== 'text' || block.text !== '').map(writeBlock),
     stop_reason: messagesStops[stop ?? 'end'],
     stop_sequence: reply.stopSequence ?? null,
     usage: writeMessagesUsage(reply.usage),

@@ -1,9 +1,10 @@
 import type { SseReader } from '../../stream/steps.ts'
 import { atStart, readMessagesUsage } from '../../usage/raw.ts'
+import { readFailure, type Failure } from '../../common/failures.ts'
 import { isObject } from '../../common/json.ts'
 import type { Step } from '../../common/neutral.ts'
 import { filledText, inside, numberOf, objectOf, textOf } from '../../common/read.ts'
-import { readMessagesStop } from '../../common/stops.ts'
+import { readMessagesStop, readStopFailure } from '../../common/stops.ts'
 import type { JsonObject } from '../../common/types.ts'
 
 /** Reads Messages stream events (llm.md §8.2). Usage precedes the finish step, so that a writer can put both in one event. */
@@ -11,8 +12,8 @@ export class MessagesReader implements SseReader {
   /** Some servers end the stream after the stop reason, without `message_stop`. */
   readonly needsTerminator = false
 
-  read(_name: string | undefined, data: unknown): Step[] {
-    if (!isObject(data)) return []
+  read(name: string | undefined, data: unknown): Step[] {
+    if (!isObject(data)) return name === 'error' ? [toError(readFailure(data, name))] : []
     const block = numberOf(data['index']) ?? 0
     switch (data['type']) {
       case 'message_start': {
@@ -32,6 +33,8 @@ export class MessagesReader implements SseReader {
       case 'message_delta': {
         const delta = inside(data['delta'])
         const usage = objectOf(data['usage'])
+        const failure = readStopFailure(delta['stop_reason'])
+        if (failure !== undefined) return [toError(failure)]
         const stop = readMessagesStop(delta['stop_reason'])
         const steps: Step[] = usage ? [{ type: 'usage', usage: readMessagesUsage(usage) }] : []
         if (stop !== undefined) steps.push({ type: 'finish', stop, stopSequence: textOf(delta['stop_sequence']) })
@@ -39,14 +42,16 @@ export class MessagesReader implements SseReader {
       }
       case 'message_stop':
         return [{ type: 'done' }]
-      case 'error': {
-        const error = inside(data['error'])
-        return [{ type: 'error', errorType: textOf(error['type']) ?? 'api_error', message: textOf(error['message']) ?? 'the upstream reported an error' }]
+      default: {
+        const failure = readFailure(data, name)
+        return failure === undefined ? [] : [toError(failure)]
       }
-      default:
-        return []
     }
   }
+}
+
+function toError(failure: Failure | undefined): Step {
+  return { type: 'error', errorType: failure?.type ?? 'api_error', message: failure?.message ?? 'the upstream reported an error' }
 }
 
 function readStart(content: JsonObject, block: number): Step[] {

@@ -21,7 +21,7 @@ function writeOutput(blocks: readonly ReplyBlock[], status: string, context: Res
   const reasoning = blocks.flatMap((block) =>
     block.type === 'thinking' ? [writeReasoning(`rs_${context.hex(16)}`, block.text, block.signature, 'completed')] : [],
   )
-  const parts = blocks.flatMap((block) => (block.type === 'text' ? [writeTextPart(block.text)] : []))
+  const parts = blocks.flatMap((block) => (block.type === 'text' && block.text !== '' ? [writeTextPart(block.text)] : []))
   const calls = blocks.flatMap((block) => (block.type === 'toolUse' ? [writeCall(block.id, block.name, printArguments(block), 'completed')] : []))
   const item = writeMessageItem(`msg_${context.hex(16)}`, parts, status === 'completed' ? status : 'incomplete')
   return [...reasoning, ...(parts.length > 0 ? [item] : []), ...calls]
@@ -78,8 +78,8 @@ export function writeResponse({ id, createdS, model, output, stop, usage }: Resp
     object: 'response',
     created_at: createdS,
     status,
-    error: status === 'failed' ? { code: 'content_filter', message: 'The content was filtered by the provider.' } : null,
-    incomplete_details: status === 'incomplete' ? { reason: 'max_tokens' } : null,
+    error: null,
+    incomplete_details: status === 'incomplete' ? { reason: stop === 'filtered' ? 'content_filter' : 'max_output_tokens' } : null,
     instructions: null,
     metadata: {},
     model,
@@ -94,9 +94,8 @@ export function writeResponse({ id, createdS, model, output, stop, usage }: Resp
 }
 
 /** The `status` of a finished response. */
-export function statusOf(stop: Stop): 'completed' | 'incomplete' | 'failed' {
-  if (stop === 'maxTokens' || stop === 'contextWindow') return 'incomplete'
-  return stop === 'filtered' ? 'failed' : 'completed'
+export function statusOf(stop: Stop): 'completed' | 'incomplete' {
+  return stop === 'maxTokens' || stop === 'contextWindow' || stop === 'filtered' ? 'incomplete' : 'completed'
 }
 
 /** `input_tokens` includes cached tokens (llm.md §7.9). */
