@@ -1,13 +1,14 @@
 import { Special } from './special.ts'
 
 /**
- * Cause of a failed evaluation. `default()` replaces the results of `no_such_key` and `undeclared`. `unreadable`: the value exists, and it cannot be read
- * unambiguously.
+ * Cause of a failed evaluation. `default()` replaces the results of `no_such_key`, `undeclared` and `absent_in_loop`. `unreadable`: the value exists, and
+ * it cannot be read unambiguously.
  */
 export type CelErrorCode =
   | 'no_such_key'
   | 'undeclared'
   | 'out_of_range'
+  | 'absent_in_loop'
   | 'unreadable'
   | 'no_such_overload'
   | 'invalid_argument'
@@ -47,7 +48,9 @@ export const badArgument = new CelError('invalid_argument', 'invalid argument')
 export const outOfRange = new CelError('out_of_range', 'index out of range')
 export const noSuchKey = new CelError('no_such_key', 'no such key')
 export const emptyText = new CelError('no_such_key', 'the text is empty')
+export const repeatedCookie = new CelError('unreadable', 'the cookie is repeated with another value; read it with request.headers.raw().cookie')
 export const repeatedHeader = new CelError('unreadable', 'the header is repeated; read it with join(), raw() or split()')
+export const badJson = new CelError('unreadable', 'not JSON, over a limit, or an object repeats a name')
 export const badKey = new CelError('no_such_overload', 'maps have keys of type string, bool, int or uint')
 export const duplicateKey = new CelError('invalid_argument', 'the map repeats a key')
 export const noEntropy = new CelError('failed', 'no randomness is available here')
@@ -57,6 +60,20 @@ export const internalError = new CelError('internal', 'evaluation failed')
 /** Whether the evaluation failed only because a value is absent. Every other failure can be caused by what a client sends, to evade a rule. */
 export function isAbsence({ code }: CelError): boolean {
   return code === 'no_such_key' || code === 'undeclared' || code === 'out_of_range'
+}
+
+/** Errors are created when an expression is compiled, so there are few. */
+const loopErrors = new WeakMap<CelError, CelError>()
+
+/**
+ * The error of a loop that ends because its body fails for one element. An element without a value does not make the whole absent: a client could add
+ * one, and a rule that denies would be false.
+ */
+export function inLoop(error: CelError): CelError {
+  if (!isAbsence(error)) return error
+  let found = loopErrors.get(error)
+  if (found === undefined) loopErrors.set(error, (found = new CelError('absent_in_loop', `${error.message}, for an element of a loop`, error.offset)))
+  return found
 }
 
 /**

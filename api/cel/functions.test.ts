@@ -103,6 +103,8 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
     ['coalesce(jwt.none, jwt.missing, "c")', 'c'],
     ['coalesce(1 / 0, jwt.sub)', 'alice'],
     ['coalesce(null, null)', null],
+    ['coalesce(json("{"), "c")', 'unreadable: not JSON, over a limit, or an object repeats a name'],
+    ['default([{}].map(m, m.a), "d")', 'd'],
     ['coalesce(null, 1 / 0)', 'divide_by_zero: division by zero'],
   ],
   'bindings and maps have their methods': [
@@ -120,7 +122,7 @@ const rows: Readonly<Record<string, readonly (readonly [source: string, result: 
   ],
   'json and token functions parse': [
     ['json("[1, 2.5]")', [1, 2.5]],
-    ['json("{")', 'invalid_argument: invalid argument'],
+    ['json("{")', 'unreadable: not JSON, over a limit, or an object repeats a name'],
     ['jsonField(request.body, "model")', 'm'],
     ['jsonField(request.body, "none")', 'no_such_key: no such key'],
     ['toJson({"a": [1, 1.5, null, true, "x"]})', '{"a":[1,1.5,null,true,"x"]}'],

@@ -1,4 +1,4 @@
-import { badArgument, noSuchKey } from './error.ts'
+import { badArgument, noSuchKey, repeatedCookie } from './error.ts'
 import { REDACTED } from '../names.ts'
 import { HostMap } from './values.ts'
 import type { Stored, Value } from './values.ts'
@@ -95,17 +95,23 @@ export class HeaderView extends HostMap {
     }
   }
 
-  /** Value of the first cookie of that name, without quotes. Names are case-sensitive (RFC 6265 §4.1.1). */
+  /**
+   * Value of the cookie of that name, without quotes. Names are case-sensitive (RFC 6265 §4.1.1). Servers differ in which of two cookies counts, so two
+   * values are an error.
+   */
   #findCookie(name: string): Value {
+    let found: string | undefined
     for (const line of this.#getAll('cookie')) {
       for (const pair of line.split(';')) {
         const equals = pair.indexOf('=')
         if (equals < 0 || pair.slice(0, equals).trim() !== name) continue
-        const value = pair.slice(equals + 1).trim()
-        return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
+        const text = pair.slice(equals + 1).trim()
+        const value = text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
+        if (found !== undefined && found !== value) return repeatedCookie
+        found = value
       }
     }
-    return noSuchKey
+    return found ?? noSuchKey
   }
 }
 

@@ -96,7 +96,7 @@ function compileDefault(compilation: Compilation, node: CallNode, scope: Scope |
   forgiveUnknown(compilation, problems)
   const fallback = compilation.compile(second, scope)
   const isMissing = (result: Value): boolean =>
-    result === null || (result instanceof CelError && (result.code === 'no_such_key' || result.code === 'undeclared'))
+    result === null || (result instanceof CelError && (result.code === 'no_such_key' || result.code === 'undeclared' || result.code === 'absent_in_loop'))
   return fromStored((frame) => {
     const result = value.stored(frame)
     return isMissing(result) ? fallback.stored(frame) : result
@@ -109,7 +109,10 @@ function forgiveUnknown({ problems }: Compilation, since: number): void {
   problems.splice(since, problems.length, ...kept)
 }
 
-/** `coalesce(…)`: the first value that is neither null nor an error, otherwise the last error, otherwise null. */
+/**
+ * `coalesce(…)`: the first value that is neither null nor an error, otherwise the last error, otherwise null. A value that exists and cannot be read is
+ * the result, so that a client cannot replace it by sending too much or twice.
+ */
 function compileCoalesce(compilation: Compilation, node: CallNode, scope: Scope | undefined): Code {
   const problems = compilation.problems.length
   const args = node.args.map((arg) => compilation.compile(arg, scope).stored)
@@ -118,6 +121,7 @@ function compileCoalesce(compilation: Compilation, node: CallNode, scope: Scope 
     let failure: Value = null
     for (const arg of args) {
       const value = arg(frame)
+      if (value instanceof CelError && value.code === 'unreadable') return value
       if (value instanceof CelError) failure = value
       else if (value !== null) return value
     }

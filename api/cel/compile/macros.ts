@@ -1,6 +1,6 @@
 import type { CallNode, Node } from '../ast.ts'
 import { charge } from '../budget.ts'
-import { CelError, combineErrors } from '../error.ts'
+import { CelError, combineErrors, inLoop } from '../error.ts'
 import { sortBy } from '../functions/collections.ts'
 import { CelMap, getKey, isMap, keysOf, toKey } from '../map.ts'
 import { load } from '../values.ts'
@@ -94,7 +94,7 @@ function iterate({ slots: [first = 0, second], node, compilation }: Loop, what: 
         slots[first] = second === undefined ? element : BigInt(i)
         if (second !== undefined) slots[second] = element
         const result = iteration(frame, second === undefined ? element : slots[first], element)
-        if (result !== undefined) return result
+        if (result !== undefined) return result instanceof CelError ? inLoop(result) : result
       }
       return undefined
     }
@@ -105,10 +105,10 @@ function iterate({ slots: [first = 0, second], node, compilation }: Loop, what: 
       if (key === undefined) continue
       slots[first] = stored
       const element = second === undefined ? stored : getKey(values, key)
-      if (element instanceof CelError) return element
+      if (element instanceof CelError) return inLoop(element)
       if (second !== undefined) slots[second] = element
       const result = iteration(frame, stored, element)
-      if (result !== undefined) return result
+      if (result !== undefined) return result instanceof CelError ? inLoop(result) : result
     }
     return undefined
   }
@@ -118,12 +118,16 @@ function noBoolOf({ compilation, node }: Loop): CelError {
   return compilation.error(node, 'no_such_overload', `the condition of ${node.name}() is not a bool`)
 }
 
-/** `exists` and `all` combine their elements as `||` and `&&` do: a decisive element wins over errors of others. */
+/**
+ * `exists` and `all` combine their elements as `||` and `&&` do: a decisive element wins over errors of others. `exists` skips elements without a value,
+ * `all` must not.
+ */
 function expandQuantifier(loop: Loop, decisive: boolean): Code {
   const run = iterate(loop)
   const condition = loop.bodies[0]?.stored ?? (() => null)
   const noBool = noBoolOf(loop)
   const { range, slots } = loop
+  const errorOf = (value: Stored): CelError => (value instanceof CelError ? (decisive ? value : inLoop(value)) : noBool)
   const [slot = 0] = slots
   return fromStored((frame) => {
     let failure: CelError | undefined
@@ -135,14 +139,14 @@ function expandQuantifier(loop: Loop, decisive: boolean): Code {
         frame.slots[slot] = values[i]
         const value = condition(frame)
         if (value === decisive) return decisive
-        if (value !== !decisive) failure = combineErrors(decisive, failure, value instanceof CelError ? value : noBool)
+        if (value !== !decisive) failure = combineErrors(decisive, failure, errorOf(value))
       }
       return failure ?? !decisive
     }
     const result = run(frame, values, () => {
       const value = condition(frame)
       if (value === decisive) return decisive
-      if (value !== !decisive) failure = combineErrors(decisive, failure, value instanceof CelError ? value : noBool)
+      if (value !== !decisive) failure = combineErrors(decisive, failure, errorOf(value))
       return undefined
     })
     return result ?? failure ?? !decisive

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { chargeNew, fits } from '../arithmetic.ts'
 import { chargeLength } from '../budget.ts'
 import { decodeText, toBytes, toText } from '../convert.ts'
-import { badArgument, CelError, emptyText, noSuchKey, overflow } from '../error.ts'
+import { badArgument, badJson, CelError, emptyText, noSuchKey, overflow } from '../error.ts'
 import { toJsonValue } from '../host.ts'
 import type { JsonLimits } from '../../json/index.ts'
 import { parseStored, parseStoredInSteps } from '../json.ts'
@@ -21,7 +21,7 @@ function parseJson(source: Value): Value {
     if (source.length === 0) return emptyText
     const text = decodeText(source)
     chargeLength(source.length)
-    const value = text === undefined ? badArgument : parseText(text)
+    const value = text === undefined ? badJson : parseText(text)
     parsed.set(source, { value })
     return load(value)
   }
@@ -38,10 +38,10 @@ export function* parseInAdvance(bytes: Uint8Array, limits: JsonLimits): Generato
   if (parsed.has(bytes) || bytes.length === 0) return
   const text = decodeText(bytes)
   const value = text === undefined ? undefined : yield* parseStoredInSteps(text, limits)
-  parsed.set(bytes, { value: value ?? badArgument })
+  parsed.set(bytes, { value: value ?? badJson })
 }
 
-const parseText = (text: string): Stored => (text === '' ? emptyText : (parseStored(text) ?? badArgument))
+const parseText = (text: string): Stored => (text === '' ? emptyText : (parseStored(text) ?? badJson))
 
 function jsonField(source: Value, key: Value): Value {
   if (typeof key !== 'string') return undefined

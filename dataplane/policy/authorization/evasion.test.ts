@@ -148,4 +148,53 @@ describe('a Deny rule', () => {
   test('a body that the expression reads by index is not taken for absent', async () => {
     expect((await send('json(request["body"]).role == "bad"', { body: '{"role":"bad"}' })).outcome).toBe('unreadable')
   })
+
+  test.each([
+    'json(request.body).items.filter(i, i.name == "bad").size() > 0',
+    'json(request.body).items.map(i, i.name).exists(n, n == "bad")',
+    '"bad" in json(request.body).items.map(i, i.name)',
+    'json(request.body).items.map(i, i.name == "bad", i.name).size() > 0',
+    'json(request.body).items.exists_one(i, i.name == "bad")',
+    '!json(request.body).items.all(i, i.name != "bad")',
+    'json(request.body).items.transformList(n, i, i.name).exists(n, n == "bad")',
+    'json(request.body).items.transformMap(n, i, i.name).exists(n, v, v == "bad")',
+    'json(request.body).items.sortBy(i, i.name)[0].name == "bad"',
+  ])('is not evaded by an element without the member: %s', async (expression) => {
+    const expectOutcome = async (body: string, ...allowed: string[]): Promise<void> =>
+      expect([body, allowed]).toEqual([body, expect.arrayContaining([(await send(expression, { body })).outcome])])
+    await expectOutcome('{"items":[{"name":"bad"}]}', 'denied')
+    await expectOutcome('{"items":[{"name":"good"}]}', 'forwarded')
+    await expectOutcome('{}', 'forwarded')
+    for (const items of ['[{},{"name":"bad"}]', '[{"name":"bad"},{}]']) await expectOutcome(`{"items":${items}}`, 'denied', 'unreadable')
+  })
+
+  test('replaces an absence in a loop by default() and coalesce()', async () => {
+    for (const name of ['default', 'coalesce']) {
+      const expression = `"bad" in ${name}(json(request.body).items.map(i, i.name), ["bad"])`
+      expect((await send(expression, { body: '{"items":[{}]}' })).outcome).toBe('denied')
+      expect((await send(expression, { body: '{"items":[{"name":"good"}]}' })).outcome).toBe('forwarded')
+    }
+  })
+
+  test('is not evaded by a value that coalesce() cannot read', async () => {
+    const expression = 'coalesce(request.headers.x, "none") == "bad"'
+    expect((await send(expression, {})).outcome).toBe('forwarded')
+    expect((await send(expression, { headers: [['x', 'bad']] })).outcome).toBe('denied')
+    expect((await send('coalesce(request.headers.cookie("a"), "none") == "bad"', { headers: [['cookie', 'a=bad; a=good']] })).outcome).toBe('unreadable')
+    const long = `"${'x'.repeat(3 * 1024 * 1024)}"`
+    expect((await send('coalesce(json(request.body).role, "none") == "bad"', { body: `{"role":"bad","x":${long}}` })).outcome).toBe('unreadable')
+  })
+
+  test.each<[string, readonly string[], string]>([
+    ['once', ['a=bad'], 'denied'],
+    ['twice with the same value', ['a=bad; a="bad"'], 'denied'],
+    ['before another value', ['a=bad; a=good'], 'unreadable'],
+    ['behind another value', ['a=good; a=bad'], 'unreadable'],
+    ['behind another value, in a line of its own', ['a=good', 'a=bad'], 'unreadable'],
+    ['behind an empty value', ['a=; a=bad'], 'unreadable'],
+    ['not at all', ['b=bad; A=bad'], 'forwarded'],
+  ])('is not evaded by a cookie that is sent %s', async (_, lines, outcome) => {
+    const headers = lines.map((line) => ['cookie', line] as const)
+    expect((await send('request.headers.cookie("a") == "bad"', { headers })).outcome).toBe(outcome)
+  })
 })
