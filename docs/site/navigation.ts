@@ -103,4 +103,18 @@ export const navigation: readonly Group[] = [
       { text: 'Style of documentation', file: 'contributing/style.md' },
     ],
   },
+  {
+    text: 'Performance notes',
+    pages: [
+      { text: 'Contents', file: 'performance/README.md' },
+      { text: 'HTTP/1.1', file: 'performance/http1.md' },
+      { text: 'HTTP/2', file: 'performance/http2.md' },
+      { text: 'Streams', file: 'performance/streams.md' },
+      { text: 'LLM', file: 'performance/llm.md' },
+      { text: 'MCP', file: 'performance/mcp.md' },
+      { text: 'Plugins', file: 'performance/plugins.md' },
+      { text: 'Memory', file: 'performance/memory.md' },
+      { text: 'Control plane', file: 'performance/control-plane.md' },
+    ],
+  },
 ]
