@@ -47,7 +47,7 @@ describe('a citation', () => {
     ],
     ['a decision that does not exist', 'a.ts', 'traffic.md D12', 'a.ts:1: docs/spec/traffic.md has no decision D12'],
     ['a section without a document', 'a.ts', '// two\n// (§8.2)', 'a.ts:2: §8.2 of which document? Write <document>.md §8.2'],
-    ['a part that does not exist', 'a.ts', 'part 4', 'a.ts:1: the specification has no part 4'],
+    ['a part that does not exist', 'a.ts', 'part 4', 'a.ts:1: the requirements have no part 4'],
   ])('that names %s is reported', (_, path, text, message) => {
     expect(check(path, text)).toEqual([message])
   })

@@ -101,7 +101,7 @@ export function checkCitations(specification: Specification, path: string, text:
     if (reference.startsWith('§') && !isSpecification) report(match.index, `${reference} of which document? Write <document>.md ${reference}`)
     else for (const missing of missingTargets(specification[own], reference, '')) report(match.index, `docs/spec/${own} has no ${missing}`)
   }
-  for (const match of flat.matchAll(PART)) if (!['1', '2', '3'].includes(match[1] ?? '')) report(match.index, `the specification has no ${match[0]}`)
+  for (const match of flat.matchAll(PART)) if (!['1', '2', '3'].includes(match[1] ?? '')) report(match.index, `the requirements have no ${match[0]}`)
   return { count, broken }
 }
 
