@@ -109,6 +109,32 @@ const rows: [string, Config, Client, string, string, string][] = [
   ['F', f, 'responses', 'anthropic.claude-3:0', '/model/anthropic.claude-3:0/converse', '/model/anthropic.claude-3:0/converse-stream'],
 ]
 
+/** What Claude Code sends beside the body; `count` is a path of the same client. */
+const claudeCode = {
+  'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07,prompt-caching-scope-2026-01-05,advanced-tool-use-2025-11-20',
+  'anthropic-version': '2023-06-01',
+  'x-api-key': 'of-the-client',
+}
+const ownHeaders = ['anthropic-beta', 'anthropic-version', 'x-api-key']
+
+test.each<[string, Config, string, Record<string, string>]>([
+  ['A', a, 'gpt-4o', {}],
+  ['B', b, 'any', {}],
+  ['C', c, 'claude-x', { 'anthropic-beta': claudeCode['anthropic-beta'], 'anthropic-version': '2023-06-01', 'x-api-key': 'secret-key' }],
+  ['D', d, 'gemini-2.5-pro', {}],
+  ['E with Claude', e, 'claude-x', { 'anthropic-beta': 'context-1m-2025-08-07,tool-search-tool-2025-10-19', 'anthropic-version': '2023-06-01' }],
+  ['E with Gemini', e, 'google/gemini-2.5-pro', {}],
+  ['F', f, 'anthropic.claude-3:0', {}],
+])('provider %s gets only those versions and keys of a Messages client that it knows', async (name, provider, model, headers) => {
+  const { post, mock } = await start(provider)
+  const { status } = await post({ path: '/v1/messages?beta=true&x=1', body: clients.messages.body(model), headers: claudeCode })
+  expect(status).toBe(200)
+  const [request] = mock.requests
+  expect(Object.fromEntries(ownHeaders.flatMap((key) => (request?.headers[key] === undefined ? [] : [[key, request.headers[key]]])))).toEqual(headers)
+  expect(/beta=true/.test(request?.path ?? '')).toBe(name === 'C')
+  if (name.startsWith('E') || name === 'D' || name === 'F') expect(request?.path).not.toContain('x=1')
+})
+
 describe.each(rows)('provider %s', (_name, provider, client, model, path, streamPath) => {
   const { path: clientPath, body, text, streamed } = clients[client]
 

@@ -13,6 +13,7 @@ export function createAnthropic({ model }: ProviderSettings<'providerC'>): Provi
     model,
     defaultAuth: undefined,
     supports: (from) => (from === 'tokenCount' ? ['messagesCount'] : from === 'embeddings' ? [] : ['messages']),
+    targetOf: () => 'anthropic',
     pathFor: ({ format }) => (format === 'messagesCount' ? '/v1/messages/count_tokens' : '/v1/messages'),
     finishHeaders,
   }

@@ -17,7 +17,7 @@ export function createAzureOpenai({ endpoint, deploymentName, apiVersion = 'v1' 
     tokenScope: host.endsWith('.services.ai.azure.com') ? 'https://ai.azure.com/.default' : 'https://cognitiveservices.azure.com/.default',
     realtime: {},
     supports: (from) => openaiFormats(from, true),
-    targetOf: (format) => (format === 'completions' ? 'azure' : undefined),
+    targetOf: (format) => (format === 'responses' ? 'responses' : 'azure'),
     finishHeaders,
     pathFor({ format, model }) {
       const suffix = suffixes[format] ?? '/chat/completions'

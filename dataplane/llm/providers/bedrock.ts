@@ -17,6 +17,7 @@ export function createBedrock({ model, region = DEFAULT_BEDROCK_REGION, guardrai
       if (from === 'tokenCount') return requested.toLowerCase().includes('anthropic.claude') ? ['invokeCount'] : []
       return ['converse']
     },
+    targetOf: () => 'converse',
     pathFor: ({ format, model: requested, isStreaming }) => `/model/${encodeModel(requested)}/${verbOf(format, isStreaming)}`,
     finishHeaders(headers, from) {
       // These are part of the body (llm.md §4.3), or unknown to Bedrock.

@@ -13,7 +13,7 @@ export function createGemini({ model }: ProviderSettings<'providerD'>): Provider
     model,
     defaultAuth: undefined,
     supports: (from) => openaiFormats(from, false),
-    targetOf: (format) => (format === 'completions' ? 'gemini' : undefined),
+    targetOf: () => 'gemini',
     finishHeaders(headers, from, path) {
       if (from === undefined && !COMPATIBLE.test(path)) moveApiKey(headers)
     },

@@ -13,7 +13,7 @@ export function createOpenai({ model }: ProviderSettings<'providerA'>): Provider
     defaultAuth: undefined,
     realtime: { path: '/v1/realtime' },
     supports: (from) => openaiFormats(from, true),
-    targetOf: (format, requested) => (format === 'completions' && isOpenaiModel(requested) ? 'openai' : undefined),
+    targetOf: (format, requested) => (format === 'responses' ? 'responses' : isOpenaiModel(requested) ? 'openai' : 'compatible'),
     pathFor: ({ format }) => paths[format] ?? '/v1/chat/completions',
   }
 }

@@ -152,18 +152,20 @@ test.each<[ClientFormat | undefined, string[]]>([
   expect([...headers].map(([name]) => name)).toEqual(expected)
 })
 
-test.each<[string, Omit<NamedLLMProvider, 'name'>, UpstreamFormat, string, Target | undefined]>([
+test.each<[string, Omit<NamedLLMProvider, 'name'>, UpstreamFormat, string, Target]>([
   ['A, a model of OpenAI', a, 'completions', 'openai/gpt-4o', 'openai'],
   ['A, a fine-tuned model', a, 'completions', 'ft:gpt-4.1:me', 'openai'],
-  ['A, a model of another vendor', a, 'completions', 'llama', undefined],
-  ['A, a model with open weights', a, 'completions', 'gpt-oss-20b', undefined],
-  ['A, Responses', a, 'responses', 'gpt-5', undefined],
+  ['A, a model of another vendor', a, 'completions', 'llama', 'compatible'],
+  ['A, a model with open weights', a, 'completions', 'gpt-oss-20b', 'compatible'],
+  ['A, Responses', a, 'responses', 'gpt-5', 'responses'],
   ['B, a deployment of any name', b(), 'completions', 'mine', 'azure'],
+  ['C', c, 'messages', 'claude-x', 'anthropic'],
   ['D', d, 'completions', 'gemini-2.5-pro', 'gemini'],
   ['E, Gemini', e(), 'completions', 'google/gemini-3-pro', 'vertex'],
   ['E, Claude', e(), 'messages', 'claude-opus-4-7', 'vertexClaude'],
+  ['F', f, 'converse', 'm', 'converse'],
   ['E, Claude, counting', e(), 'messagesCount', 'claude-opus-4-7', 'vertexClaude'],
-])('the rules of provider %s', (_, config, format, model, expected) => expect(make(config).targetOf?.(format, model)).toBe(expected))
+])('the rules of provider %s', (_, config, format, model, expected) => expect(make(config).targetOf(format, model)).toBe(expected))
 
 test('provider E adds the version to bodies for Claude, and removes model and cache scopes', () => {
   const provider = make(e())

@@ -34,8 +34,8 @@ export interface Provider {
   readonly guardrail?: { readonly identifier: string; readonly version: string }
   /** Upstream formats that can serve a request in `from` with this model; empty if there are none. */
   supports(from: ClientFormat, model: string): readonly UpstreamFormat[]
-  /** Whose rules requests in a format must meet; undefined: the usual target of the format (llm.md §7.15). */
-  targetOf?(format: UpstreamFormat, model: string): Target | undefined
+  /** Whose rules requests in a format must meet (llm.md §7.15). */
+  targetOf(format: UpstreamFormat, model: string): Target
   /** Path of a call, optionally with a query. */
   pathFor(call: ProviderCall): string
   /** Set if the provider implements the realtime API; `path` replaces the client's path (llm.md §5). */

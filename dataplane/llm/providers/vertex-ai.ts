@@ -18,7 +18,7 @@ export function createVertexAi({ model, projectId, region }: ProviderSettings<'p
       if (claudeOf(requested) === undefined) return ['completions']
       return from === 'tokenCount' ? ['messagesCount'] : ['messages']
     },
-    targetOf: (format) => (format === 'completions' ? 'vertex' : format === 'messages' || format === 'messagesCount' ? 'vertexClaude' : undefined),
+    targetOf: (format) => (format === 'messages' || format === 'messagesCount' ? 'vertexClaude' : 'vertex'),
     pathFor({ format, model: requested, isStreaming }) {
       if (format === 'messages') {
         const verb = isStreaming ? 'streamRawPredict' : 'rawPredict'
@@ -29,6 +29,10 @@ export function createVertexAi({ model, projectId, region }: ProviderSettings<'p
       return `${base}/endpoints/openapi/chat/completions`
     },
     finishBody,
+    finishHeaders(headers, from) {
+      // The key of a client of Anthropic.
+      if (from === 'messages' || from === 'tokenCount') headers.remove('x-api-key')
+    },
   }
 }
 

@@ -9,19 +9,12 @@ import { runWhileConnected } from '../../runtime/connected.ts'
 import { runSync } from '../../runtime/cooperative.ts'
 import { printBytesInSteps, renderBytesInSteps } from '../common/json.ts'
 import { checkShape } from '../common/shapes.ts'
-import {
-  FormatError,
-  type ClientFormatEntry,
-  type Conversion,
-  type JsonObject,
-  type RequestContext,
-  type RequestMemo,
-  type UpstreamFormat,
-} from '../common/types.ts'
+import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo, type Target } from '../common/types.ts'
 import type { KeyPolicy } from './keys.ts'
 import { jsonResponse } from './models.ts'
 import type { PromptGuards } from '../guards/index.ts'
 import type { LlmRecord } from '../accounting/record.ts'
+import { rulesOf } from '../rules/index.ts'
 import { shapeRequest } from './shape.ts'
 import type { RequestSource } from './source.ts'
 import type { LlmTarget } from '../choice/target.ts'
@@ -126,7 +119,8 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     }
     throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
   }
-  const converted = conversion.request(body, requestContext(context, model, conversion.to))
+  const api = provider.targetOf(conversion.to, model)
+  const converted = conversion.request(body, requestContext(context, model, api))
   const call = { format: conversion.to, model, isStreaming }
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
   // A stored response would have what a plugin changed for another caller.
@@ -136,7 +130,12 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const rendering = isPrinted ? printBytesInSteps(finished) : finished === json ? undefined : renderBytesInSteps(original, text, members, json, finished)
   const bytes = rendering === undefined ? [original] : isShortJson(text) ? runSync(rendering) : await runWhileConnected(rendering, exchange)
   return {
-    draft: { path: provider.pathFor(call), from: entry.format, body: bytes, reads: isStreaming ? 'stream' : 'buffered' },
+    draft: {
+      path: provider.pathFor(call),
+      api: { from: entry.format, to: conversion.to, rules: rulesOf(api, model) },
+      body: bytes,
+      reads: isStreaming ? 'stream' : 'buffered',
+    },
     conversion: { with: conversion, entry, memo: converted.memo },
     guards: isChat && context.hooks !== undefined ? context.hooks.around(guards) : guards,
     guarded: entry.format === 'embeddings' || entry.format === 'tokenCount' ? undefined : chooseConversion(entry.format, [entry.format]),
@@ -155,16 +154,15 @@ function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
 }
 
-function requestContext({ exchange, target }: PrepareContext, model: string, format: UpstreamFormat): RequestContext {
+function requestContext({ exchange, target }: PrepareContext, model: string, api: Target): RequestContext {
   const { headers } = exchange.request
   const { provider, settings } = target
   const betas = headers.has('anthropic-beta') ? headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim())) : []
   const version = headers.get('anthropic-version')
   const metadata = headers.get('x-bedrock-metadata')
-  const api = provider.targetOf?.(format, model)
   return {
     model,
-    ...(api !== undefined && { target: api }),
+    target: api,
     ...(provider.guardrail && { guardrail: provider.guardrail }),
     ...(settings.promptCaching && { promptCaching: settings.promptCaching }),
     ...(betas.length > 0 && { betas: betas.filter((beta) => beta !== '') }),

@@ -6,7 +6,9 @@ import { pathOf, queryOf, withoutDefaultPort, type RequestHead } from '../../htt
 import { transformForBackend, backendTransformation } from '../../transformation/backend.ts'
 import { authenticate, brokenAuth, fetchCredentials, isFetched, signRequest } from '../../upstream/auth.ts'
 import { acceptableCodings } from '../../http/coding.ts'
-import type { ClientFormat } from '../common/types.ts'
+import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
+import { fitHeaders, fitQuery } from '../rules/transport.ts'
+import type { TargetRules } from '../rules/types.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import { variables } from '../../exchange/variables.ts'
 
@@ -14,8 +16,8 @@ import { variables } from '../../exchange/variables.ts'
 export interface Draft {
   /** Path, optionally with a query; undefined for the client's path and query. */
   readonly path: string | undefined
-  /** The client's format; undefined if the body is not interpreted. */
-  readonly from?: ClientFormat
+  /** Formats and rules of the request; undefined if the body is not interpreted. */
+  readonly api?: { readonly from: ClientFormat; readonly to: UpstreamFormat; readonly rules: TargetRules }
   /** Buffers are consecutive pieces of JSON. */
   readonly body: readonly Buffer[] | Body | undefined
   /** How the response will be read, which limits `accept-encoding`: to supported codings for `buffered`, to none for `stream`. */
@@ -40,9 +42,10 @@ export async function buildUpstreamRequest(
   const body = isBytes(draft.body) ? new BufferBody(draft.body) : draft.body
   if (isBytes(draft.body)) prepareBodyHeaders(headers)
   if (draft.reads !== 'nothing') limitCodings(headers, draft.reads)
+  if (draft.api !== undefined) fitHeaders(headers, draft.api.from, draft.api.to, draft.api.rules)
   const request: RequestHead = {
     method: exchange.request.method,
-    target: targetOf(exchange.request.target, target.path, draft.path),
+    target: targetOf(exchange.request.target, target.path, draft),
     scheme: settings.tls === undefined ? 'http' : 'https',
     // The provider's host, unless a policy fixes the authority (traffic.md §8.11).
     authority: exchange.isAuthorityFixed ? exchange.request.authority : withoutDefaultPort(endpoint, settings.tls !== undefined),
@@ -61,7 +64,7 @@ export async function buildUpstreamRequest(
   const needsFetch = isFetched(auth)
   if (auth !== undefined) authenticate(headers, auth, exchange)
   if (auth !== undefined && needsFetch) await fetchCredentials(headers, auth, hints)
-  provider.finishHeaders?.(headers, draft.from, pathOf(request.target))
+  provider.finishHeaders?.(headers, draft.api?.from, pathOf(request.target))
   const { transformation } = settings
   if (transformation !== undefined) {
     const sent = exchange.fork(request)
@@ -89,11 +92,11 @@ function limitCodings(headers: HeaderList, reads: 'buffered' | 'stream'): void {
   else headers.set('accept-encoding', codings)
 }
 
-/** A configured path replaces the whole target. The provider's own paths keep the client's query (llm.md §4.1). */
-function targetOf(client: string, configured: string | undefined, own: string | undefined): string {
+/** A configured path replaces the whole target. The provider's own paths keep what it accepts of the client's query (llm.md §4.1). */
+function targetOf(client: string, configured: string | undefined, { path: own, api }: Draft): string {
   if (configured !== undefined) return configured.startsWith('/') ? configured : `/${configured}`
   if (own === undefined) return client
-  const query = queryOf(client)
+  const query = api === undefined ? queryOf(client) : fitQuery(queryOf(client), api.rules.query)
   if (query === '') return own
   return `${own}${pathOf(own) === own ? '?' : '&'}${query}`
 }

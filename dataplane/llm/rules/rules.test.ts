@@ -1,10 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
+import { HeaderList } from '../../http/headers.ts'
 import type { ChatFormat, JsonObject, Target, UpstreamFormat } from '../common/types.ts'
 import { pair, requestContext } from '../convert/testing.ts'
 import { families, familyOf } from './families.ts'
 import { rulesOf } from './index.ts'
 import { table } from './table.ts'
+import { fitBetas, fitHeaders, fitQuery } from './transport.ts'
 
 const targets = Object.keys(table) as Target[]
 
@@ -147,3 +149,50 @@ test.each(rows.filter(([from, to]) => from !== to))(
 function namesOf(body: JsonObject): string[] {
   return (body['tools'] as { name?: string; function?: { name: string } }[]).map((tool) => tool.function?.name ?? tool.name ?? '')
 }
+
+describe('the query of the client', () => {
+  test.each(['?beta=true'.slice(1), 'bet%61=true', 'beta', 'beta=1&beta=2'])('%s is sent to Anthropic only', (query) => {
+    for (const target of targets) expect([target, fitQuery(query, table[target].query)]).toEqual([target, target === 'anthropic' ? query : ''])
+  })
+
+  test('keeps what a target accepts as it was', () => {
+    expect(fitQuery('a=%20b&beta=true&c', table.openai.query)).toBe('a=%20b&c')
+    expect(fitQuery('key=k&alt=media&%zz=1', table.vertexClaude.query)).toBe('key=k')
+    expect(fitQuery('a=1', table.converse.query)).toBe('')
+  })
+})
+
+describe('values of anthropic-beta', () => {
+  const { values, countValues, renames } = table.vertexClaude.betas
+
+  test('that a target does not know are left out, once each, by the name of the target', () => {
+    expect(fitBetas(['context-1m-2025-08-07', ' context-1m-2025-08-07', 'new-2030-01-01', '', 'advanced-tool-use-2025-11-20'], values, renames)).toEqual([
+      'context-1m-2025-08-07',
+      'tool-search-tool-2025-10-19',
+    ])
+  })
+
+  test('are fewer for counting tokens on Vertex AI', () => {
+    const headers = HeaderList.from([
+      ['anthropic-beta', 'context-1m-2025-08-07,computer-use-2025-01-24'],
+      ['anthropic-beta', 'new-2030-01-01'],
+    ])
+    fitHeaders(headers, 'tokenCount', 'messagesCount', table.vertexClaude)
+    expect(headers.getAll('anthropic-beta')).toEqual(['computer-use-2025-01-24'])
+    for (const value of countValues ?? []) expect(values?.has(value)).toBe(true)
+  })
+
+  test('and headers of the Messages API are not sent to other APIs, unless a policy sets them', () => {
+    const headers = HeaderList.from([
+      ['anthropic-beta', 'a'],
+      ['anthropic-version', 'b'],
+      ['x-api-key', 'of-the-client'],
+    ])
+    const set = headers.clone()
+    set.set('x-api-key', 'of-the-policy')
+    fitHeaders(headers, 'messages', 'completions', table.openai)
+    expect(headers.raw).toEqual([])
+    fitHeaders(set, 'messages', 'completions', table.openai)
+    expect(set.raw).toEqual(['x-api-key', 'of-the-policy'])
+  })
+})

@@ -35,8 +35,9 @@ const openai: TargetRules = {
   sampling: { maxTemperature: 2, isFixed: 'never', takesBoth: true, hasTopK: false },
   stops: { max: 4, takesBlank: true },
   cache: { marker: 'none', max: 0, hasTtl: false },
-  betas: { place: 'none', values: undefined },
-  query: 'kept',
+  betas: { place: 'none', values: undefined, countValues: undefined, renames: {} },
+  // `?beta=true` is a version of the Messages API.
+  query: { only: undefined, never: ['beta'] },
   asksStreamUsage: true,
   unknownFields: 'rejected',
   thoughts: 'none',
@@ -75,15 +76,18 @@ const anthropic: TargetRules = {
   sampling: { maxTemperature: 1, isFixed: 'reasoning', takesBoth: true, hasTopK: true },
   stops: { max: Infinity, takesBlank: false },
   cache: { marker: 'cache_control', max: 4, hasTtl: true },
-  betas: { place: 'header', values: undefined },
-  query: 'kept',
+  betas: { place: 'header', values: undefined, countValues: undefined, renames: {} },
+  query: { only: undefined, never: [] },
   asksStreamUsage: false,
   unknownFields: 'rejected',
   thoughts: 'none',
 }
 
 /** Keys of a query that Google's API front end knows and that do not change the response. Others are 400 (`Unknown name`). */
-const googleQuery = ['key', 'access_token', 'quotaUser', 'prettyPrint']
+const googleQuery = { only: ['key', 'access_token', 'quotaUser', 'prettyPrint'], never: [] }
+/** Values of `anthropic-beta` without which tools of the provider are rejected. */
+const toolBetas = ['computer-use-2025-01-24', 'computer-use-2025-11-24', 'tool-search-tool-2025-10-19']
+const renames = { 'advanced-tool-use-2025-11-20': 'tool-search-tool-2025-10-19' }
 
 const gemini: TargetRules = {
   ...openai,
@@ -118,11 +122,10 @@ export const table: Readonly<Record<Target, TargetRules>> = {
       place: 'header',
       // Vertex AI rejects values that it does not know (QuantumNous/new-api#2975).
       values: new Set([
-        'computer-use-2025-01-24',
-        'computer-use-2025-11-24',
+        ...toolBetas,
+        'compact-2026-01-12',
         'context-1m-2025-08-07',
         'context-management-2025-06-27',
-        'compact-2026-01-12',
         'dev-full-thinking-2025-05-14',
         'effort-2025-11-24',
         'extended-cache-ttl-2025-04-11',
@@ -130,10 +133,10 @@ export const table: Readonly<Record<Target, TargetRules>> = {
         'interleaved-thinking-2025-05-14',
         'output-128k-2025-02-19',
         'token-efficient-tools-2025-02-19',
-        'tool-examples-2025-10-29',
-        'tool-search-tool-2025-10-19',
         'web-search-2025-03-05',
       ]),
+      countValues: new Set(toolBetas),
+      renames,
     },
     query: googleQuery,
   },
@@ -153,18 +156,20 @@ export const table: Readonly<Record<Target, TargetRules>> = {
       values: new Set([
         'computer-use-2025-01-24',
         'computer-use-2025-11-24',
-        'token-efficient-tools-2025-02-19',
-        'interleaved-thinking-2025-05-14',
-        'output-128k-2025-02-19',
-        'dev-full-thinking-2025-05-14',
         'context-1m-2025-08-07',
         'context-management-2025-06-27',
+        'dev-full-thinking-2025-05-14',
         'effort-2025-11-24',
-        'tool-search-tool-2025-10-19',
+        'interleaved-thinking-2025-05-14',
+        'output-128k-2025-02-19',
+        'token-efficient-tools-2025-02-19',
         'tool-examples-2025-10-29',
+        'tool-search-tool-2025-10-19',
       ]),
+      countValues: new Set(),
+      renames,
     },
-    query: [],
+    query: { only: [], never: [] },
     unknownFields: 'rejected',
   },
 }

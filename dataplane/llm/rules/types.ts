@@ -99,6 +99,17 @@ interface BetaRule {
   readonly place: 'header' | 'body' | 'none'
   /** Values that are sent; undefined: all. */
   readonly values: ReadonlySet<string> | undefined
+  /** Values that are sent when tokens are counted. */
+  readonly countValues: ReadonlySet<string> | undefined
+  /** Values of Anthropic -> of the target. */
+  readonly renames: Readonly<Record<string, string>>
+}
+
+/** Keys of the client's query that are sent. */
+export interface QueryRule {
+  /** undefined: all. */
+  readonly only: readonly string[] | undefined
+  readonly never: readonly string[]
 }
 
 /** Everything that an API and a model family demand of requests. One cell for each rule and target: the compiler rejects a table without. */
@@ -116,8 +127,7 @@ export interface TargetRules {
   readonly stops: StopRule
   readonly cache: CacheRule
   readonly betas: BetaRule
-  /** The client's query: kept, or only the keys of the list. */
-  readonly query: 'kept' | readonly string[]
+  readonly query: QueryRule
   /** Streams report usage only if the request asks for it. */
   readonly asksStreamUsage: boolean
   /** What happens to fields that the API does not know. */

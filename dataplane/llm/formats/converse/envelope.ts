@@ -2,12 +2,13 @@ import { isObject, isRawNumber, parseJson, printJson } from '../../common/json.t
 import type { Chat, OutputFormat } from '../../common/neutral.ts'
 import { compact } from '../../common/read.ts'
 import type { JsonObject, RequestContext } from '../../common/types.ts'
+import { fitBetas } from '../../rules/transport.ts'
 import type { TargetRules } from '../../rules/types.ts'
 
 /** Writes `additionalModelRequestFields`: fields of the model that Converse does not define. */
 export function envelope(chat: Chat, context: RequestContext, { betas }: TargetRules): JsonObject | undefined {
   const isMessages = chat.origin === 'messages'
-  const known = isMessages ? (context.betas ?? []).filter((beta) => betas.values?.has(beta) !== false) : []
+  const known = isMessages ? fitBetas(context.betas ?? [], betas.values, betas.renames) : []
   const fields = compact({
     thinking: chat.thinking,
     top_k: chat.topK,
