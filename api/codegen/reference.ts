@@ -90,17 +90,23 @@ export function toReferencePages(api: Definitions, kinds: readonly Kind[], confi
     const names = `Plural \`${kind.plural}\`, short name ${kind.shortNames.map(code).join(', ')}, category ${kind.categories.map(code).join(', ')}.`
     return [`docs/reference/${kind.singular}.md`, toPage(api, kind.kind, names, [kind.kind, `${kind.kind}Spec`, `${kind.kind}Status`])] as const
   })
+  const wire = reachableFrom(config, messages)
+  const fileOnly = reachableFrom(config, ['ConfigFile']).filter((name) => name !== 'ConfigFile' && !wire.includes(name))
   const configIntro = [
-    'The file that `dataplane -f` reads (`ConfigFile`), and the messages of the config stream from the operator.',
-    'Unknown fields are errors. Where a resource of the API refers to another object, the config contains the object that the operator found: see `BackendRef`, `ResolvedSecret` and `ResolvedKeySet`.',
-  ].join(' ')
+    'Two formats share most types, and their sections follow in this order:',
+    [
+      `- **The config file** of \`dataplane -f\`, which people write: [ConfigFile](#configfile), and the types of the file only: ${fileOnly.map(link).join(', ')}.`,
+      `- **The xDS stream** from the operator, which programs write: the messages ${messages.map(link).join(', ')}, and the types that both use.`,
+    ].join('\n'),
+    'Unknown fields are errors. Where a resource of the API refers to another object, a message contains the object that the operator found: see [BackendRef](#backendref), [ResolvedSecret](#resolvedsecret) and [ResolvedKeySet](#resolvedkeyset).',
+  ].join('\n\n')
   const index = [
     NOTE,
     '# Reference',
     'Every field, with type, default, bounds and meaning. Generated from the schemas in `api/`.',
     [
       ...kinds.map((kind) => `- [${kind.kind}](${kind.singular}.md): ${prose(api[kind.kind]?.description ?? '')}`),
-      '- [Config](config.md): the config file and the config stream.',
+      '- [Config](config.md): the config file and the xDS stream.',
       '- [Errors](errors.md): responses that the data plane makes when a request fails.',
       '- [Management API](management-api/README.md): what the console reads, on the management port of a data plane.',
       '- [Messages](messages/README.md): codes of problems in statuses, logs, validation and proxyctl, with cause and fix.',
@@ -108,7 +114,7 @@ export function toReferencePages(api: Definitions, kinds: readonly Kind[], confi
   ].join('\n\n')
   return {
     ...Object.fromEntries(pages),
-    'docs/reference/config.md': toPage(config, 'Config', configIntro, ['ConfigFile', ...messages]),
+    'docs/reference/config.md': toPage(config, 'Config', configIntro, ['ConfigFile', ...fileOnly, ...messages]),
     'docs/reference/README.md': `${index}\n`,
   }
 }

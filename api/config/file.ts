@@ -41,7 +41,7 @@ export const fileDefinitions: Definitions = {
     backends: list(ref('FileBackend'), 'Backends that routes refer to by name.'),
     services: list(ref('Service'), 'Services that routes refer to by `<namespace>/<name>`.'),
     secrets: list(ref('Secret'), 'Credentials and certificates that policies refer to by key.'),
-    policies: list(ref('Policy'), 'Policies with their targets, as the config stream carries them.'),
+    policies: list(ref('Policy'), 'Policies with their targets, as the xDS stream carries them.'),
   }),
   ProcessConfig: object('Settings of the process. Environment variables win over the file.', {
     logging: object('Logging.', {
@@ -51,7 +51,7 @@ export const fileDefinitions: Definitions = {
     adminAddr: string('Admin endpoint, `host:port`; default 127.0.0.1:15000. Environment: ADMIN_ADDR.'),
     statsAddr: string('Metrics endpoint, `host:port`; default `[::]:15020`, all addresses of both families. Environment: STATS_ADDR.'),
     readinessAddr: string('Readiness endpoint, `host:port`; default `[::]:15021`, all addresses of both families. Environment: READINESS_ADDR.'),
-    xdsAddress: string('Config stream, `http://host:port` or `https://host:port`. Environment: XDS_ADDRESS.'),
+    xdsAddress: string('Operator with the xDS stream, `http://host:port` or `https://host:port`. Environment: XDS_ADDRESS.'),
     namespace: string('Namespace of the Gateway that this process serves. Environment: NAMESPACE.'),
     gateway: string('Name of the Gateway that this process serves. Environment: GATEWAY.'),
     connectionMinTerminationDeadline: string(

@@ -45,7 +45,7 @@ export const navigation: readonly Group[] = [
   },
   {
     text: 'LLM traffic',
-    pages: [guide('LLM providers', 'llm'), guide('Prompt guards', 'prompt-guards'), guide('Inference pools', 'inference-pools')],
+    pages: [guide('LLM providers', 'llm'), guide('Guardrails', 'prompt-guards'), guide('Inference pools', 'inference-pools')],
   },
   {
     text: 'MCP traffic',
@@ -68,7 +68,7 @@ export const navigation: readonly Group[] = [
     text: 'Operations',
     pages: [
       guide('proxyctl', 'proxyctl'),
-      guide('Ledger', 'ledger'),
+      guide('Request log', 'ledger'),
       guide('Telemetry', 'telemetry'),
       guide('Console', 'console'),
       guide('Management endpoints', 'management-endpoints'),

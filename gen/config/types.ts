@@ -2589,7 +2589,7 @@ export interface ConfigFile {
    */
   secrets?: Secret[]
   /**
-   * Policies with their targets, as the config stream carries them.
+   * Policies with their targets, as the xDS stream carries them.
    */
   policies?: Policy[]
 }
@@ -2623,7 +2623,7 @@ export interface ProcessConfig {
    */
   readinessAddr?: string
   /**
-   * Config stream, `http://host:port` or `https://host:port`. Environment: XDS_ADDRESS.
+   * Operator with the xDS stream, `http://host:port` or `https://host:port`. Environment: XDS_ADDRESS.
    */
   xdsAddress?: string
   /**
