@@ -11,7 +11,7 @@ export default expectations({
   'two failures are retried, with the attempt number in x-retry-attempt': async (run) => {
     const response = await run.send(8080, { path: '/flaky?failures=2&id=twice' })
     expect(response.status).toBe(200)
-    const tries = run.upstream('app').requests.filter((request) => request.path.includes('key=twice'))
+    const tries = run.upstream('app').requests.filter((request) => request.path.includes('id=twice'))
     expect(tries.map((request) => request.headers['x-retry-attempt'])).toEqual([undefined, '1', '2'])
   },
   'the third failure is returned to the client': async (run) => {
