@@ -1,6 +1,6 @@
 import { BRIDGE_CONFIG } from '#api/bridge.ts'
 import { SettingError } from './program/settings.ts'
-import { LogLevelError } from './telemetry/log.ts'
+import { LogLevelError } from './observe/telemetry/log.ts'
 import { withCode } from '#api/messages/code.ts'
 import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
     return
   }
   if (bridgeDirectory !== undefined) {
-    const { installBridge } = await import('./bridge/install.ts')
+    const { installBridge } = await import('./program/bridge/install.ts')
     return installBridge(bridgeDirectory, import.meta.dirname, process.env[BRIDGE_CONFIG] ?? '')
   }
   // Kubernetes sets the variable in every pod.

@@ -1,5 +1,5 @@
 /**
- * Writes dataplane/llm/pricing/built-in.json, the price catalog that is part of the product, from LiteLLM's public list of prices (MIT).
+ * Writes dataplane/backend/llm/pricing/built-in.json, the price catalog that is part of the product, from LiteLLM's public list of prices (MIT).
  *
  *   make prices                 downloads the list
  *   make prices FILE=list.json  reads a copy, such as `model_prices_and_context_window_backup.json` of the Python package litellm
@@ -9,7 +9,7 @@ import { isDeepStrictEqual, parseArgs } from 'node:util'
 import { readPriceCatalog, type CatalogModel, type CatalogRates, type PriceCatalog } from '../price-catalog.ts'
 
 const LIST = 'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json'
-const FILE = new URL('../../dataplane/llm/pricing/built-in.json', import.meta.url)
+const FILE = new URL('../../dataplane/backend/llm/pricing/built-in.json', import.meta.url)
 
 /** Our provider, by the provider of the list, and the prefix of its names. */
 const PROVIDERS: Readonly<Record<string, { readonly provider: string; readonly prefix?: string }>> = {

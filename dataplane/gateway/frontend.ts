@@ -1,9 +1,9 @@
 import { parseTimeout } from '#api/duration.ts'
 import type { Authorization, Frontend, GatewayRef } from '#gen/config/types.ts'
 import { requestHeadLimits, type HeadLimits, type Underscores } from '../http/syntax.ts'
-import type { ConnectionSettings } from '../server/program.ts'
-import type { ProxyProtocolSettings } from '../server/proxy-protocol.ts'
-import type { TlsSettings } from '../server/tls.ts'
+import type { ConnectionSettings } from '../net/server/program.ts'
+import type { ProxyProtocolSettings } from '../net/server/proxy-protocol.ts'
+import type { TlsSettings } from '../net/server/tls.ts'
 import { defaultHeldBytes } from '../runtime/memory.ts'
 import { targetKey, type PolicyIndex } from '../config/merge.ts'
 

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { Gateway } from './gateway.ts'
 import { relayToBackend } from './relay.ts'
-import type { TcpSession } from '../telemetry/access-log/access-log.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { TcpSession } from '../observe/telemetry/access-log/access-log.ts'
+import type { Telemetry } from '../observe/telemetry/telemetry.ts'
 import { testExchange } from '../testing/exchange.ts'
-import { defaultSettings, Destination } from '../upstream/destination.ts'
+import { defaultSettings, Destination } from '../net/upstream/destination.ts'
 
 const open: (Server | Socket)[] = []
 afterEach(() => {

@@ -1,10 +1,10 @@
-import { ProxyError } from '../exchange/error.ts'
-import { toProxyFailure } from '../forward/failure.ts'
+import { ProxyError } from '../request/exchange/error.ts'
+import { toProxyFailure } from '../backend/forward/failure.ts'
 import type { Gateway } from './gateway.ts'
-import type { TcpConnection } from '../server/program.ts'
+import type { TcpConnection } from '../net/server/program.ts'
 import { relayTcp } from './splice.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
-import { UpstreamError } from '../upstream/types.ts'
+import type { Telemetry } from '../observe/telemetry/telemetry.ts'
+import { UpstreamError } from '../net/upstream/types.ts'
 
 /** Relays a connection to a backend of its listener's L4 route, or closes it: TCP has no error responses. */
 export function relayToBackend(tcp: TcpConnection, gateway: Gateway, telemetry: Telemetry): void {

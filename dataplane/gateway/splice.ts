@@ -1,8 +1,8 @@
 import { sharedDeadlines, type Deadlines, type Waiter } from '../http/deadlines.ts'
 import { spliceSockets } from '../http/splice.ts'
-import { connectTcp } from '../upstream/tcp.ts'
-import type { Transport, UpstreamError } from '../upstream/types.ts'
-import type { TcpConnection } from '../server/program.ts'
+import { connectTcp } from '../net/upstream/tcp.ts'
+import type { Transport, UpstreamError } from '../net/upstream/types.ts'
+import type { TcpConnection } from '../net/server/program.ts'
 
 export interface RelayOptions {
   readonly connectMs: number

@@ -1,8 +1,8 @@
 import type { BackendFull, TcpRoute } from '#gen/config/types.ts'
-import type { Destinations } from '../destination/destinations.ts'
-import type { RouteLabels } from '../exchange/exchange.ts'
+import type { Destinations } from '../net/destination/destinations.ts'
+import type { RouteLabels } from '../request/exchange/exchange.ts'
 import { createWeightedPicker } from '../route/weights.ts'
-import type { Destination } from '../upstream/destination.ts'
+import type { Destination } from '../net/upstream/destination.ts'
 
 /** A compiled L4 route. */
 export interface TcpRule {

@@ -8,7 +8,7 @@ import { parseResponseHead } from './http1/head.ts'
 import { HeaderList } from './headers.ts'
 import { IncomingBody, type BodyOwner } from './http1/incoming.ts'
 import { responseHeadLimits } from './syntax.ts'
-import { serveHttp1 } from '../server/http1/connection.ts'
+import { serveHttp1 } from '../net/server/http1/connection.ts'
 import { testConnection } from '../testing/exchange.ts'
 
 test('the parser reads pipelined requests equally however the bytes are split', async () => {

@@ -4,7 +4,7 @@ import { mountPolicies } from '../testing/hono.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
 import { compilePolicies } from './index.ts'
 import { createPolicyState } from './state.ts'
-import { variables } from '../exchange/variables.ts'
+import { variables } from '../request/exchange/variables.ts'
 
 type Mode = 'Strict' | 'Optional' | 'Permissive'
 

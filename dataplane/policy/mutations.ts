@@ -1,11 +1,11 @@
 import { HeaderValueOption_HeaderAppendAction as Action, type HeaderValue, type HeaderValueOption } from '#gen/proto/envoy/config/core/v3/base_pb.js'
 import { isUtf8 } from 'node:buffer'
-import type { Exchange } from '../exchange/exchange.ts'
-import { toFieldValue } from '../expression/message.ts'
+import type { Exchange } from '../request/exchange/exchange.ts'
+import { toFieldValue } from '../request/expression/message.ts'
 import type { HeaderList } from '../http/headers.ts'
 import { isFieldValue, isToken } from '../http/syntax.ts'
-import { framingFields } from '../exchange/fields.ts'
-import { setPseudoHeader } from '../exchange/pseudo.ts'
+import { framingFields } from '../request/exchange/fields.ts'
+import { setPseudoHeader } from '../request/exchange/pseudo.ts'
 
 /** A field that a service sets: name in lower case, value as stored in heads. Undefined if services may not set the field. */
 export function fieldOf(header: HeaderValue | undefined): { name: string; value: string } | undefined {

@@ -1,5 +1,5 @@
 import type { PathMatch, PathModifier } from '#gen/config/types.ts'
-import { ProxyError } from '../exchange/error.ts'
+import { ProxyError } from '../request/exchange/error.ts'
 import { pathOf } from '../http/message.ts'
 import { normalizePrefix } from '../route/path.ts'
 

@@ -62,14 +62,14 @@ const rows: readonly (readonly [row: number, what: string, file: string, sentenc
   [58, 'failing header', `${policy}/transformation/index.test.ts`, 'a failing set removes the header (row 58)'],
   [59, 'failing body', `${policy}/transformation/index.test.ts`, 'a failed expression makes an empty body (row 59)'],
   [60, ':path and :status', `${policy}/transformation/index.test.ts`, 'the status can be set (row 60)'],
-  [61, 'retries are numbered', 'dataplane/forward/forward.test.ts', 'numbers retries in x-retry-attempt and sends the body again'],
-  [62, 'retry of a long body', 'dataplane/forward/forward.test.ts', 'does not retry a body of known length above 64 KiB'],
-  [63, 'request timeout', 'dataplane/forward/forward.test.ts', 'ends at the request timeout, which covers all attempts and the backoff'],
+  [61, 'retries are numbered', 'dataplane/backend/forward/forward.test.ts', 'numbers retries in x-retry-attempt and sends the body again'],
+  [62, 'retry of a long body', 'dataplane/backend/forward/forward.test.ts', 'does not retry a body of known length above 64 KiB'],
+  [63, 'request timeout', 'dataplane/backend/forward/forward.test.ts', 'ends at the request timeout, which covers all attempts and the backoff'],
   [64, 'direct response behind JWT', `${policy}/failures.test.ts`, 'an earlier authentication rejects the request'],
-  [65, 'hostRewrite absent', 'dataplane/forward/forward.test.ts', 'the host of a ProxyBackend'],
+  [65, 'hostRewrite absent', 'dataplane/backend/forward/forward.test.ts', 'the host of a ProxyBackend'],
   [67, 'a body past the buffer', `${policy}/authorization/index.test.ts`, 'a body of 3 MiB fails the expression (row 67)'],
   [71, 'WebSocket through JWT', 'e2e/examples/jwt-authentication/expect.ts', '(row 71)'],
-  [75, 'eviction', 'dataplane/upstream/balancer/health.test.ts', 'row 75'],
+  [75, 'eviction', 'dataplane/net/upstream/balancer/health.test.ts', 'row 75'],
 ]
 
 describe('traffic.md §14', () => {

@@ -1,13 +1,13 @@
-import type { Destinations } from '../destination/destinations.ts'
+import type { Destinations } from '../net/destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
 import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { SharedRing } from '../runtime/shared-ring.ts'
-import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
+import type { SharedHealthTable } from '../net/upstream/balancer/shared-health.ts'
 import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
-import type { Logger } from '../telemetry/log.ts'
-import { createRegistry, type Registry } from '../telemetry/metrics/registry.ts'
+import type { Logger } from '../observe/telemetry/log.ts'
+import { createRegistry, type Registry } from '../observe/telemetry/metrics/registry.ts'
 
 /** Inputs of compiled policies besides their section of the config. */
 export interface PolicyState {

@@ -51,12 +51,12 @@ describe('the bundle of the data plane', () => {
   })
 
   test.each([
-    ['LLM', /^dataplane\/llm\//],
-    ['MCP', /^dataplane\/mcp\/(?!session\/keys)/],
-    ['agent runtime', /^dataplane\/agentruntime\//],
-    ['the management API', /^dataplane\/console\/(?!live|versions|thread)|node_modules\/zod\//],
-    ['Redis', /^dataplane\/redis\/connection|node_modules\/@redis\//],
-    ['PostgreSQL', /^dataplane\/postgres\/(?!settings)|node_modules\/pg/],
+    ['LLM', /^dataplane\/backend\/llm\//],
+    ['MCP', /^dataplane\/backend\/mcp\/(?!session\/keys)/],
+    ['agent runtime', /^dataplane\/backend\/agentruntime\//],
+    ['the management API', /^dataplane\/management\/console\/(?!live|versions|thread)|node_modules\/zod\//],
+    ['Redis', /^dataplane\/store\/redis\/connection|node_modules\/@redis\//],
+    ['PostgreSQL', /^dataplane\/store\/postgres\/(?!settings)|node_modules\/pg/],
     ['config stream', /^dataplane\/config\/stream|node_modules\/@grpc\//],
     ['config file', /^dataplane\/config\/file\/(flatten|yaml|checks)|node_modules\/yaml\//],
   ])('loads code for %s only when a config uses it', (_name, pattern) => {

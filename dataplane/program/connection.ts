@@ -1,4 +1,4 @@
-import type { Series } from '../telemetry/metrics/registry.ts'
+import type { Series } from '../observe/telemetry/metrics/registry.ts'
 
 interface Connection {
   onConnected(): void

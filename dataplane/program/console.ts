@@ -1,10 +1,10 @@
 import type { ProcessConfig } from '#gen/config/types.ts'
-import { redactMessage, redactSecret, writeDump, type ConfigDump } from '../admin/dump.ts'
-import { workloadsOf } from '../admin/workloads.ts'
+import { redactMessage, redactSecret, writeDump, type ConfigDump } from '../management/admin/dump.ts'
+import { workloadsOf } from '../management/admin/workloads.ts'
 import type { ConfigStore } from '../config/store.ts'
-import type { ConsoleApp } from '../console/context.ts'
-import type { LiveStats } from '../console/live.ts'
-import type { VersionHistory } from '../console/versions.ts'
+import type { ConsoleApp } from '../management/console/context.ts'
+import type { LiveStats } from '../management/console/live.ts'
+import type { VersionHistory } from '../management/console/versions.ts'
 import type { ProcessSettings } from './settings.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -28,7 +28,7 @@ export function dumpConfig(store: Pick<ConfigStore, 'snapshot'>, processConfig: 
 
 /** Loads the management API, which most processes never use. */
 export async function loadConsole({ version, startedAtMs, processConfig, settings, traffic, versions, live }: ConsoleOptions): Promise<ConsoleApp> {
-  const { createConsoleApp } = await import('../console/app.ts')
+  const { createConsoleApp } = await import('../management/console/app.ts')
   const { store, logging, threads } = traffic
   return createConsoleApp({
     name: settings.podName,

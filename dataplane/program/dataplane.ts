@@ -1,33 +1,33 @@
 import { hash } from 'node:crypto'
 import { ADMIN_TOKEN_ENTRY, adminTokenSecret } from '#api/names.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
-import { startLiveness, type Liveness } from '../admin/liveness.ts'
-import { resolveAddresses, resolveLivenessAddress } from '../admin/listen.ts'
-import type { AdminToken } from '../admin/guard.ts'
-import { startManagement, type Management } from '../admin/management.ts'
-import { LiveStats } from '../console/live.ts'
-import { VersionHistory } from '../console/versions.ts'
+import { startLiveness, type Liveness } from '../management/admin/liveness.ts'
+import { resolveAddresses, resolveLivenessAddress } from '../management/admin/listen.ts'
+import type { AdminToken } from '../management/admin/guard.ts'
+import { startManagement, type Management } from '../management/admin/management.ts'
+import { LiveStats } from '../management/console/live.ts'
+import { VersionHistory } from '../management/console/versions.ts'
 import { CONSOLE_FILES, dumpConfig, loadConsole, onlyOnce } from './console.ts'
 import { explainRoute } from '../config/explain.ts'
 import { readConfigFile } from '../config/file/read.ts'
 import { indexPolicies } from '../config/merge.ts'
-import { readSessionKeys } from '../mcp/session/keys.ts'
-import { dialing } from '../upstream/dial.ts'
+import { readSessionKeys } from '../backend/mcp/session/keys.ts'
+import { dialing } from '../net/upstream/dial.ts'
 import { followOperator } from './operator.ts'
 import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
 import { readSettings, SettingError, takeAdminToken, type ProcessSettings } from './settings.ts'
 import type { RefusedPlugin } from '../config/stream/stream.ts'
 import { startSources } from './sources.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
-import { describeStore } from '../ledger/store.ts'
-import type { RequestLedger } from '../ledger/writer.ts'
-import type { SavedCounters } from '../counters/saved.ts'
-import type { Registry } from '../telemetry/metrics/registry.ts'
-import { createLogging, type Logging } from '../telemetry/log.ts'
+import { describeStore } from '../store/ledger/store.ts'
+import type { RequestLedger } from '../store/ledger/writer.ts'
+import type { SavedCounters } from './counters/saved.ts'
+import type { Registry } from '../observe/telemetry/metrics/registry.ts'
+import { createLogging, type Logging } from '../observe/telemetry/log.ts'
 import { releaseMemory, releaseMemoryWhenQuiet } from '../runtime/garbage.ts'
 import { countHeldBuffers } from '../runtime/buffer-memory.ts'
 import { lowerGarbageCollection } from '../runtime/thread-priority.ts'
-import { createWriter } from '../telemetry/writer.ts'
+import { createWriter } from '../observe/telemetry/writer.ts'
 
 export interface Dataplane {
   /** Finishes requests in flight. Accepts new ones until `minDrainMs`; cuts open connections after `maxDrainMs`. */
@@ -127,7 +127,7 @@ function mergeRefused(lists: readonly (readonly RefusedPlugin[])[]): RefusedPlug
 /** MCP targets whose tools are held: `<namespace>/<backend>/<target>`. */
 async function listHeldTools({ threads, store }: Traffic): Promise<string[]> {
   // Loaded on demand: most configs hold no tools.
-  const { findHeldTools, HELD_TOOLS_FAMILIES } = await import('../console/mcp/held-tools.ts')
+  const { findHeldTools, HELD_TOOLS_FAMILIES } = await import('../management/console/mcp/held-tools.ts')
   return findHeldTools(await threads('sample', HELD_TOOLS_FAMILIES), store.snapshot()).map(({ backend, server }) => `${backend}/${server}`)
 }
 
@@ -135,7 +135,7 @@ async function listHeldTools({ threads, store }: Traffic): Promise<string[]> {
 async function openLedger({ ledger: settings }: ProcessSettings, logging: Logging, registry: Registry): Promise<RequestLedger | undefined> {
   if (settings === undefined) return undefined
   // Loaded on demand: it starts a thread, and most processes have no ledger.
-  const { RequestLedger } = await import('../ledger/writer.ts')
+  const { RequestLedger } = await import('../store/ledger/writer.ts')
   try {
     return await RequestLedger.open({ settings, log: logging.logger('ledger'), registry })
   } catch (error) {
@@ -153,7 +153,7 @@ async function openLedger({ ledger: settings }: ProcessSettings, logging: Loggin
 async function openCounters({ budgetsFile: path }: ProcessSettings, logging: Logging, memory: SharedArrayBuffer): Promise<SavedCounters | undefined> {
   if (path === undefined) return undefined
   // Loaded on demand: it starts a thread, and most processes have no such file.
-  const { SavedCounters } = await import('../counters/saved.ts')
+  const { SavedCounters } = await import('./counters/saved.ts')
   try {
     return await SavedCounters.open({ path, memory, log: logging.logger('budgets') })
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Bind } from '#gen/config/types.ts'
-import { resolveAddresses } from '../admin/listen.ts'
+import { resolveAddresses } from '../management/admin/listen.ts'
 import { describePlaces } from '../config/file/addresses.ts'
 import { readConfigFile } from '../config/file/read.ts'
 import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'

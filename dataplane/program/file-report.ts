@@ -1,6 +1,6 @@
 import type { ConfigFileError } from '../config/file/problem.ts'
 import type { ReadFile } from '../config/file/read.ts'
-import type { Logger } from '../telemetry/log.ts'
+import type { Logger } from '../observe/telemetry/log.ts'
 
 /** Logs what happens to the config file. */
 export interface FileReport {

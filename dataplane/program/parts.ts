@@ -1,19 +1,19 @@
 import { createConfigStore, type ConfigStore } from '../config/store.ts'
 import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
-import type { SessionKeys } from '../mcp/session/keys.ts'
-import type { PeerAddress, SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
+import type { SessionKeys } from '../backend/mcp/session/keys.ts'
+import type { PeerAddress, SessionSharing, WorkerMessages } from '../backend/mcp/session/sharing.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
 import type { SharedState } from '../policy/state.ts'
-import type { Logging } from '../telemetry/log.ts'
-import { createEvictionReport } from '../telemetry/metrics/eviction.ts'
-import { createTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
+import type { Logging } from '../observe/telemetry/log.ts'
+import { createEvictionReport } from '../observe/telemetry/metrics/eviction.ts'
+import { createTelemetry, type Telemetry } from '../observe/telemetry/telemetry.ts'
 import { descriptorLimit } from '../runtime/descriptors.ts'
-import { connectionLimits, OpenConnections } from '../upstream/connections.ts'
-import { createPool } from '../upstream/pools.ts'
-import type { WorkerDrain } from '../workers/data.ts'
+import { connectionLimits, OpenConnections } from '../net/upstream/connections.ts'
+import { createPool } from '../net/upstream/pools.ts'
+import type { WorkerDrain } from './workers/data.ts'
 import { aliveRoutes } from './alive-routes.ts'
 import { createServiceLoader, type ServiceLoader, type ServiceLoaderOptions } from './services.ts'
 
@@ -103,7 +103,7 @@ function openerOf({ peer: address, keys, worker, logging }: PartsOptions): Servi
   if (address === undefined || keys.length === 0) return undefined
   return async () => {
     // Loaded on demand: only MCP uses it.
-    const { Peers } = await import('../workers/peers.ts')
+    const { Peers } = await import('./workers/peers.ts')
     const peers = new Peers({ address, keys, ports: worker?.ports, log: logging.logger('mcp') })
     await peers.listen()
     return peers

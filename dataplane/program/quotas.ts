@@ -1,7 +1,7 @@
 import type { ConfigSnapshot, ConfigStore } from '../config/store.ts'
 import type { Quotas } from '../runtime/quotas.ts'
-import type { Logging } from '../telemetry/log.ts'
-import type { Registry } from '../telemetry/metrics/registry.ts'
+import type { Logging } from '../observe/telemetry/log.ts'
+import type { Registry } from '../observe/telemetry/metrics/registry.ts'
 import type { QuotaClient } from './quota-client.ts'
 
 /** Assignments of rate limit quota services that budgets name. */

@@ -1,10 +1,10 @@
-import type { OnEviction } from '../destination/destinations.ts'
+import type { OnEviction } from '../net/destination/destinations.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
-import type { SessionKeys } from '../mcp/session/keys.ts'
-import type { PeerMessages, SessionSharing, WorkerMessages } from '../mcp/session/sharing.ts'
-import type { ServiceFactories } from '../forward/services.ts'
-import type { WorkerDrain } from '../workers/data.ts'
-import type { Peers } from '../workers/peers.ts'
+import type { SessionKeys } from '../backend/mcp/session/keys.ts'
+import type { PeerMessages, SessionSharing, WorkerMessages } from '../backend/mcp/session/sharing.ts'
+import type { ServiceFactories } from '../backend/forward/services.ts'
+import type { WorkerDrain } from './workers/data.ts'
+import type { Peers } from './workers/peers.ts'
 
 /** Messages between replicas, which end with the drain. */
 type DrainedPeers = Pick<Peers, keyof PeerMessages | 'drain'>
@@ -51,16 +51,16 @@ export function createServiceLoader({ onEviction, keys, version, sharing, messag
       }
       // Assigned after the import: two versions may load at once, and must share one factory.
       if (needed.has('ai')) {
-        const { createLlmFactory } = await import('../llm/service.ts')
+        const { createLlmFactory } = await import('../backend/llm/service.ts')
         factories.ai ??= createLlmFactory({ onEviction })
       }
       if (needed.has('mcp')) {
-        const { createMcpFactory, endProcesses } = await import('../mcp/service.ts')
+        const { createMcpFactory, endProcesses } = await import('../backend/mcp/service.ts')
         end = endProcesses
         const peers = await (opening ??= openPeers?.())
         factories.mcp ??= createMcpFactory({ keys, version, sharing, messages, peers })
       }
-      if (needed.has('cloudBackend')) factories.cloudBackend = (await import('../agentruntime/service.ts')).createAgentRuntime
+      if (needed.has('cloudBackend')) factories.cloudBackend = (await import('../backend/agentruntime/service.ts')).createAgentRuntime
     },
   }
 }

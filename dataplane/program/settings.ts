@@ -7,10 +7,10 @@ import { totalmem } from 'node:os'
 import { PEER_PORT } from '#api/names.ts'
 import { countCpus, type CpuCount } from '../runtime/cpu.ts'
 import type { LedgerConfig, PostgresConfig, ProcessConfig, RedisConfig, UpstreamsSpec } from '#gen/config/types.ts'
-import type { PeerAddress } from '../mcp/session/sharing.ts'
-import { readLedgerSettings, type LedgerSettings } from '../ledger/settings.ts'
-import { readPostgresSettings, type PostgresSettings } from '../postgres/settings.ts'
-import { readRedisSettings, type RedisSettings } from '../redis/settings.ts'
+import type { PeerAddress } from '../backend/mcp/session/sharing.ts'
+import { readLedgerSettings, type LedgerSettings } from '../store/ledger/settings.ts'
+import { readPostgresSettings, type PostgresSettings } from '../store/postgres/settings.ts'
+import { readRedisSettings, type RedisSettings } from '../store/redis/settings.ts'
 
 /**
  * Settings of the process, except its addresses (admin/listen.ts). The environment overrides the file's `config` section, which

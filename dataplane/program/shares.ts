@@ -3,11 +3,11 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import type { Policy } from '#gen/config/types.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { Shares } from '../runtime/shares.ts'
-import type { ShareKeeper } from '../quota/keeper.ts'
-import type { QuotaStream } from '../quota/stream.ts'
+import type { ShareKeeper } from './quota/keeper.ts'
+import type { QuotaStream } from './quota/stream.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
-import type { Logging } from '../telemetry/log.ts'
-import type { Registry } from '../telemetry/metrics/registry.ts'
+import type { Logging } from '../observe/telemetry/log.ts'
+import type { Registry } from '../observe/telemetry/metrics/registry.ts'
 import type { ProcessSettings } from './settings.ts'
 import { showConnection } from './connection.ts'
 
@@ -33,8 +33,8 @@ export function createShares(
   let client: Promise<{ readonly keeper: ShareKeeper; readonly stream: QuotaStream }> | undefined
   const start = async (): Promise<{ keeper: ShareKeeper; stream: QuotaStream }> => {
     const [{ QuotaStream }, { ShareKeeper }, { findShareMemory }] = await Promise.all([
-      import('../quota/stream.ts'),
-      import('../quota/keeper.ts'),
+      import('./quota/stream.ts'),
+      import('./quota/keeper.ts'),
       import('../policy/budgets/ledger.ts'),
     ])
     const connected = registry()

@@ -5,10 +5,10 @@ import { METRIC_PREFIX } from '#api/names.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { ConfigStream, RefusedPlugin } from '../config/stream/stream.ts'
 import { createFileReport } from './file-report.ts'
-import type { Rejection } from '../console/versions.ts'
+import type { Rejection } from '../management/console/versions.ts'
 import type { ProcessSettings } from './settings.ts'
-import type { Logging } from '../telemetry/log.ts'
-import type { Registry } from '../telemetry/metrics/registry.ts'
+import type { Logging } from '../observe/telemetry/log.ts'
+import type { Registry } from '../observe/telemetry/metrics/registry.ts'
 
 /** Time between two reports to the operator. */
 const REPORT_MS = 1000

@@ -1,21 +1,21 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { runInThread } from '../console/thread.ts'
+import { runInThread } from '../management/console/thread.ts'
 import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
-import { numberConnections } from '../server/accepted.ts'
+import { numberConnections } from '../net/server/accepted.ts'
 import { releaseMemoryWhenQuiet } from '../runtime/garbage.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
 import { SharedRing } from '../runtime/shared-ring.ts'
-import { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
-import { dialing } from '../upstream/dial.ts'
-import { createLogging } from '../telemetry/log.ts'
-import type { SectionNames } from '../workers/config.ts'
-import { RESPONSE_BYTES, type WorkerData } from '../workers/data.ts'
-import { WorkerEndpoint } from '../workers/endpoint.ts'
-import type { FromWorker, ToWorker } from '../workers/messages.ts'
-import { BEAT_MS } from '../workers/watch.ts'
-import { SessionRelay } from '../workers/relay.ts'
-import { SharedSessions } from '../workers/sessions.ts'
-import { RelayWriter } from '../workers/writer.ts'
+import { SharedHealthTable } from '../net/upstream/balancer/shared-health.ts'
+import { dialing } from '../net/upstream/dial.ts'
+import { createLogging } from '../observe/telemetry/log.ts'
+import type { SectionNames } from './workers/config.ts'
+import { RESPONSE_BYTES, type WorkerData } from './workers/data.ts'
+import { WorkerEndpoint } from './workers/endpoint.ts'
+import type { FromWorker, ToWorker } from './workers/messages.ts'
+import { BEAT_MS } from './workers/watch.ts'
+import { SessionRelay } from './workers/relay.ts'
+import { SharedSessions } from './workers/sessions.ts'
+import { RelayWriter } from './workers/writer.ts'
 import { followOperator } from './operator.ts'
 import { openPostgres } from './postgres.ts'
 import { openRedis } from './redis.ts'
@@ -82,7 +82,7 @@ const redis = await openRedis(data.redis, logging, telemetry.metrics.registry)
 const postgres = await openPostgres(data.postgres, telemetry.metrics.registry)
 const recorder =
   data.ledger &&
-  (await import('../ledger/recorder.ts')).startRecorder({
+  (await import('../store/ledger/recorder.ts')).startRecorder({
     settings: data.ledger.settings,
     pending: data.ledger.pending,
     telemetry,

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import type { MetricsSource } from '../admin/stats.ts'
-import { runInThread, type CallThreads } from '../console/thread.ts'
+import type { MetricsSource } from '../management/admin/stats.ts'
+import { runInThread, type CallThreads } from '../management/console/thread.ts'
 import { createConfigStore, type ConfigStore } from '../config/store.ts'
 import { bodyBudget, SharedHeldBytes } from '../http/budget.ts'
-import type { RequestLedger } from '../ledger/writer.ts'
-import type { SavedCounters } from '../counters/saved.ts'
+import type { RequestLedger } from '../store/ledger/writer.ts'
+import type { SavedCounters } from './counters/saved.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
-import type { LogFormat, Logging } from '../telemetry/log.ts'
-import type { Registry } from '../telemetry/metrics/registry.ts'
-import { createTelemetry } from '../telemetry/telemetry.ts'
-import type { TraceFilter, TraceReport } from '../trace/tracer.ts'
-import { allocateBudgets, allocateMemory } from '../workers/data.ts'
-import { WorkerPool } from '../workers/pool.ts'
-import { dialing } from '../upstream/dial.ts'
+import type { LogFormat, Logging } from '../observe/telemetry/log.ts'
+import type { Registry } from '../observe/telemetry/metrics/registry.ts'
+import { createTelemetry } from '../observe/telemetry/telemetry.ts'
+import type { TraceFilter, TraceReport } from '../observe/trace/tracer.ts'
+import { allocateBudgets, allocateMemory } from './workers/data.ts'
+import { WorkerPool } from './workers/pool.ts'
+import { dialing } from '../net/upstream/dial.ts'
 import { aliveRoutes } from './alive-routes.ts'
 import type { PartsOptions } from './parts.ts'
 import { openPostgres } from './postgres.ts'
@@ -81,7 +81,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
   const ledger = await openLedger(telemetry.metrics.registry)
   const recorder =
     ledger &&
-    (await import('../ledger/recorder.ts')).startRecorder({
+    (await import('../store/ledger/recorder.ts')).startRecorder({
       settings: ledger.settings,
       pending: ledger.pending.memory,
       telemetry,

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { CounterFile } from '../counters/counter-file.ts'
-import { openForReading, LedgerStore } from '../ledger/sqlite-store.ts'
+import { CounterFile } from '../program/counters/counter-file.ts'
+import { openForReading, LedgerStore } from '../store/ledger/sqlite-store.ts'
 
 let directory: string
 let path: string

@@ -1,4 +1,4 @@
-import { Exchange, type Connection } from '../exchange/exchange.ts'
+import { Exchange, type Connection } from '../request/exchange/exchange.ts'
 import { HeaderList } from '../http/headers.ts'
 import type { RequestHead } from '../http/message.ts'
 

@@ -1,5 +1,5 @@
-import type { Exchange } from '../exchange/exchange.ts'
-import { logFields } from '../telemetry/access-log/fields.ts'
+import type { Exchange } from '../request/exchange/exchange.ts'
+import { logFields } from '../observe/telemetry/access-log/fields.ts'
 
 /** Fields that were added to the log record of an exchange; throws if there is no exchange. */
 export function logFieldsOf(exchange: Exchange | undefined): Readonly<Record<string, unknown>> {

@@ -8,7 +8,7 @@ import { askJson, openAdmin } from './admin.ts'
 import { CommandError, alignColumns, UsageError, type Output } from './output.ts'
 import type { Command, Invocation } from './types.ts'
 
-/** As `/debug/trace` of the data plane's admin endpoint answers (dataplane/trace). */
+/** As `/debug/trace` of the data plane's admin endpoint answers (dataplane/observe/trace). */
 interface Report {
   readonly method: string
   readonly path: string

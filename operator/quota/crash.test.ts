@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { compileWindows } from '#api/budget-window.ts'
 import { fc } from '#api/property-testing.ts'
-import { ShareKeeper } from '../../dataplane/quota/keeper.ts'
+import { ShareKeeper } from '../../dataplane/program/quota/keeper.ts'
 import { COUNTER_WORDS } from '../../dataplane/policy/budgets/counter.ts'
 import { SHARE_WORDS, ShareCounter } from '../../dataplane/policy/budgets/share.ts'
 import { QuotaPool, SHARE_MS, type Connection } from './pool.ts'

@@ -4,7 +4,7 @@ import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { compileApiKeyAuthentication } from './index.ts'
 import { digestKey, readKeys } from './keys.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 const secretOf = (name: string, data: Record<string, string>): Secret => ({ key: `opaque/ns/${name}`, type: 'opaque', data })
 const one = secretOf('one', {

@@ -1,11 +1,11 @@
 import { Secret } from '#api/cel/index.ts'
 import type { APIKeyAuthentication } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { withSides, type Policy } from '../../request/exchange/context.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import { bearerChallenge, findCredentials, isKeyShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
 import { digestKey, readKeys, type KeyTable } from './keys.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 /**
  * Authenticates clients by API keys in `Authorization: Bearer` (traffic.md §8.5). Keys are entries of the referenced Secrets. A key

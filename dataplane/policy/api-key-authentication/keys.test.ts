@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { apiKeyNames } from '../../exchange/key-names.ts'
+import { apiKeyNames } from '../../request/exchange/key-names.ts'
 import { readKeys } from './keys.ts'
 
 test('each API key has the name of its entry in the Secret', () => {

@@ -1,4 +1,4 @@
-import { apiKeyNames } from '../../exchange/key-names.ts'
+import { apiKeyNames } from '../../request/exchange/key-names.ts'
 import { parseStored } from '#api/cel/index.ts'
 import { hash } from 'node:crypto'
 import { readApiKeyEntry } from '#api/credentials/api-key.ts'

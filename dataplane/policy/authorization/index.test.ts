@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals'
 import type { JsonLimits } from '#api/json/index.ts'
 import type { Authorization } from '#gen/config/types.ts'
-import type { Policy } from '../../exchange/context.ts'
+import type { Policy } from '../../request/exchange/context.ts'
 import { BufferBody, readBody, type Body } from '../../http/body.ts'
 import { LongBody, ManualBody } from '../../testing/body.ts'
 import { testExchange } from '../../testing/exchange.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { compileAuthorization } from './index.ts'
-import { variableNamed } from '../../exchange/variables.ts'
+import { variableNamed } from '../../request/exchange/variables.ts'
 
 type Action = NonNullable<Authorization['action']>
 

@@ -1,9 +1,9 @@
 import { evalBool, evalDenial, type Phase, type Program } from '#api/cel/index.ts'
 import type { Authorization } from '#gen/config/types.ts'
-import { ProxyError } from '../../exchange/error.ts'
-import type { Connection } from '../../exchange/exchange.ts'
-import { viewSource } from '../../expression/peer.ts'
-import { compileExpression, findProblem } from '../../expression/program.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import type { Connection } from '../../request/exchange/exchange.ts'
+import { viewSource } from '../../request/expression/peer.ts'
+import { compileExpression, findProblem } from '../../request/expression/program.ts'
 
 /** The expressions of all rule sets of a phase, by action. */
 export interface Rules {

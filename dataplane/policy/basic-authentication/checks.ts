@@ -1,4 +1,4 @@
-import { BackgroundWorker, type BackgroundOptions } from '../../runtime/background-worker.ts'
+import { BackgroundWorker, type BackgroundOptions } from '../../request/exchange/background-worker.ts'
 import type { PasswordRequest } from './password-worker.ts'
 
 /** Whether a password matches a hash. The check is dropped if its signal is aborted before it starts. */

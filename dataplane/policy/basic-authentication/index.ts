@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { BasicAuthentication } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { withSides, type Policy } from '../../request/exchange/context.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import { findCredentials, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
 import { checkInThread, type CheckPassword } from './checks.ts'
 import { createUserVerifier, readUsers, type VerifyUser } from './users.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 /** Entry of the Secret that holds the htpasswd file. */
 const ENTRY = '.htaccess'

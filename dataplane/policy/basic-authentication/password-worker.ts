@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import type { WorkerResponse, WorkerRequest } from '../../runtime/background-worker.ts'
+import type { WorkerResponse, WorkerRequest } from '../../request/exchange/background-worker.ts'
 import { lowerCurrentThread } from '../../runtime/thread-priority.ts'
 import { verifyPassword } from './hashes.ts'
 

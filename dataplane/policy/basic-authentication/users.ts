@@ -1,7 +1,7 @@
 import { hash as digest, randomBytes } from 'node:crypto'
 import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import { clientNetwork } from '#api/cel/index.ts'
-import type { BackgroundOptions } from '../../runtime/background-worker.ts'
+import type { BackgroundOptions } from '../../request/exchange/background-worker.ts'
 import type { CheckPassword } from './checks.ts'
 import { costOfHash } from './hashes.ts'
 

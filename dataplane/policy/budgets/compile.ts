@@ -3,7 +3,7 @@ import { isAssignable, readOnExceeded, type OnExceeded } from '#api/budget.ts'
 import type { Program } from '#api/cel/index.ts'
 import { parseDuration } from '#api/duration.ts'
 import type { Budget, BudgetQuotaService } from '#gen/config/types.ts'
-import { compileExpression } from '../../expression/program.ts'
+import { compileExpression } from '../../request/expression/program.ts'
 import type { QuotaServiceRef } from '../../runtime/quotas.ts'
 import type { StoreKind } from './counter-store.ts'
 

@@ -1,5 +1,5 @@
-import { defineMetrics } from '../../telemetry/metrics/area.ts'
-import type { Series } from '../../telemetry/metrics/registry.ts'
+import { defineMetrics } from '../../observe/telemetry/metrics/area.ts'
+import type { Series } from '../../observe/telemetry/metrics/registry.ts'
 
 const LABELS = ['policy', 'budget', 'unit'] as const
 

@@ -3,7 +3,7 @@ import { compileLimits, USD_UNITS } from '#api/budget-limit.ts'
 import type { BudgetRow, BudgetUse } from '#api/management/budgets.ts'
 import type { Budget, Policy } from '#gen/config/types.ts'
 import { Slice } from '../../runtime/cooperative.ts'
-import { isSensitiveHeader, isSensitiveName, redactText } from '../../telemetry/redact.ts'
+import { isSensitiveHeader, isSensitiveName, redactText } from '../../observe/telemetry/redact.ts'
 import type { PolicyState } from '../state.ts'
 import { keyOfId, Ledger } from './ledger.ts'
 

@@ -1,5 +1,5 @@
-import { defineMetrics } from '../../telemetry/metrics/area.ts'
-import type { Series } from '../../telemetry/metrics/registry.ts'
+import { defineMetrics } from '../../observe/telemetry/metrics/area.ts'
+import type { Series } from '../../observe/telemetry/metrics/registry.ts'
 
 /** What a cache did with a request. */
 export type CacheResult = 'hit' | 'miss' | 'revalidated' | 'bypass'

@@ -1,5 +1,5 @@
-import { bodyHold } from '../../exchange/held.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { bodyHold } from '../../request/exchange/held.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
 import type { CORS } from '#gen/config/types.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { compileCors } from './index.ts'
 import { compileOrigins } from './origins.ts'

@@ -1,6 +1,6 @@
 import type { CORS } from '#gen/config/types.ts'
-import type { Policy } from '../../exchange/context.ts'
-import { allowedOrigin } from '../../exchange/allowed-origin.ts'
+import type { Policy } from '../../request/exchange/context.ts'
+import { allowedOrigin } from '../../request/exchange/allowed-origin.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { compileOrigins } from './origins.ts'
 

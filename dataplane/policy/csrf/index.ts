@@ -1,7 +1,7 @@
 import type { CSRF } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { withSides, type Policy } from '../../request/exchange/context.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 
 /** Safe methods (RFC 9110 §9.2.1): forged requests with them change nothing. */
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])

@@ -1,5 +1,5 @@
-import type { Policy } from '../../exchange/context.ts'
-import { isNullBodyStatus } from '../../exchange/answer.ts'
+import type { Policy } from '../../request/exchange/context.ts'
+import { isNullBodyStatus } from '../../request/exchange/answer.ts'
 
 /** A fixed response. */
 export interface DirectResponseConfig {

@@ -2,13 +2,13 @@ import type { MessageInitShape } from '@bufbuild/protobuf'
 import { evalHost, toHost, type Program } from '#api/cel/index.ts'
 import type { AddressSchema } from '#gen/proto/envoy/config/core/v3/address_pb.js'
 import type { CheckRequestSchema } from '#gen/proto/envoy/service/auth/v3/external_auth_pb.js'
-import { bufferedRequest } from '../../expression/buffer.ts'
-import { ExchangeView } from '../../expression/view.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { bufferedRequest } from '../../request/expression/buffer.ts'
+import { ExchangeView } from '../../request/expression/view.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import { toEpochMs } from '../../runtime/time.ts'
-import { randomId, traceparentOf } from '../../telemetry/trace.ts'
+import { randomId, traceparentOf } from '../../observe/telemetry/trace.ts'
 import { decodeFieldValue } from '../mutations.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 /** The parts of a check request that the policy configures (gRPC). */
 export interface CheckPlan {

@@ -1,10 +1,10 @@
-import { isNullBodyStatus } from '../../exchange/answer.ts'
-import type { PolicyContext } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { isNullBodyStatus } from '../../request/exchange/answer.ts'
+import type { PolicyContext } from '../../request/exchange/context.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { isHopField } from '../../http/names.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 /** The response to a denied request. */
 export interface Answer {

@@ -2,15 +2,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { AgentExtAuthHTTP, ExtAuth, RouteExtAuth } from '#gen/config/types.ts'
-import { destinationTo } from '../../callout/testing.ts'
-import { compose } from '../../exchange/compose.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { destinationTo } from '../../net/callout/testing.ts'
+import { compose } from '../../request/exchange/compose.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import { BufferBody, readBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { testExchange, type testRequest } from '../../testing/exchange.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState } from '../state.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 const open: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,9 +1,9 @@
-import { callFailureClass, isCallFailure } from '../../callout/grpc.ts'
-import { ProxyError } from '../../exchange/error.ts'
-import { createBodyHold } from '../../exchange/held.ts'
+import { callFailureClass, isCallFailure } from '../../net/callout/grpc.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import { createBodyHold } from '../../request/exchange/held.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
-import { UpstreamError } from '../../upstream/types.ts'
+import { UpstreamError } from '../../net/upstream/types.ts'
 import { bodyMessage, mutateTrailers, trailersMessage, type Direction, type Reply } from './messages.ts'
 import type { ProcessorSession, Streaming } from './session.ts'
 

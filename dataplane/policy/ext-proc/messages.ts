@@ -6,10 +6,10 @@ import type {
   ProcessingRequestSchema,
   ProcessingResponse,
 } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
-import type { Exchange } from '../../exchange/exchange.ts'
-import { isNullBodyStatus } from '../../exchange/answer.ts'
-import type { PolicyContext } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
+import { isNullBodyStatus } from '../../request/exchange/answer.ts'
+import type { PolicyContext } from '../../request/exchange/context.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import { HeaderList } from '../../http/headers.ts'
 import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import { changeRequest, removeFields, setFields } from '../mutations.ts'

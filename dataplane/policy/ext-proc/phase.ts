@@ -1,6 +1,6 @@
 import type { CommonResponse, ProcessingResponse } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
-import { ProxyError } from '../../exchange/error.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import {
   bufferedRequest,
   bufferedResponse,
@@ -9,7 +9,7 @@ import {
   decodeContent,
   replaceRequestBody,
   type BufferedBody,
-} from '../../expression/buffer.ts'
+} from '../../request/expression/buffer.ts'
 import { BufferBody, type Body } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { ChangedBody } from './bodies.ts'
@@ -27,7 +27,7 @@ import {
 } from './messages.ts'
 import { overrideAll, type Modes } from './modes.ts'
 import type { ProcessorSession } from './session.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 /** State of the processing of one exchange. `modes` changes if the processor may override it. */
 export interface PhaseContext {

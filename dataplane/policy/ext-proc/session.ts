@@ -5,13 +5,13 @@ import {
   type ImmediateResponse,
   type ProcessingResponse,
 } from '#gen/proto/envoy/service/ext_proc/v3/external_processor_pb.js'
-import { openStream, type GrpcStream } from '../../callout/grpc.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { openStream, type GrpcStream } from '../../net/callout/grpc.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
-import { beginCall, type OutboundCall } from '../../telemetry/metrics/call.ts'
-import type { Registry } from '../../telemetry/metrics/registry.ts'
-import type { Destination } from '../../upstream/destination.ts'
-import { UpstreamError } from '../../upstream/types.ts'
+import { beginCall, type OutboundCall } from '../../observe/telemetry/metrics/call.ts'
+import type { Registry } from '../../observe/telemetry/metrics/registry.ts'
+import type { Destination } from '../../net/upstream/destination.ts'
+import { UpstreamError } from '../../net/upstream/types.ts'
 import type { Direction, ProcessorMessage, Reply } from './messages.ts'
 import { wireModes, type Modes } from './modes.ts'
 

@@ -1,8 +1,8 @@
 import type { HeaderModifier } from '#gen/config/types.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { RequestHead } from '../../http/message.ts'
-import { framingFields } from '../../exchange/fields.ts'
+import { framingFields } from '../../request/exchange/fields.ts'
 
 interface Field {
   readonly name: string

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { HeaderModifier } from '#gen/config/types.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { compileHeaderModifiers, type HeaderModifiersConfig } from './index.ts'
 

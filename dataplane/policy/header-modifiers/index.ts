@@ -1,5 +1,5 @@
 import type { HeaderModifier } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../exchange/context.ts'
+import { withSides, type Policy } from '../../request/exchange/context.ts'
 import { applyEdits, applyHeaderModifiers, compileEdits } from './apply.ts'
 
 /** Modifiers of requests and responses, in order of application. */

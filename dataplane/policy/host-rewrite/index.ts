@@ -1,8 +1,8 @@
-import { withSides, type Policy } from '../../exchange/context.ts'
+import { withSides, type Policy } from '../../request/exchange/context.ts'
 
 /**
  * Selects the Host of forwarded requests (traffic.md §8.11): `Auto` is the name of the destination, `None` the Host of the client.
- * `dataplane/forward` applies it, because it knows the destination. Auto overrides a Host set by header modifiers; urlRewrite overrides both.
+ * `dataplane/backend/forward` applies it, because it knows the destination. Auto overrides a Host set by header modifiers; urlRewrite overrides both.
  *
  * @example
  * traffic:

@@ -1,8 +1,8 @@
 import { BlockList } from 'node:net'
 import { Ip } from '#api/cel/index.ts'
 import type { IPAllowList } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { withSides, type Policy } from '../../request/exchange/context.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 
 /**
  * Admits or rejects requests by the address of the client (traffic.md §8.12). The address is that of the TCP connection or, where the

@@ -10,7 +10,7 @@ import { makeSigningKey, makeToken } from '../../testing/tokens.ts'
 import { createPolicyState } from '../state.ts'
 import { compileJwtAuthentication } from './index.ts'
 import { createVerifier, type Claims } from './verify.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 import { logFieldsOf } from '../../testing/log-fields.ts'
 
 const nowSeconds = 1_700_000_000

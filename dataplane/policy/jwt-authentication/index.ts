@@ -1,12 +1,12 @@
 import type { JWTAuthentication } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
-import { setLogField } from '../../telemetry/access-log/access-log.ts'
+import { withSides, type Policy } from '../../request/exchange/context.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
+import { setLogField } from '../../observe/telemetry/access-log/access-log.ts'
 import { findCredentials, isTokenShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
 import { createVerifier, jwtError, noToken, type Claims, type VerifyToken } from './verify.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 /**
  * Verifies JSON Web Tokens in `Authorization: Bearer` (traffic.md §8.3) with the keys of the providers. Later policies see the claims as

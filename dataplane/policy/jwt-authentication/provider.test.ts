@@ -6,7 +6,7 @@ import type { JWTProvider } from '#gen/config/types.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { compileJwtAuthentication } from './index.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 /** An OpenID-certified identity provider that issues the tokens and keys of these tests. */
 let server: Server

@@ -1,7 +1,7 @@
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import { parseStored, Secret } from '#api/cel/index.ts'
 import { isBase64Url } from '#api/credentials/key-set.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import { bearerChallenge } from '../credentials.ts'
 import { readKeys, type TokenProvider } from './keys.ts'
 

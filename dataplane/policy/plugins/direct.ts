@@ -1,6 +1,6 @@
 import type { MiddlewareHandler, Next } from 'hono'
 import type { PluginHooks } from '#api/plugin/index.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { changeRequest, changeResponse, isChangeable } from './changes.ts'
 import type { SeenRequest, SeenResponse } from './guest/fetch-objects.ts'

@@ -1,10 +1,10 @@
 import type { Next } from 'hono'
 import type { Plugin } from '#gen/config/types.ts'
-import { toResponseHead } from '../../exchange/answer.ts'
-import { respondWithError } from '../../exchange/compose.ts'
-import type { Policy } from '../../exchange/context.ts'
-import { ProxyError } from '../../exchange/error.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { toResponseHead } from '../../request/exchange/answer.ts'
+import { respondWithError } from '../../request/exchange/compose.ts'
+import type { Policy } from '../../request/exchange/context.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import {
   bufferedRequest,
   bufferedResponse,
@@ -15,7 +15,7 @@ import {
   MAX_BUFFER_BYTES,
   releaseRequest,
   type BufferedBody,
-} from '../../expression/buffer.ts'
+} from '../../request/expression/buffer.ts'
 import type { Body } from '../../http/body.ts'
 import type { PolicyState } from '../state.ts'
 import { changeRequest, changeResponse, toAnswer } from './changes.ts'

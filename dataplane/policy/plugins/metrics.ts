@@ -1,4 +1,4 @@
-import { defineMetrics } from '../../telemetry/metrics/area.ts'
+import { defineMetrics } from '../../observe/telemetry/metrics/area.ts'
 
 /** Buckets for values of any unit. */
 const VALUE_BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50, 100, 500, 1000, 5000, 10_000] as const

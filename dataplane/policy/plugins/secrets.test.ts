@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Plugin, Secret } from '#gen/config/types.ts'
 import { mountPolicies } from '../../testing/hono.ts'
-import { createRegistry } from '../../telemetry/metrics/registry.ts'
+import { createRegistry } from '../../observe/telemetry/metrics/registry.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'
 import { endPlugins } from './host.ts'
 import { compilePlugins } from './index.ts'

@@ -1,4 +1,4 @@
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import type { Body, BodySink } from '../../http/body.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { StreamMessage, StreamName } from './guest/messages.ts'

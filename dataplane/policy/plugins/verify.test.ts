@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Plugin, Policy } from '#gen/config/types.ts'
 import { waitUntil } from '../../../e2e/harness/wait.ts'
-import { createRegistry } from '../../telemetry/metrics/registry.ts'
+import { createRegistry } from '../../observe/telemetry/metrics/registry.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'
 import { endPlugins, refusedPlugins, retainPlugins, verifyPlugins } from './host.ts'
 import { pluginMetrics } from './metrics.ts'

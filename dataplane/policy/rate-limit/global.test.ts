@@ -7,11 +7,11 @@ import {
   RateLimitService,
   type RateLimitRequest,
 } from '#gen/proto/envoy/service/ratelimit/v3/rls_pb.js'
-import { destinationTo, startGrpcService, unary } from '../../callout/testing.ts'
-import { chargeMcpLimits, type McpStage } from '../../exchange/mcp-limits.ts'
-import { variables } from '../../exchange/variables.ts'
-import { compose } from '../../exchange/compose.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { destinationTo, startGrpcService, unary } from '../../net/callout/testing.ts'
+import { chargeMcpLimits, type McpStage } from '../../request/exchange/mcp-limits.ts'
+import { variables } from '../../request/exchange/variables.ts'
+import { compose } from '../../request/exchange/compose.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import { readBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { testExchange } from '../../testing/exchange.ts'

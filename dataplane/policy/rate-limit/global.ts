@@ -1,9 +1,9 @@
 import type { GlobalRateLimit } from '#gen/config/types.ts'
-import type { Policy, PolicyContext } from '../../exchange/context.ts'
-import { ProxyError, retryAfter } from '../../exchange/error.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
-import { checkA2a } from '../../expression/a2a.ts'
-import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
+import type { Policy, PolicyContext } from '../../request/exchange/context.ts'
+import { ProxyError, retryAfter } from '../../request/exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
+import { checkA2a } from '../../request/expression/a2a.ts'
+import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../request/expression/buffer.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { PolicyState } from '../state.ts'
 import type { Allowance } from './bucket.ts'
@@ -11,8 +11,8 @@ import { compileDescriptors, describeRequest, type Descriptor, type McpDescripto
 import { addHeaders, headersOf } from './headers.ts'
 import { tighter } from './local.ts'
 import { LimitService, withHits, type Verdict } from './service.ts'
-import { addMcpLimit, type McpLimit, type McpStage } from '../../exchange/mcp-limits.ts'
-import { addTokenBudget, type TokenBudget } from '../../exchange/token-budgets.ts'
+import { addMcpLimit, type McpLimit, type McpStage } from '../../request/exchange/mcp-limits.ts'
+import { addTokenBudget, type TokenBudget } from '../../request/exchange/token-budgets.ts'
 
 /**
  * Rate limits that a service counts for all replicas (traffic.md §8.9), by Envoy's protocol. Each descriptor is a counter, with entries

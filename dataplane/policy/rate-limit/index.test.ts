@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
 import type { LocalRateLimit } from '#gen/config/types.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'

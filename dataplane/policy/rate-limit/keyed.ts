@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { defineMetrics } from '../../telemetry/metrics/area.ts'
+import { defineMetrics } from '../../observe/telemetry/metrics/area.ts'
 import type { PolicyState } from '../state.ts'
 import type { Budget, BudgetTerms } from './bucket.ts'
 import { createBudget } from './create.ts'

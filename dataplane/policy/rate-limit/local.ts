@@ -1,7 +1,7 @@
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import type { Allowance, Budget } from './bucket.ts'
 import { headersOf } from './headers.ts'
-import type { TokenBudget } from '../../exchange/token-budgets.ts'
+import type { TokenBudget } from '../../request/exchange/token-budgets.ts'
 
 /** Charges all buckets in order, up to the first that is exhausted. Returns the allowance of that one, else of the one with the least left. */
 export function chargeAll(buckets: readonly Budget[], nowMs: number): Allowance | undefined {

@@ -1,7 +1,7 @@
 import { readsMember, type Program } from '#api/cel/index.ts'
-import type { McpLimit, McpStage } from '../../exchange/mcp-limits.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
-import { ExchangeView } from '../../expression/view.ts'
+import type { McpLimit, McpStage } from '../../request/exchange/mcp-limits.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
+import { ExchangeView } from '../../request/expression/view.ts'
 import type { Allowance, Budget } from './bucket.ts'
 import { tighter } from './local.ts'
 

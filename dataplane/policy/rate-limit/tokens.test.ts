@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
 import type { LocalRateLimit } from '#gen/config/types.ts'
-import { compose } from '../../exchange/compose.ts'
-import { ProxyError } from '../../exchange/error.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { compose } from '../../request/exchange/compose.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { testExchange } from '../../testing/exchange.ts'
 import { compilePolicies } from '../index.ts'
 import { createPolicyState, type PolicyState } from '../state.ts'
 import { Bucket } from './bucket.ts'
-import { TokenBudgets } from '../../exchange/token-budgets.ts'
+import { TokenBudgets } from '../../request/exchange/token-budgets.ts'
 
 let nowMs = 0
 let state: PolicyState

@@ -1,5 +1,5 @@
 import type { RequestRedirect } from '#gen/config/types.ts'
-import type { Policy } from '../../exchange/context.ts'
+import type { Policy } from '../../request/exchange/context.ts'
 import { locationOf } from './redirect.ts'
 
 /**

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Transform, Transformation } from '#gen/config/types.ts'
-import { ProxyError } from '../../exchange/error.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
 import { BufferBody, readBody, type Body } from '../../http/body.ts'
 import { LongBody, ManualBody } from '../../testing/body.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { compileTransformation } from './index.ts'
-import { variables } from '../../exchange/variables.ts'
+import { variables } from '../../request/exchange/variables.ts'
 
 interface Given {
   readonly method?: string

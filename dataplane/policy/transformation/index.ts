@@ -1,12 +1,12 @@
 import type { Transformation } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../exchange/context.ts'
-import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../../expression/buffer.ts'
-import { parsesJson, needsRequestBody, readsResponseBody } from '../../expression/program.ts'
-import { ExchangeView } from '../../expression/view.ts'
+import { withSides, type Policy } from '../../request/exchange/context.ts'
+import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../../request/expression/buffer.ts'
+import { parsesJson, needsRequestBody, readsResponseBody } from '../../request/expression/program.ts'
+import { ExchangeView } from '../../request/expression/view.ts'
 import type { PolicyState } from '../state.ts'
-import { compileTransform, programsOf } from '../../transformation/compile.ts'
-import { transformRequest } from '../../transformation/request.ts'
-import { transformResponse } from '../../transformation/response.ts'
+import { compileTransform, programsOf } from '../../request/transformation/compile.ts'
+import { transformRequest } from '../../request/transformation/request.ts'
+import { transformResponse } from '../../request/transformation/response.ts'
 
 /**
  * Changes request and response by expressions (traffic.md §8.10): `add`, `set` and `remove` headers or pseudo headers, replace the `body`,

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Traffic } from '#gen/config/types.ts'
-import { compose } from '../../exchange/compose.ts'
+import { compose } from '../../request/exchange/compose.ts'
 import { BufferBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
-import { sendRaw, startHttp1Server, type TestServer } from '../../server/http1/testing.ts'
+import { sendRaw, startHttp1Server, type TestServer } from '../../net/server/http1/testing.ts'
 import { compilePolicies } from '../index.ts'
 
 let server: TestServer | undefined

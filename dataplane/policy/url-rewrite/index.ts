@@ -1,5 +1,5 @@
 import type { UrlRewrite } from '#gen/config/types.ts'
-import { withSides, type Policy } from '../../exchange/context.ts'
+import { withSides, type Policy } from '../../request/exchange/context.ts'
 import { rewritePath } from '../path.ts'
 
 /**

@@ -29,7 +29,7 @@ const RATE = 10_000
 
 /** What records for the console while nobody looks, by file. The comparison runs a data plane without these lines. */
 const recording: Readonly<Record<string, readonly (readonly [line: string, replacement: string])[]>> = {
-  'dataplane/telemetry/telemetry.ts': [['if (telemetry.observe !== undefined) telemetry.observe(exchange)', '']],
+  'dataplane/observe/telemetry/telemetry.ts': [['if (telemetry.observe !== undefined) telemetry.observe(exchange)', '']],
   'dataplane/program/dataplane.ts': [
     ['new VersionHistory(store)', '{ reject: () => undefined } as unknown as VersionHistory'],
     ["new LiveStats((families) => traffic.threads('sample', families))", 'undefined as unknown as LiveStats'],

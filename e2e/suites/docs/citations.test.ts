@@ -30,7 +30,7 @@ describe('a citation', () => {
     ['a section of two lines', '/**\n * traffic.md\n * §8.2 */'],
     ['a part', 'part 2, Health'],
   ])('that names %s is accepted', (_, text) => {
-    expect(check('dataplane/mcp/x.ts', text)).toEqual([])
+    expect(check('dataplane/backend/mcp/x.ts', text)).toEqual([])
   })
 
   test.each([
@@ -41,9 +41,9 @@ describe('a citation', () => {
     ['a test case that does not exist', 'a.ts', 'mcp.md §16 row 99', 'a.ts:1: docs/spec/mcp.md has no test case 99'],
     [
       'a bare test case that the directory’s document lacks',
-      'dataplane/mcp/a.test.ts',
+      'dataplane/backend/mcp/a.test.ts',
       "'x (row 75)'",
-      'dataplane/mcp/a.test.ts:1: docs/spec/mcp.md has no test case 75',
+      'dataplane/backend/mcp/a.test.ts:1: docs/spec/mcp.md has no test case 75',
     ],
     ['a decision that does not exist', 'a.ts', 'traffic.md D12', 'a.ts:1: docs/spec/traffic.md has no decision D12'],
     ['a section without a document', 'a.ts', '// two\n// (§8.2)', 'a.ts:2: §8.2 of which document? Write <document>.md §8.2'],

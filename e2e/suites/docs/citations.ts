@@ -18,12 +18,12 @@ export type Specification = Readonly<Record<Document, Targets>>
 /** A bare `row 23` or `decision D4` belongs to the document of its directory; the first prefix of a path that matches decides. */
 const DOCUMENT_OF: readonly (readonly [prefix: string, document: Document])[] = [
   ...DOCUMENTS.map((document) => [`docs/spec/${document}`, document] as const),
-  ['dataplane/mcp/', 'mcp.md'],
-  ['dataplane/agentruntime/', 'mcp.md'],
+  ['dataplane/backend/mcp/', 'mcp.md'],
+  ['dataplane/backend/agentruntime/', 'mcp.md'],
   ['operator/translate/reference/mcp-', 'mcp.md'],
   ['e2e/suites/mcp', 'mcp.md'],
   ['e2e/examples/mcp', 'mcp.md'],
-  ['dataplane/llm/', 'llm.md'],
+  ['dataplane/backend/llm/', 'llm.md'],
   ['e2e/suites/llm/', 'llm.md'],
   ['operator/', 'operator.md'],
   ['charts/', 'operator.md'],

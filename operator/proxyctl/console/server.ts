@@ -21,9 +21,9 @@ import type { Overview, Problem } from '#api/management/overview.ts'
 import type { RequestBatch } from '#api/management/requests.ts'
 import type { Spend } from '#api/management/spend.ts'
 import type { Series, Stats } from '#api/management/stats.ts'
-import { guardBrowsers } from '../../../dataplane/admin/guard.ts'
-import { browserHeaders } from '../../../dataplane/admin/static.ts'
-import { streamValues } from '../../../dataplane/console/stream.ts'
+import { guardBrowsers } from '../../../dataplane/management/admin/guard.ts'
+import { browserHeaders } from '../../../dataplane/management/admin/static.ts'
+import { streamValues } from '../../../dataplane/management/console/stream.ts'
 import { TargetError, type Target, type Targets } from './targets.ts'
 
 const STATS_MS = 2000

@@ -1,5 +1,5 @@
 import type { LlmDelta, PluginCaller, PluginHooks } from '#api/plugin/index.ts'
-import type { EventInput, EventOutput } from '../../../exchange/plugin-hooks.ts'
+import type { EventInput, EventOutput } from '../../../request/exchange/plugin-hooks.ts'
 
 /** Names of all hooks. */
 const hookNames = ['request', 'llm.request', 'llm.event', 'llm.response', 'mcp.list', 'mcp.call', 'mcp.result'] as const

@@ -1,0 +1,110 @@
+import type { Backend, BackendFull } from '#gen/config/types.ts'
+import type { Destinations } from '../../net/destination/destinations.ts'
+import { mergeBackend, targetKey, type PolicyIndex } from '../../config/merge.ts'
+import type { ConfigSnapshot } from '../../config/store.ts'
+import type { PolicyState } from '../../policy/state.ts'
+import type { BackendService, ServiceConfig, ServiceSlot } from './service.ts'
+
+type ServiceKind = 'ai' | 'mcp' | 'cloudBackend'
+/** Creates the service of a backend, by the kind of the backend. */
+export type ServiceFactories = { readonly [K in ServiceKind]?: (config: ServiceConfig) => BackendService }
+
+interface Known {
+  readonly key: string
+  readonly outerSections: readonly BackendFull[]
+  readonly slot: ServiceSlot
+  kind: ServiceKind | undefined
+  /** Whether policies changed since a rule used the service. */
+  isStale: boolean
+}
+
+const kinds = ['ai', 'mcp', 'cloudBackend'] as const
+
+/** The services of rules: one for each backend and set of policies from Gateway to rule. They are kept over config versions. */
+export class Services {
+  readonly #factories: ServiceFactories
+  readonly #destinations: Destinations
+  readonly #known = new Map<string, Known>()
+  #snapshot: ConfigSnapshot | undefined
+  #policies: PolicyIndex = new Map()
+  #state: PolicyState | undefined
+
+  constructor(factories: ServiceFactories, destinations: Destinations) {
+    this.#factories = factories
+    this.#destinations = destinations
+  }
+
+  /** The service of a backend under the policies from Gateway to rule, weakest first. */
+  get(backend: string, outerSections: readonly BackendFull[]): ServiceSlot {
+    const id = `${backend} ${JSON.stringify(outerSections)}`
+    let known = this.#known.get(id)
+    if (known === undefined) {
+      known = { key: backend, outerSections, slot: { current: undefined }, kind: undefined, isStale: false }
+      this.#known.set(id, known)
+      this.#configure(known)
+    }
+    known.isStale = false
+    return known.slot
+  }
+
+  update(snapshot: ConfigSnapshot, policies: PolicyIndex, state: PolicyState): void {
+    const arePoliciesNew = policies !== this.#policies
+    const isUnchanged =
+      !arePoliciesNew && state === this.#state && snapshot.backends === this.#snapshot?.backends && snapshot.services === this.#snapshot.services
+    this.#snapshot = snapshot
+    this.#policies = policies
+    this.#state = state
+    if (isUnchanged) return
+    for (const known of this.#known.values()) {
+      if (arePoliciesNew) known.isStale = true
+      this.#configure(known)
+    }
+  }
+
+  /** Closes and removes services of backends that no route references. */
+  retain(refs: Iterable<{ readonly backend?: string }>): void {
+    const used = new Set<string>()
+    for (const { backend } of refs) if (backend !== undefined) used.add(backend)
+    for (const [id, { key, slot, isStale }] of this.#known) {
+      if (used.has(key) && !isStale) continue
+      this.#known.delete(id)
+      slot.current?.close()
+    }
+  }
+
+  close(): void {
+    for (const { slot } of this.#known.values()) slot.current?.close()
+    this.#known.clear()
+  }
+
+  #configure(known: Known): void {
+    const backend = this.#snapshot?.backends.get(known.key)
+    const kind = kinds.find((name) => backend?.[name] !== undefined)
+    const create = kind === undefined ? undefined : this.#factories[kind]
+    if (kind !== known.kind || create === undefined) known.slot.current?.close()
+    if (backend === undefined || create === undefined || this.#snapshot === undefined || this.#state === undefined) {
+      known.slot.current = undefined
+      known.kind = kind
+      return
+    }
+    const config = this.#configOf(known, backend, this.#snapshot, this.#state)
+    if (known.slot.current === undefined || kind !== known.kind) known.slot.current = create(config)
+    else known.slot.current.update(config)
+    known.kind = kind
+  }
+
+  #configOf({ key, outerSections }: Known, backend: Backend, snapshot: ConfigSnapshot, state: PolicyState): ServiceConfig {
+    const [namespace = '', name = ''] = key.split('/')
+    const attached = (section: string): BackendFull[] =>
+      (this.#policies.get(targetKey('Backend', namespace, name, section)) ?? []).flatMap((policy) => policy.backend ?? []).toReversed()
+    return {
+      backend,
+      sections: [...outerSections, ...attached('')],
+      outer: mergeBackend(outerSections),
+      sectionsOf: attached,
+      snapshot,
+      destinations: this.#destinations,
+      state,
+    }
+  }
+}

@@ -1,0 +1,323 @@
+import type { Exchange } from '../../../request/exchange/exchange.ts'
+import { Duration, fromJson, HostMap, type Stored } from '#api/cel/index.ts'
+import { clearLogField, setLogField, type ContributedField } from '../../../observe/telemetry/access-log/access-log.ts'
+import type { Registry } from '../../../observe/telemetry/metrics/registry.ts'
+import { estimateTokens, tokensIn } from './estimate.ts'
+import type { FlatMessage, RequestParams, ResponseFacts, StreamFacts, ToolCallFact, Usage } from '../common/types.ts'
+import { costOf, priceOf, type Price, type Rates } from '../pricing/price.ts'
+import type { PriceTable } from '../pricing/table.ts'
+import { llmMetrics, type LlmLabels } from './metrics.ts'
+import type { TokenBudgets } from '../../../request/exchange/token-budgets.ts'
+import { variables } from '../../../request/exchange/variables.ts'
+
+/** The facts about a request when it is sent to a provider. */
+interface RequestFacts {
+  readonly system: string
+  readonly requestModel: string | undefined
+  readonly isStreaming: boolean
+  readonly operation: LlmLabels['operation']
+  readonly params: RequestParams
+  readonly prices: PriceTable
+  /** Computed on demand, because most configurations never read it. */
+  readonly prompt: () => readonly FlatMessage[]
+  /** Estimated tokens of the prompt. */
+  readonly promptTokens: () => number
+}
+
+const paramFields = {
+  temperature: 'gen_ai.request.temperature',
+  top_p: 'gen_ai.request.top_p',
+  max_tokens: 'gen_ai.request.max_tokens',
+  frequency_penalty: 'gen_ai.request.frequency_penalty',
+  presence_penalty: 'gen_ai.request.presence_penalty',
+  seed: 'gen_ai.request.seed',
+  encoding_format: 'gen_ai.request.encoding_formats',
+  dimensions: 'gen_ai.embeddings.dimension.count',
+} as const satisfies Record<keyof RequestParams, ContributedField>
+
+const usageFields = {
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  cacheCreationInputTokens: 'gen_ai.usage.cache_creation.input_tokens',
+  cachedInputTokens: 'gen_ai.usage.cache_read.input_tokens',
+  reasoningTokens: 'gen_ai.usage.reasoning_tokens',
+  inputImageTokens: 'gen_ai.usage.input_image_tokens',
+  outputImageTokens: 'gen_ai.usage.output_image_tokens',
+  inputAudioTokens: 'gen_ai.usage.input_audio_tokens',
+  outputAudioTokens: 'gen_ai.usage.output_audio_tokens',
+} as const satisfies Partial<Record<keyof Usage, ContributedField>>
+
+const paramEntries = Object.entries(paramFields) as [keyof RequestParams, ContributedField][]
+const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
+
+/** The texts of a response. */
+type Texts = Pick<ResponseFacts, 'completion' | 'toolCalls'>
+
+/** How a response ended: complete, cut off (charged by the part that was forwarded), or as an error (not charged). */
+type ResponseEnd = 'complete' | 'partial' | 'error'
+
+/** Records one LLM exchange: the variable `llm` of expressions, access log and span fields, metrics and token budgets. */
+export class LlmRecord extends HostMap {
+  readonly #exchange: Exchange
+  readonly #registry: Registry
+  #request: RequestFacts | undefined
+  #response: ResponseFacts | undefined
+  #shown: Texts | undefined
+  #readShown: (() => Texts | undefined) | undefined
+  #firstTokenAtMs: number | undefined
+  #isFinished = false
+  #endedAtMs = 0
+  /** Price of the exchange, once it is known. */
+  #cost: number | undefined
+  #costRates: Rates | undefined
+  #priceFound: Price | undefined
+  #isReusable = false
+  /** What the last attempt found in the cache. */
+  #cacheMiss: 'miss' | 'bypass' | undefined
+
+  constructor(exchange: Exchange, registry: Registry) {
+    super()
+    this.#exchange = exchange
+    this.#registry = registry
+    variables.llm.set(exchange, this)
+  }
+
+  /** Records the request of the current attempt. */
+  begin(request: RequestFacts): void {
+    this.#request = request
+    const exchange = this.#exchange
+    setLogField(exchange, 'gen_ai.operation.name', request.operation)
+    setLogField(exchange, 'gen_ai.provider.name', request.system)
+    if (request.requestModel === undefined) clearLogField(exchange, 'gen_ai.request.model')
+    else setLogField(exchange, 'gen_ai.request.model', request.requestModel)
+    for (const [key, field] of paramEntries) {
+      const value = request.params[key]
+      // The provider of an earlier attempt may have set it.
+      if (value === undefined) clearLogField(exchange, field)
+      // A number that a double cannot represent is logged as text.
+      else setLogField(exchange, field, typeof value === 'object' ? JSON.stringify(value) : value)
+    }
+  }
+
+  /** Records the model of a request that is read while it streams. */
+  setRequestModel(model: string): void {
+    if (this.#request === undefined) return
+    this.#request = { ...this.#request, requestModel: model }
+    setLogField(this.#exchange, 'gen_ai.request.model', model)
+  }
+
+  /** Records the time of the first token. Only streams have one (llm.md §17.2). */
+  recordContent(): void {
+    if (this.#request?.isStreaming === true) this.#firstTokenAtMs ??= performance.now()
+  }
+
+  /**
+   * Records the response, or the part of it that was received. `readShown` returns its texts after the guards; it is called when an expression
+   * reads them. Only the first call counts.
+   */
+  finish(facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd, readShown: () => Texts | undefined = () => facts): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#endedAtMs = performance.now()
+    this.#response = facts
+    this.#readShown = readShown
+    this.#isReusable = end === 'complete' && !(facts !== undefined && 'error' in facts && facts.error !== undefined)
+    const exchange = this.#exchange
+    const usage = facts?.usage ?? {}
+    if (facts !== undefined && end !== 'error') this.#price(facts)
+    if (exchange.tokenBudgets !== undefined) this.#settle(exchange.tokenBudgets, facts, end)
+    if (facts?.responseModel !== undefined) setLogField(exchange, 'gen_ai.response.model', facts.responseModel)
+    for (const [key, field] of usageEntries) {
+      const value = usage[key]
+      if (value !== undefined) setLogField(exchange, field, value)
+    }
+    if (this.#cacheMiss !== undefined) llmMetrics(this.#registry).cacheResults(this.#cacheMiss).value++
+    this.#measure(facts, end)
+  }
+
+  /** Records a response from the cache: no tokens are charged. `savedCost`: what the recorded response cost. */
+  finishCached(savedCost: number | undefined): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#endedAtMs = performance.now()
+    this.#exchange.tokenBudgets?.settle(0, 0)
+    setLogField(this.#exchange, 'proxy.ai.cache', 'hit')
+    const { cacheResults, cacheSavedCost } = llmMetrics(this.#registry)
+    cacheResults('hit').value++
+    if (savedCost === undefined) return
+    setLogField(this.#exchange, 'proxy.ai.cache.saved_cost', savedCost)
+    cacheSavedCost().value += savedCost
+  }
+
+  /** Records that the response of this attempt comes from a provider although a cache is set; the request is counted when it ends. */
+  missCache(result: 'miss' | 'bypass'): void {
+    setLogField(this.#exchange, 'proxy.ai.cache', result)
+    this.#cacheMiss = result
+  }
+
+  /** Whether the response was complete and without an error. */
+  get isReusable(): boolean {
+    return this.#isReusable
+  }
+
+  /** Cost of the finished response; undefined if it has no price. */
+  get cost(): number | undefined {
+    return this.#cost
+  }
+
+  #settle(budgets: TokenBudgets, facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd): void {
+    if (end === 'error') return budgets.settle(0, 0)
+    const { input, output, isCounted } = this.#tokensOf(facts, end)
+    const request = this.#request
+    const price = this.#priceFound ?? request?.prices.find(request.system, request.requestModel)
+    budgets.settle(input + output, isCounted && this.#cost !== undefined ? this.#cost : price && priceOf(input, output, price))
+  }
+
+  /** Prices by the model of the response, else by the requested one (llm.md §18). */
+  #price(facts: ResponseFacts): void {
+    const request = this.#request
+    if (request === undefined) return
+    const { prices, system } = request
+    const price = prices.find(system, facts.responseModel, request.requestModel)
+    const priced = price && costOf(facts, price)
+    const { priceLookups } = llmMetrics(this.#registry)
+    if (price === undefined) return void priceLookups(prices.isEmpty ? 'noCatalog' : 'missing').value++
+    priceLookups(priced === undefined ? 'unpriced' : 'exact').value++
+    this.#priceFound = price
+    this.#cost = priced?.cost
+    this.#costRates = priced?.rates
+  }
+
+  #measure(facts: ResponseFacts | undefined, end: ResponseEnd): void {
+    const request = this.#request
+    if (request === undefined) return
+    const exchange = this.#exchange
+    const labels = { operation: request.operation, system: request.system, requestModel: request.requestModel, responseModel: facts?.responseModel }
+    const series = llmMetrics(this.#registry).seriesOf(exchange, labels, end !== 'error')
+    series.duration.observe((this.#endedAtMs - exchange.startedAtMs) / 1000)
+    if (facts === undefined || end === 'error') return
+    const { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens } = facts.usage
+    if (inputTokens !== undefined) series.input().observe(inputTokens)
+    if (outputTokens !== undefined) series.output().observe(outputTokens)
+    if (cachedInputTokens !== undefined) series.cacheRead().observe(cachedInputTokens)
+    if (cacheCreationInputTokens !== undefined) series.cacheWrite().observe(cacheCreationInputTokens)
+    if (this.#cost !== undefined) {
+      setLogField(exchange, 'proxy.ai.usage.cost.total', this.#cost)
+      series.cost().value += this.#cost
+    }
+    const first = this.#firstTokenSeconds()
+    if (first === undefined) return
+    const perToken = this.#perTokenSeconds()
+    setLogField(exchange, 'proxy.ai.time_to_first_token', first)
+    if (perToken !== undefined) setLogField(exchange, 'proxy.ai.time_per_output_token', perToken)
+    series.firstToken().observe(first)
+    if (perToken !== undefined) series.perToken().observe(perToken)
+  }
+
+  /**
+   * Tokens to charge. A response may lack usage or have none that is credible: it was cut off, the client asked for none (`stream_options`),
+   * or the upstream reports none. Prompt and text are estimated instead (llm.md §11.2). A prompt has tokens, and so has a text.
+   */
+  #tokensOf(
+    facts: ResponseFacts | StreamFacts | undefined,
+    end: ResponseEnd,
+  ): { readonly input: number; readonly output: number; readonly isCounted: boolean } {
+    const { inputTokens = 0, outputTokens = 0 } = facts?.usage ?? {}
+    const isInputCounted = inputTokens > 0
+    const isOutputCounted = end === 'complete' && outputTokens > 0
+    const forwarded = isOutputCounted || facts === undefined ? 0 : 'textBytes' in facts ? tokensIn(facts.textBytes) : estimateTokens(textsOf(facts))
+    return {
+      input: isInputCounted ? inputTokens : (this.#request?.promptTokens() ?? 0),
+      output: Math.max(outputTokens, forwarded),
+      isCounted: isInputCounted && (isOutputCounted || (end === 'complete' && forwarded === 0)),
+    }
+  }
+
+  #texts(): Texts | undefined {
+    if (this.#readShown !== undefined) this.#shown = this.#readShown()
+    this.#readShown = undefined
+    return this.#shown
+  }
+
+  #firstTokenSeconds(): number | undefined {
+    return this.#firstTokenAtMs === undefined ? undefined : round((this.#firstTokenAtMs - this.#exchange.startedAtMs) / 1000)
+  }
+
+  #perTokenSeconds(): number | undefined {
+    const output = this.#response?.usage.outputTokens
+    if (this.#firstTokenAtMs === undefined || output === undefined || output === 0 || this.#endedAtMs === 0) return undefined
+    return round((this.#endedAtMs - this.#firstTokenAtMs) / 1000 / output)
+  }
+
+  /** The value of `llm.<key>` in expressions (llm.md §17.3); undefined if it is not known. */
+  get(key: string): Stored {
+    const request = this.#request
+    const response = this.#response
+    switch (key) {
+      case 'streaming':
+        return request?.isStreaming
+      case 'requestModel':
+        return request?.requestModel
+      case 'responseModel':
+        return response?.responseModel
+      case 'provider':
+        return request?.system
+      case 'prompt':
+        return request?.prompt()
+      case 'params':
+        return request && fromJson(request.params)
+      case 'completion':
+        return this.#texts()?.completion
+      case 'toolCalls':
+        return this.#texts()?.toolCalls satisfies readonly ToolCallFact[] | undefined
+      case 'serviceTier':
+        return response?.serviceTier
+      case 'countTokens':
+        return response?.countTokens
+      case 'timeToFirstToken':
+        return toDuration(this.#firstTokenSeconds())
+      case 'timePerOutputToken':
+        return toDuration(this.#perTokenSeconds())
+      case 'cost':
+        return this.#cost
+      case 'costRates':
+        return this.#costRates
+      default:
+        return (usageKeys as readonly string[]).includes(key) ? response?.usage[key as keyof Usage] : undefined
+    }
+  }
+
+  *keys(): Iterable<string> {
+    for (const key of viewKeys) if (this.get(key) !== undefined) yield key
+  }
+}
+
+const usageKeys = [
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'providerInputTokens',
+  'providerTotalTokens',
+  'cachedInputTokens',
+  'cacheCreationInputTokens',
+  'reasoningTokens',
+  'inputImageTokens',
+  'inputTextTokens',
+  'inputAudioTokens',
+  'outputImageTokens',
+  'outputTextTokens',
+  'outputAudioTokens',
+] as const satisfies readonly (keyof Usage)[]
+
+/** Members of `llm` in expressions. */
+export const viewKeys = [
+  ...'streaming requestModel responseModel provider prompt params completion toolCalls serviceTier countTokens'.split(' '),
+  ...'timeToFirstToken timePerOutputToken cost costRates'.split(' '),
+  ...usageKeys,
+]
+
+/** Text and arguments of tools in a response. */
+const textsOf = ({ completion, toolCalls }: Texts): string[] => [...completion, ...toolCalls.map((call) => call.arguments)]
+const toDuration = (seconds: number | undefined): Duration | undefined => (seconds === undefined ? undefined : Duration.fromMs(seconds * 1000))
+/** Rounds to microseconds. */
+const round = (seconds: number): number => Math.round(seconds * 1e6) / 1e6

@@ -1,0 +1,317 @@
+import { callEndpoint, type Active } from '../forward/attempt.ts'
+import { withRetries } from '../forward/retry.ts'
+import { toProxyFailure } from '../forward/failure.ts'
+import { ProxyError, retryAfter } from '../../request/exchange/error.ts'
+import type { Exchange } from '../../request/exchange/exchange.ts'
+import { isUnhealthy } from '../../net/callout/health.ts'
+import { BodyTooLargeError } from '../../http/body.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import type { PolicyState } from '../../policy/state.ts'
+import { setProtocol } from '../../observe/telemetry/outcome.ts'
+import type { CallPlan } from '../forward/call-plan.ts'
+import { UpstreamError } from '../../net/upstream/types.ts'
+import type { AttemptContext } from './response/attempt-context.ts'
+import { BodyCapture } from './response/capture.ts'
+import { CacheRecording, cacheQueryOf, findCached, replay } from './response/cache.ts'
+import type { ResponseCache } from './response/cache-store.ts'
+import { finishResponse, isStream, openStream, readReply, type Opened, type Reply } from './response/finish.ts'
+import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, recordOutcome } from './choice/candidates.ts'
+import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
+import { prepareChat, type Prepared } from './request/chat.ts'
+import { setErrorFormat } from './errors.ts'
+import { evictionOf } from './choice/eviction.ts'
+import { LlmHooks } from './hooks/index.ts'
+import { FormatError, type Conversion } from './common/types.ts'
+import { denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
+import { listModels } from './request/models.ts'
+import { prepareRaw } from './request/raw.ts'
+import { LlmRecord } from './accounting/record.ts'
+import { entryOf } from './request/shape.ts'
+import { RequestSource } from './request/source.ts'
+import type { LlmTarget } from './choice/target.ts'
+import { buildUpstreamRequest } from './request/upstream-request.ts'
+import { backendTransformation } from '../../request/transformation/backend.ts'
+
+interface LlmCallOptions {
+  readonly groups: readonly (readonly LlmTarget[])[]
+  readonly state: PolicyState
+  readonly budgets: KeyBudgets
+  readonly cache: ResponseCache
+  readonly random: () => number
+  /** Largest request or response body that is read into memory, in bytes. */
+  readonly limitBytes: number
+}
+
+/** One attempt that reached a provider. */
+interface Attempted {
+  readonly target: LlmTarget
+  readonly prepared: Prepared
+  readonly startedAtMs: number
+  readonly isHealthy: boolean
+  /** The part of the response that was read already. */
+  readonly opened: Opened | undefined
+}
+
+/** One request to an LLM backend: makes attempts until one succeeds, then returns its response in the client's format (llm.md §2). */
+export class LlmCall {
+  readonly #exchange: Exchange
+  readonly #plan: CallPlan
+  readonly #context: LlmCallOptions
+  readonly #source: RequestSource
+  readonly #record: LlmRecord
+  readonly #hooks: LlmHooks | undefined
+  /** Set if the ledger stores bodies. */
+  readonly #capture: BodyCapture | undefined
+  #prepared: Prepared | undefined
+  #keys: KeyPolicy = denyAll
+  readonly #active: Active = { call: undefined }
+  #failed: LlmTarget | undefined
+  #attempted: Attempted | undefined
+  /** The response is the gateway's own: a guard's rejection, a list of models, a token count. */
+  #isLocal = false
+  /** A request was sent to a provider. */
+  #isSent = false
+  /** The response comes from the cache. */
+  #isCached = false
+  #recording: CacheRecording | undefined
+
+  constructor(exchange: Exchange, plan: CallPlan, context: LlmCallOptions) {
+    this.#exchange = exchange
+    this.#plan = plan
+    this.#context = context
+    this.#source = new RequestSource(exchange, context.limitBytes)
+    this.#record = new LlmRecord(exchange, context.state.registry)
+    this.#hooks = LlmHooks.of(exchange)
+    this.#capture = BodyCapture.of(exchange, context.state.registry)
+  }
+
+  async run(): Promise<ResponseHead> {
+    const exchange = this.#exchange
+    setProtocol(exchange, 'llm')
+    exchange.onAbort((reason) => {
+      this.#active.call?.cancel(reason)
+      this.#source.cancel(reason)
+      this.#recording?.stop()
+    })
+    try {
+      this.#keys = this.#context.budgets.apply(exchange)
+      const canRetry = (outcome: ResponseHead | Error): boolean =>
+        !this.#isLocal && !this.#isCached && this.#source.isReplayable && !(outcome instanceof Error && outcome.cause instanceof BodyTooLargeError)
+      const response = await withRetries(exchange, this.#plan.retry, (_, isLast) => this.#attempt(isLast), { canRetry })
+      if (this.#isLocal) {
+        exchange.isLocalAnswer = true
+        return response
+      }
+      const finished = this.#isCached ? response : await this.#finish(response)
+      this.#recordResponse(finished)
+      if (this.#prepared !== undefined) await this.#capture?.response(finished, this.#prepared)
+      this.#keys.addHeaders(finished.headers)
+      return finished
+    } catch (error) {
+      this.#recording?.stop()
+      // The provider works for a client that has left before the response: its prompt is charged.
+      this.#record.finish(undefined, this.#isSent && exchange.abortReason !== undefined ? 'partial' : 'error')
+      this.#source.cancel(error instanceof Error ? error : new Error('the request failed'))
+      throw toLlmError(error)
+    }
+  }
+
+  async #attempt(isLast: boolean): Promise<ResponseHead> {
+    try {
+      return await this.#tryOne(isLast)
+    } catch (error) {
+      throw toProxyFailure(toLlmError(error))
+    }
+  }
+
+  async #tryOne(isLast: boolean): Promise<ResponseHead> {
+    const exchange = this.#exchange
+    this.#attempted = undefined
+    this.#recording?.stop()
+    this.#recording = undefined
+    // Drop the transformation of the previous attempt's provider.
+    backendTransformation.set(exchange, undefined)
+    const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
+    if (target === undefined) {
+      const returnsMs = firstReturnMs(this.#context.groups, this.#context.state.monotonicMs())
+      throw new ProxyError('NO_HEALTHY_BACKENDS', {
+        detail: explainNoCandidate(this.#context.groups),
+        headers: returnsMs === undefined ? {} : retryAfter(returnsMs),
+      })
+    }
+    const why = exchange.trace && explainCandidate(this.#context.groups, target, this.#failed)
+    this.#failed = target
+    // The response side applies to every response from here on, including the gateway's own (traffic.md §5).
+    backendTransformation.set(exchange, target.destination.settings.transformation)
+    const { type: route, isDefault } = target.settings.routeOf(exchange.request.target)
+    setErrorFormat(exchange, route)
+    checkTarget(target)
+    checkGuarded(target, route, exchange, this.#keys, this.#hooks !== undefined)
+    if (isDefault) checkCompletionsHead(exchange)
+    if (route === 'Models') return this.#respond(listModels(this.#context.groups, this.#keys.isAllowed))
+    const entry = entryOf(route)
+    const { limitBytes } = this.#context
+    const context = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, hooks: this.#hooks, limitBytes, isDefault }
+    const prepared = entry === undefined ? await prepareRaw(context, route) : await prepareChat(context, entry)
+    if ('response' in prepared) return this.#respond(prepared.response)
+    this.#prepared = prepared
+    this.#capture?.request(prepared)
+    const endpoint = target.destination.pick(exchange)
+    if (endpoint === undefined) throw new ProxyError('NO_HEALTHY_BACKENDS', { detail: target.destination.explainNoEndpoint(exchange.request.authority) })
+    if (prepared.isCharged && exchange.tokenBudgets !== undefined) await exchange.tokenBudgets.check(prepared.estimate, prepared.demand)
+    const cached = await this.#lookUp(target, prepared)
+    if (cached !== undefined) return cached
+    const request = await buildUpstreamRequest(exchange, target, endpoint.label, prepared.draft, this.#context.limitBytes)
+    const startedAtMs = performance.now()
+    const firstContentMs = prepared.isStreaming
+      ? leastOf(this.#plan.backendRequestMs, target.destination.settings.requestMs, target.settings.firstTokenMs)
+      : undefined
+    const limits = firstContentMs === undefined ? this.#plan : { backendRequestMs: firstContentMs }
+    let isHealthy = true
+    this.#isSent = true
+    const call = { destination: target.destination, endpoint, request, load: target.state, why }
+    const response = await callEndpoint(exchange, call, limits, this.#active, (_, __, received) => {
+      isHealthy = received !== undefined && !isUnhealthy(exchange, received, target.destination.settings.health?.condition)
+      if (!isHealthy) this.#recordFailure(target, received)
+    })
+    const attempted: Attempted = { target, prepared, startedAtMs, isHealthy, opened: undefined }
+    this.#attempted = attempted
+    const { conversion, isStreaming } = prepared
+    if (conversion === undefined || response.status < 200 || response.status > 299) return response
+    if (!isStreaming || !isStream(response)) return this.#readReply(response, attempted, conversion.with, isLast)
+    return isLast && firstContentMs === undefined ? response : this.#peek(response, attempted, firstContentMs && startedAtMs + firstContentMs, isLast)
+  }
+
+  /** The stored response to an equal request, after all checks of the request (llm.md §18.1). Without one, the response is recorded. */
+  async #lookUp(target: LlmTarget, prepared: Prepared): Promise<ResponseHead | undefined> {
+    if (target.settings.cache === undefined) return undefined
+    const query = cacheQueryOf(this.#exchange, target, prepared)
+    if (query === undefined) return void this.#record.missCache('bypass')
+    const { cache, state } = this.#context
+    const found = await findCached(cache, query, this.#exchange, state.epochMs)
+    const response = found && (await replay(found, query, prepared, this.#exchange, state.epochMs()))
+    if (response !== undefined) {
+      this.#isCached = true
+      this.#record.finishCached(found?.cost)
+      return response
+    }
+    this.#record.missCache('miss')
+    this.#recording = CacheRecording.start(cache, query, state.epochMs)
+    return undefined
+  }
+
+  #recordResponse(response: ResponseHead): void {
+    const opened = this.#attempted?.opened
+    if (opened !== undefined && 'reply' in opened && !isFinal(opened.reply)) this.#recording?.stop()
+    else this.#recording?.record(response, this.#record, this.#exchange)
+  }
+
+  /** Reads a buffered response. One that is not valid fails the attempt as a 502 of the provider would. */
+  async #readReply(response: ResponseHead, attempted: Attempted, conversion: Conversion, isLast: boolean): Promise<ResponseHead> {
+    const context = this.#attemptContext(attempted)
+    try {
+      const reply = await readReply(response, context, conversion)
+      if (reply.isValid) context.onEnd(true)
+      else this.#failAttempt(attempted)
+      if (!reply.isValid && !isLast && this.#plan.retry?.codes.has(502) === true)
+        throw new ProxyError('LLM_RESPONSE', { detail: `failed to parse response: it is no response of ${conversion.to}` })
+      this.#attempted = { ...attempted, opened: { reply } }
+      return response
+    } catch (error) {
+      if (error instanceof FormatError) this.#failAttempt(attempted)
+      throw error
+    }
+  }
+
+  /**
+   * Waits for the first content of a stream. A stream that ends, reports an error or reaches `untilMs` before fails the attempt; nothing
+   * was sent to the client yet. The last attempt fails at `untilMs` only, so that the client gets the error of the provider.
+   */
+  async #peek(response: ResponseHead, attempted: Attempted, untilMs: number | undefined, isLast: boolean): Promise<ResponseHead> {
+    const events = openStream(response, this.#attemptContext(attempted))
+    const hasContent = await events.peek(untilMs)
+    const failure = events.failure instanceof ProxyError ? events.failure : undefined
+    if (hasContent || (isLast && failure === undefined)) {
+      this.#attempted = { ...attempted, opened: { events } }
+      return response
+    }
+    // The gateway's own limit is no failure of the provider.
+    if (failure?.code !== 'HELD_BYTES') this.#failAttempt(attempted)
+    events.discard()
+    throw (
+      failure ??
+      new ProxyError('UPSTREAM_FAILED', {
+        detail: 'the stream ended before its first content',
+        cause: new UpstreamError('reset', 'the stream ended before its first content'),
+      })
+    )
+  }
+
+  /** Records a failure that the status of the response does not show. */
+  #failAttempt({ target, isHealthy }: Attempted): void {
+    if (isHealthy && this.#exchange.abortReason === undefined) this.#recordFailure(target, undefined)
+  }
+
+  #finish(response: ResponseHead): Promise<ResponseHead> | ResponseHead {
+    const attempted = this.#attempted
+    return attempted === undefined ? response : finishResponse(response, this.#attemptContext(attempted), attempted.opened)
+  }
+
+  #attemptContext(attempted: Attempted): AttemptContext {
+    const { target, prepared, startedAtMs, isHealthy } = attempted
+    return {
+      exchange: this.#exchange,
+      target,
+      prepared,
+      record: this.#record,
+      limitBytes: this.#context.limitBytes,
+      onEnd: (isComplete) => {
+        if (isHealthy && isComplete) this.#recordSuccess(target, (performance.now() - startedAtMs) / 1000)
+      },
+      onFailure: () => {
+        if (isHealthy) this.#recordFailure(target, undefined)
+      },
+    }
+  }
+
+  #respond(response: ResponseHead): ResponseHead {
+    this.#isLocal = true
+    this.#record.finish(undefined, 'error')
+    return response
+  }
+
+  #recordSuccess({ state }: LlmTarget, seconds: number): void {
+    recordOutcome(state, true, seconds, undefined, this.#context.state.monotonicMs())
+  }
+
+  #recordFailure({ state, destination }: LlmTarget, response: ResponseHead | undefined): void {
+    const { monotonicMs, epochMs } = this.#context.state
+    const eviction = evictionOf(destination.settings.health, response, this.#plan.retry?.backoffMs, epochMs())
+    recordOutcome(state, false, undefined, eviction, monotonicMs(), response?.status)
+  }
+}
+
+/** Whether a reply is valid and, in the Responses API, complete. */
+function isFinal({ isValid, body }: Reply): boolean {
+  const { status, error } = body
+  return isValid && (status === undefined || status === 'completed') && (error === undefined || error === null)
+}
+
+/** The least of the limits that are set. */
+function leastOf(...limits: readonly (number | undefined)[]): number | undefined {
+  const least = Math.min(...limits.map((limit) => limit ?? Infinity))
+  return least === Infinity ? undefined : least
+}
+
+function checkTarget({ destination: { error, settings } }: LlmTarget): void {
+  if (error !== undefined) throw new ProxyError(error)
+  if (settings.broken !== undefined) throw new ProxyError('UPSTREAM_FAILED', { detail: settings.broken })
+}
+
+/** Maps errors about unusable bodies to errors of the request or of the response (llm.md §10). */
+function toLlmError(error: unknown): unknown {
+  if (error instanceof FormatError) return new ProxyError(error.kind === 'response' ? 'LLM_RESPONSE' : 'LLM_REQUEST', { detail: error.message, cause: error })
+  // Deeply nested JSON exhausts the stack.
+  if (error instanceof RangeError) return new ProxyError('LLM_REQUEST', { detail: 'failed to parse request: nested too deeply', cause: error })
+  return error
+}

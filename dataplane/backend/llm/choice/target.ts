@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import type { BackendFull, NamedLLMProvider } from '#gen/config/types.ts'
+import type { OnEviction } from '../../../net/destination/destinations.ts'
+import { mergeBackend } from '../../../config/merge.ts'
+import type { ServiceConfig } from '../../forward/service.ts'
+import type { Destination } from '../../../net/upstream/destination.ts'
+import { endEviction, newProviderState, type ProviderState } from './candidates.ts'
+import { compileGuards, type PromptGuards } from '../guards/index.ts'
+import { createProvider } from '../providers/index.ts'
+import type { Provider } from '../providers/types.ts'
+import { compileSettings, mergeAi, type LlmSettings } from '../settings/settings.ts'
+
+/** One provider of a backend, with everything that its requests need. */
+export interface LlmTarget {
+  readonly name: string
+  readonly provider: Provider
+  readonly destination: Destination
+  readonly settings: LlmSettings
+  readonly guards: PromptGuards | undefined
+  /** Replaces path and query of every request. */
+  readonly path: string | undefined
+  readonly state: ProviderState
+  /** Differs between configurations of provider, guards and transformations; part of the keys of cached responses. */
+  readonly cacheVersion: string | undefined
+}
+
+/** Name of a provider that is not in a group (part 2: `sectionName: backend`). */
+const SINGLE_PROVIDER_NAME = 'backend'
+const HTTPS_PORT = 443
+
+/** The states of the providers of one backend, by provider name. */
+export interface ProviderStates {
+  readonly byName: Map<string, ProviderState>
+  readonly onEviction: OnEviction | undefined
+}
+
+/** Compiles the groups of a backend, highest priority first. Skips providers of unknown kind. Removes states of providers that are not configured any more. */
+export function compileTargets(config: ServiceConfig, states: ProviderStates): LlmTarget[][] {
+  const { provider, groups } = config.backend.ai ?? {}
+  const named: readonly (readonly NamedLLMProvider[])[] =
+    provider === undefined ? (groups ?? []).map((group) => group.providers) : [[{ ...provider, name: SINGLE_PROVIDER_NAME }]]
+  const targets = named.map((group) => group.flatMap((one) => compileTarget(one, config, states) ?? []))
+  const names = new Set(targets.flat().map(({ name }) => name))
+  for (const [name, state] of states.byName) {
+    if (names.has(name)) continue
+    states.byName.delete(name)
+    endEviction(state)
+  }
+  return targets
+}
+
+function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byName, onEviction }: ProviderStates): LlmTarget | undefined {
+  const { name, host, port, path, policies } = config
+  const provider = createProvider(config)
+  if (provider === undefined) return undefined
+  const { backend, outer, destinations } = service
+  const inline: BackendFull[] = [backend.policies, policies].filter((section) => section !== undefined)
+  const isOwnHost = host === undefined
+  const destination = destinations.forPart({
+    backend: backend.key,
+    section: name,
+    host: host ?? provider.host,
+    port: port ?? (isOwnHost ? provider.port : undefined) ?? HTTPS_PORT,
+    inline: mergeBackend(inline),
+    // The credentials of the process have the lowest precedence.
+    outer: isOwnHost && provider.defaultAuth !== undefined ? { auth: provider.defaultAuth, ...outer } : outer,
+    isTlsDefault: isOwnHost,
+  })
+  const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
+  let state = byName.get(name)
+  if (state === undefined) {
+    const shared = service.state.shared?.health.open(`provider ${backend.key} ${name}`)
+    byName.set(name, (state = newProviderState((event) => onEviction?.(backend.key, { ...event, endpoint: name }), shared)))
+  }
+  destination.measured = state
+  return {
+    name,
+    provider,
+    destination,
+    settings,
+    guards: compileGuards(settings.section.promptGuard, service),
+    path,
+    state,
+    cacheVersion:
+      settings.cache &&
+      createHash('sha256')
+        .update(JSON.stringify([backend.key, config, settings.section]))
+        .digest('base64'),
+  }
+}

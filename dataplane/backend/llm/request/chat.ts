@@ -1,0 +1,172 @@
+import type { Exchange } from '../../../request/exchange/exchange.ts'
+import type { ResponseHead } from '../../../http/message.ts'
+import { checkCompletionsBody } from './admission.ts'
+import { chooseConversion } from '../convert/index.ts'
+import type { LlmHooks } from '../hooks/index.ts'
+import { countTokens } from '../usage/count.ts'
+import { isShortJson } from '#api/json/index.ts'
+import { runWhileConnected } from '../../../request/exchange/connected.ts'
+import { runSync } from '../../../runtime/cooperative.ts'
+import { printBytesInSteps, renderBytesInSteps } from '../common/json.ts'
+import { checkShape } from '../common/shapes.ts'
+import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo, type Target } from '../common/types.ts'
+import type { KeyPolicy } from './keys.ts'
+import { jsonResponse } from './models.ts'
+import type { PromptGuards } from '../guards/index.ts'
+import type { LlmRecord } from '../accounting/record.ts'
+import { rulesOf } from '../rules/index.ts'
+import { shapeRequest } from './shape.ts'
+import type { RequestSource } from './source.ts'
+import type { LlmTarget } from '../choice/target.ts'
+import type { Draft } from './upstream-request.ts'
+import type { LlmDemand } from '../../../request/exchange/token-budgets.ts'
+import { demandOf } from '../accounting/demand.ts'
+import { promptTokensOf } from '../accounting/prompt.ts'
+
+/** The inputs for preparing one attempt. */
+export interface PrepareContext {
+  readonly exchange: Exchange
+  readonly target: LlmTarget
+  readonly source: RequestSource
+  readonly record: LlmRecord
+  readonly keys: KeyPolicy
+  readonly limitBytes: number
+  /** Hooks of plugins; undefined if there are none. */
+  readonly hooks: LlmHooks | undefined
+  /** No entry of `ai.routes` matches. */
+  readonly isDefault: boolean
+  /** The model of a budget that the request exceeds; it replaces that of the request. */
+  readonly replacement?: string
+}
+
+/** A request ready to be sent to one provider, and the data needed to read the response. */
+export interface Prepared {
+  readonly draft: Draft
+  /** undefined if the response is forwarded unchanged. */
+  readonly conversion: { readonly with: Conversion; readonly entry: ClientFormatEntry; readonly memo: RequestMemo } | undefined
+  /** Guards of the response, with the hooks of plugins. */
+  readonly guards?: PromptGuards | undefined
+  /** Reads responses in the client's format, as the guards let them through. */
+  readonly guarded?: Conversion | undefined
+  readonly model: string | undefined
+  readonly isStreaming: boolean
+  /** Whether token budgets apply. */
+  readonly isCharged: boolean
+  /** Tokens of the prompt to reserve from token budgets; 0 if nothing is reserved. */
+  readonly estimate: number
+  /** Read by budgets. */
+  readonly demand?: LlmDemand | undefined
+  /** The request in the provider's format if `ai.cache` is set; undefined: the response is not cached. */
+  readonly cacheBody?: JsonObject | undefined
+  /** The response is searched for usage in any known format. */
+  readonly isDetected?: boolean
+}
+
+/**
+ * Prepares a request in a known format: applies policies and guards, then converts to the provider's format (llm.md §2 steps 6 to
+ * 11). Returns a response if a guard rejects the request, or if the gateway counts the tokens itself. Rejects with a FormatError or a ProxyError.
+ */
+export async function prepareChat(context: PrepareContext, entry: ClientFormatEntry): Promise<Prepared | { readonly response: ResponseHead }> {
+  const { exchange, target, source, record, keys } = context
+  const { provider, settings, guards } = target
+  const { bytes: original, text, json, members } = await source.parse()
+  if (context.hooks !== undefined) checkShape(entry.format, json)
+  const hooked = context.hooks === undefined ? { body: json } : await context.hooks.request(json, entry)
+  if ('rejection' in hooked) return { response: hooked.rejection }
+  const given = hooked.body
+  const isCount = entry.format === 'tokenCount'
+  const isChat = !isCount && entry.format !== 'embeddings'
+  const { body: shaped, model } = shapeRequest(
+    context.replacement === undefined ? given : { ...given, model: context.replacement },
+    target,
+    exchange,
+    keys.check,
+  )
+  if (context.isDefault) checkCompletionsBody(exchange, shaped)
+  checkShape(entry.format, shaped)
+  const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
+  const isStreaming = isChat && entry.isStreaming(enriched)
+  const begin = (body: JsonObject): void => {
+    record.begin({
+      system: provider.system,
+      requestModel: model,
+      isStreaming,
+      operation: entry.format === 'embeddings' ? 'embeddings' : 'chat',
+      params: entry.params(body),
+      prices: settings.prices,
+      prompt: () => entry.flattenRequest(body),
+      promptTokens: () => promptTokensOf(body),
+    })
+  }
+  begin(enriched)
+  // The model is known now, so a budget may replace it.
+  const replacement = context.replacement === undefined && !isCount ? exchange.tokenBudgets?.replacement() : undefined
+  if (replacement !== undefined) return prepareChat({ ...context, replacement }, entry)
+  let body = enriched
+  if (guards !== undefined && isChat) {
+    const verdict = await guards.request(enriched, { exchange, entry, isStreaming })
+    if ('rejection' in verdict) return { response: verdict.rejection }
+    body = verdict.body
+    begin(body)
+  }
+  const conversion = chooseConversion(entry.format, provider.supports(entry.format, model))
+  if (conversion === undefined) {
+    if (isCount) {
+      const count = await countTokens(model, entry.flattenRequest(body))
+      // Not as complete: no upstream has confirmed the model.
+      record.finish({ usage: {}, responseModel: undefined, serviceTier: undefined, countTokens: count, completion: [], toolCalls: [] }, 'error')
+      return { response: jsonResponse(200, { input_tokens: count }) }
+    }
+    throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
+  }
+  const api = provider.targetOf(conversion.to, model)
+  const converted = conversion.request(body, requestContext(context, model, api))
+  const call = { format: conversion.to, model, isStreaming }
+  const finished = provider.finishBody?.(converted.body, call) ?? converted.body
+  // A stored response would have what a plugin changed for another caller.
+  const isCached = isChat && settings.cache !== undefined && context.hooks?.changesResponses !== true
+  // With guards, hooks or a cache, print the body again, so that the provider reads exactly what they read: nested duplicate keys, for example, are removed.
+  const isPrinted = !conversion.isNative || guards !== undefined || context.hooks !== undefined || isCached
+  const rendering = isPrinted ? printBytesInSteps(finished) : finished === json ? undefined : renderBytesInSteps(original, text, members, json, finished)
+  const bytes = rendering === undefined ? [original] : isShortJson(text) ? runSync(rendering) : await runWhileConnected(rendering, exchange)
+  return {
+    draft: {
+      path: provider.pathFor(call),
+      api: { from: entry.format, to: conversion.to, rules: rulesOf(api, model) },
+      body: bytes,
+      reads: isStreaming ? 'stream' : 'buffered',
+    },
+    conversion: { with: conversion, entry, memo: converted.memo },
+    guards: isChat && context.hooks !== undefined ? context.hooks.around(guards) : guards,
+    guarded: entry.format === 'embeddings' || entry.format === 'tokenCount' ? undefined : chooseConversion(entry.format, [entry.format]),
+    model,
+    isStreaming,
+    isCharged: !isCount,
+    cacheBody: isCached ? finished : undefined,
+    demand:
+      exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(body, model, settings.prices.find(provider.system, model), entry.format) : undefined,
+    estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
+  }
+}
+
+/** Whether the prompt's tokens are reserved from token budgets before the request is sent. */
+function hasReservation({ exchange, target }: PrepareContext): boolean {
+  return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
+}
+
+function requestContext({ exchange, target }: PrepareContext, model: string, api: Target): RequestContext {
+  const { headers } = exchange.request
+  const { provider, settings } = target
+  const betas = headers.has('anthropic-beta') ? headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim())) : []
+  const version = headers.get('anthropic-version')
+  const metadata = headers.get('x-bedrock-metadata')
+  return {
+    model,
+    target: api,
+    ...(provider.guardrail && { guardrail: provider.guardrail }),
+    ...(settings.promptCaching && { promptCaching: settings.promptCaching }),
+    ...(betas.length > 0 && { betas: betas.filter((beta) => beta !== '') }),
+    ...(version !== undefined && { anthropicVersion: version }),
+    ...(metadata !== undefined && { bedrockMetadata: metadata }),
+  }
+}

@@ -1,0 +1,147 @@
+import { X509Certificate } from 'node:crypto'
+import type { BackendNode, EndpointNode, Overview } from '#api/management/overview.ts'
+import { mergeEndpoint } from '#api/management/merge.ts'
+import type { Backend, BackendRef, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { ConfigSnapshot } from '../../config/store.ts'
+import { authorityOf } from '../../http/message.ts'
+import { Slice } from '../../runtime/cooperative.ts'
+import type { ThreadEndpoints } from './endpoints.ts'
+
+type ListenerNode = Overview['listeners'][number]
+type RouteNode = Overview['routes'][number]
+
+/** Endpoints of one backend in the graph. */
+const MAX_ENDPOINTS = 200
+
+export function listListeners({ listeners, binds, secrets }: ConfigSnapshot): ListenerNode[] {
+  return [...listeners.values()].map((listener) => ({
+    key: listener.key,
+    gateway: gatewayKey(listener),
+    name: listener.name,
+    port: binds.get(listener.bind)?.port ?? 0,
+    protocol: listener.protocol,
+    hostname: listener.hostname ?? null,
+    certificates: (listener.tls?.certificates ?? []).flatMap((secret) => describeCertificate(secret, secrets.get(secret)?.certificate) ?? []),
+  }))
+}
+
+export const gatewayKey = ({ gateway }: Pick<Listener, 'gateway'>): string => `${gateway.namespace}/${gateway.name}`
+
+function describeCertificate(secret: string, pem: string | undefined): ListenerNode['certificates'][number] | undefined {
+  if (pem === undefined) return undefined
+  try {
+    const { subject, subjectAltName = '', validToDate } = new X509Certificate(pem)
+    const names = subjectAltName === '' ? [] : subjectAltName.split(', ').map((name) => name.replace(/^(?:DNS|IP Address):/, ''))
+    return { secret, subject: subject ?? '', names, notAfterMs: validToDate.getTime() }
+  } catch {
+    // PX4008 reports it.
+    return undefined
+  }
+}
+
+/** The routes of the config; each is one node, whatever the number of its rules. */
+export async function listRoutes({ routes, tcpRoutes }: ConfigSnapshot): Promise<RouteNode[]> {
+  const slice = new Slice()
+  const nodes = new Map<string, { node: RouteNode; listeners: Set<string>; hostnames: Set<string>; backends: Set<string> }>()
+  for (const message of [...routes.values(), ...tcpRoutes.values()]) {
+    if (slice.isOver) await slice.next()
+    const { kind, namespace, name } = message.route
+    const key = `${kind} ${namespace}/${name}`
+    let known = nodes.get(key)
+    if (known === undefined) {
+      const node = { key, kind, namespace, name, listeners: [], hostnames: [], rules: 0, backends: [] }
+      nodes.set(key, (known = { node, listeners: new Set(), hostnames: new Set(), backends: new Set() }))
+    }
+    known.node.rules++
+    for (const listener of message.listeners) known.listeners.add(listener)
+    for (const hostname of message.hostnames ?? []) known.hostnames.add(hostname)
+    for (const { ref } of refsOf(message)) known.backends.add(nameOfRef(ref))
+  }
+  return [...nodes.values()].map(({ node, listeners, hostnames, backends }) => ({
+    ...node,
+    listeners: [...listeners],
+    hostnames: [...hostnames],
+    backends: [...backends],
+  }))
+}
+
+const refsOf = ({ backends = [] }: Route | TcpRoute): readonly { readonly ref: BackendRef }[] => backends
+
+/** Name of a backend in logs and metrics. */
+export function nameOfRef(ref: BackendRef): string {
+  if (ref.service !== undefined) return `${ref.service}:${ref.port ?? 0}`
+  return ref.backend ?? ref.address ?? 'invalid'
+}
+
+/** The backends of all routes, with the endpoints of the config and their state in each thread. */
+export async function listBackends(snapshot: ConfigSnapshot, threads: readonly (readonly ThreadEndpoints[])[]): Promise<BackendNode[]> {
+  const slice = new Slice()
+  const states = new Map<string, Map<string, EndpointNode>>()
+  for (const { backend, endpoints } of threads.flat()) {
+    const known = states.get(backend) ?? new Map<string, EndpointNode>()
+    states.set(backend, known)
+    for (const endpoint of endpoints) known.set(endpoint.address, mergeEndpoint(known.get(endpoint.address), endpoint))
+  }
+  const nodes = new Map<string, BackendNode>()
+  for (const message of [...snapshot.routes.values(), ...snapshot.tcpRoutes.values()]) {
+    if (slice.isOver) await slice.next()
+    for (const { ref } of refsOf(message)) {
+      const key = nameOfRef(ref)
+      if (!nodes.has(key)) nodes.set(key, { key, kind: kindOf(ref, snapshot), endpoints: endpointsOf(ref, key, snapshot, states) })
+    }
+  }
+  return [...nodes.values()]
+}
+
+function kindOf(ref: BackendRef, { backends }: ConfigSnapshot): BackendNode['kind'] {
+  if (ref.service !== undefined) return 'service'
+  if (ref.address !== undefined) return 'static'
+  const backend = ref.backend === undefined ? undefined : backends.get(ref.backend)
+  return backend === undefined ? 'invalid' : kindOfBackend(backend)
+}
+
+function kindOfBackend({ ai, mcp, a2a, cloudBackend, dynamicForwardProxy, static: fixed }: Backend): BackendNode['kind'] {
+  if (ai !== undefined) return 'ai'
+  if (mcp !== undefined) return 'mcp'
+  if (cloudBackend !== undefined) return 'agentRuntime'
+  if (dynamicForwardProxy !== undefined) return 'dynamic'
+  if (a2a !== undefined) return 'a2a'
+  return fixed === undefined ? 'invalid' : 'static'
+}
+
+/** Endpoints of the config, and those of the parts of a backend (providers, MCP targets), which are destinations named `<backend>/<part>`. */
+function endpointsOf(
+  ref: BackendRef,
+  key: string,
+  { services, backends }: ConfigSnapshot,
+  states: ReadonlyMap<string, ReadonlyMap<string, EndpointNode>>,
+): EndpointNode[] {
+  const known = states.get(key)
+  const found = new Map<string, EndpointNode>()
+  const port = ref.service === undefined ? undefined : services.get(ref.service)?.ports.find((each) => each.port === ref.port)
+  for (const { address, port: target, draining, zone } of port?.endpoints ?? []) {
+    const label = authorityOf(address, target)
+    found.set(label, { ...(known?.get(label) ?? unused(label)), draining: draining ?? false, zone: zone ?? null })
+  }
+  const backend = ref.backend === undefined ? undefined : backends.get(ref.backend)
+  const fixed = backend?.static ?? backend?.a2a
+  if (fixed !== undefined) {
+    const label = authorityOf(fixed.host, fixed.port)
+    found.set(label, known?.get(label) ?? unused(label))
+  }
+  if (ref.address !== undefined) found.set(ref.address, known?.get(ref.address) ?? unused(ref.address))
+  if (ref.backend !== undefined)
+    for (const [name, endpoints] of states) if (name.startsWith(`${ref.backend}/`)) for (const [label, endpoint] of endpoints) found.set(label, endpoint)
+  return [...found.values()].slice(0, MAX_ENDPOINTS)
+}
+
+const unused = (address: string): EndpointNode => ({
+  address,
+  health: null,
+  evictedForMs: null,
+  evictedBecause: null,
+  latencyMs: null,
+  pending: 0,
+  draining: false,
+  zone: null,
+})

@@ -1,0 +1,229 @@
+import { authorityOf } from '../../../http/message.ts'
+import { countOutcome, EWMA_ALPHA, restore, type EndpointHealth, type Eviction, type SharedHealth } from './health.ts'
+import { nearestOf, type PlacedEndpoint } from './locality.ts'
+
+/** An endpoint with its measured health, latency and load. Lives as long as its address is in the config. */
+export interface EndpointState extends EndpointHealth {
+  readonly address: string
+  readonly port: number
+  /** `host:port` for logs; IPv6 in brackets. */
+  readonly label: string
+  draining: boolean
+  /** Distance; only the nearest of the available endpoints are used. */
+  distance: number
+  /** EWMA of seconds to the response head, successes only. */
+  latencySeconds: number
+  /** Requests in flight. */
+  pending: number
+}
+
+/** Score of an endpoint; higher is better (traffic.md §13). */
+export function scoreOf(endpoint: Pick<EndpointState, 'health' | 'latencySeconds' | 'pending'>): number {
+  return endpoint.health / (1 + endpoint.latencySeconds * (1 + 0.1 * endpoint.pending))
+}
+
+/** Updates health and, for successes, latency with the outcome of a call. */
+export function recordOutcome(endpoint: Pick<EndpointState, 'health' | 'latencySeconds'>, isHealthy: boolean, seconds: number): void {
+  endpoint.health += EWMA_ALPHA * ((isHealthy ? 1 : 0) - endpoint.health)
+  if (isHealthy) recordLatency(endpoint, seconds)
+}
+
+function recordLatency(endpoint: Pick<EndpointState, 'latencySeconds'>, seconds: number): void {
+  endpoint.latencySeconds += EWMA_ALPHA * (seconds - endpoint.latencySeconds)
+}
+
+/** Records and counts the outcome of a call. Returns true if the endpoint is evicted by it. */
+export function settleOutcome(
+  endpoint: EndpointHealth & Pick<EndpointState, 'latencySeconds'>,
+  isHealthy: boolean,
+  seconds: number,
+  eviction: Eviction | undefined,
+  nowMs: number,
+  status: number,
+): boolean {
+  if (endpoint.shared !== undefined) {
+    if (isHealthy) recordLatency(endpoint, seconds)
+    return endpoint.shared.settle(endpoint, isHealthy, eviction, nowMs, status)
+  }
+  const healthBefore = endpoint.health
+  recordOutcome(endpoint, isHealthy, seconds)
+  return countOutcome(endpoint, isHealthy, healthBefore, eviction, nowMs, status)
+}
+
+function newState(address: string, port: number, label: string): EndpointState {
+  const health = { health: 1, failures: 0, evictions: 0, evicted: undefined, shared: undefined }
+  return { address, port, label, draining: false, distance: 0, ...health, latencySeconds: 0, pending: 0 }
+}
+
+/** An endpoint was evicted or returned. */
+export interface EvictionEvent {
+  readonly kind: 'evicted' | 'back'
+  /** `host:port`. */
+  readonly endpoint: string
+  /** Duration of the eviction; 0 on return. */
+  readonly durationMs: number
+  /** Health at the eviction or after the return, 0 to 1. */
+  readonly health: number
+}
+
+/** What was known when an endpoint was picked, for traces. */
+export interface PickNotes {
+  /** The two random ones; empty if there was no choice. */
+  compared: readonly EndpointState[]
+  /** Endpoints of the config that are not draining, or all if all are. */
+  endpoints: readonly EndpointState[]
+  /** The nearest of them that are not evicted. */
+  available: readonly EndpointState[]
+}
+
+/** Dependencies of a balancer. */
+export interface BalancerOptions {
+  /** Uniform in [0, 1). */
+  readonly random?: (() => number) | undefined
+  /** Monotonic clock in milliseconds. */
+  readonly nowMs?: (() => number) | undefined
+  readonly onEviction?: ((event: EvictionEvent) => void) | undefined
+  /** Health that all workers measure together; undefined: this thread handles all traffic. */
+  readonly shared?: SharedHealths | undefined
+}
+
+/** The shared health of the endpoints of a destination, by label. */
+export interface SharedHealths {
+  /** Changes with each eviction and return. */
+  readonly epoch: number
+  open(label: string): SharedHealth | undefined
+  /** As `open`, if another worker has opened it. */
+  find(label: string): SharedHealth | undefined
+}
+
+/** Picks endpoints of a destination by the power of two choices. Addresses keep their state over config changes. */
+export class Balancer {
+  #active: EndpointState[] = []
+  #draining: EndpointState[] = []
+  readonly #evicted = new Set<EndpointState>()
+  /** The nearest of the active endpoints that are not evicted. */
+  #available: readonly EndpointState[] = []
+  readonly #random: () => number
+  readonly #nowMs: () => number
+  readonly #onEviction: BalancerOptions['onEviction']
+  readonly #shared: SharedHealths | undefined
+  #epoch = 0
+
+  constructor({ random = Math.random, nowMs = () => performance.now(), onEviction, shared }: BalancerOptions = {}) {
+    this.#onEviction = onEviction
+    this.#shared = shared
+    this.#random = random
+    this.#nowMs = nowMs
+  }
+
+  update(endpoints: readonly PlacedEndpoint[]): void {
+    const known = new Map([...this.#active, ...this.#draining].map((state) => [state.label, state]))
+    const states = endpoints.map(({ address, port, draining, distance }) => {
+      const label = authorityOf(address, port)
+      const state = known.get(label) ?? newState(address, port, label)
+      state.draining = draining ?? false
+      state.distance = distance ?? 0
+      return state
+    })
+    this.#active = states.filter((state) => !state.draining)
+    this.#draining = states.filter((state) => state.draining)
+    const active = new Set(this.#active)
+    for (const endpoint of this.#evicted) if (!active.has(endpoint)) this.#endEviction(endpoint)
+    const present = new Set(states)
+    for (const endpoint of known.values()) if (!present.has(endpoint)) endpoint.shared?.reset()
+    this.#available = this.#findAvailable()
+    // Evictions of an endpoint before it was added here.
+    this.#epoch = 0
+  }
+
+  /** Records the outcome of a call and evicts the endpoint if the policy requires it. `status` of the response; 0: the call failed. */
+  record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined, status = 0): void {
+    const nowMs = this.#nowMs()
+    if (eviction !== undefined) endpoint.shared ??= this.#shared?.open(endpoint.label)
+    if (!settleOutcome(endpoint, isHealthy, seconds, eviction, nowMs, status)) return
+    this.#evicted.add(endpoint)
+    this.#onEviction?.({ kind: 'evicted', endpoint: endpoint.label, durationMs: (endpoint.evicted?.untilMs ?? nowMs) - nowMs, health: endpoint.health })
+    this.#available = this.#findAvailable()
+  }
+
+  /** Ends all evictions, for a destination without an eviction policy. */
+  restoreAll(): void {
+    for (const endpoint of this.#evicted) this.#endEviction(endpoint)
+    this.#available = this.#findAvailable()
+  }
+
+  /**
+   * Picks an endpoint. Undefined if there is none at all; evicted endpoints are used if all are evicted. `avoid`, the endpoint of the failed
+   * attempt, is picked only if there is no other. `notes`: receives what was compared.
+   */
+  pick(avoid?: EndpointState, notes?: PickNotes): EndpointState | undefined {
+    const pool = this.#candidates()
+    if (notes !== undefined) Object.assign(notes, { endpoints: this.endpoints, available: this.#available })
+    const count = pool.length
+    if (count <= 1) return pool[0]
+    const first = pool[Math.floor(this.#random() * count)]
+    const second = pool[Math.floor(this.#random() * count)]
+    if (first === undefined || second === undefined) return first ?? second
+    if (notes !== undefined) notes.compared = [first, second]
+    const best = scoreOf(first) >= scoreOf(second) ? first : second
+    if (best !== avoid) return best
+    const other = best === first ? second : first
+    return other !== avoid ? other : pool[(pool.indexOf(best) + 1) % count]
+  }
+
+  /** Picks an endpoint that is not in `failed`; undefined if there is none. */
+  pickOther(failed: ReadonlySet<EndpointState>): EndpointState | undefined {
+    const pool = this.#candidates().filter((endpoint) => !failed.has(endpoint))
+    return pool[Math.floor(this.#random() * pool.length)]
+  }
+
+  #candidates(): readonly EndpointState[] {
+    if (this.#shared !== undefined && this.#shared.epoch !== this.#epoch) this.#sync(this.#shared)
+    if (this.#evicted.size > 0) this.#endExpiredEvictions(this.#nowMs())
+    return this.#available.length > 0 ? this.#available : this.endpoints
+  }
+
+  /** Takes over evictions and returns of other workers, which report them. */
+  #sync(shared: SharedHealths): void {
+    this.#epoch = shared.epoch
+    for (const endpoint of this.#active) {
+      endpoint.shared ??= shared.find(endpoint.label)
+      endpoint.shared?.sync(endpoint)
+      if (endpoint.evicted === undefined) this.#evicted.delete(endpoint)
+      else this.#evicted.add(endpoint)
+    }
+    this.#available = this.#findAvailable()
+  }
+
+  #endExpiredEvictions(nowMs: number): void {
+    const before = this.#evicted.size
+    for (const endpoint of this.#evicted) if (endpoint.evicted === undefined || endpoint.evicted.untilMs <= nowMs) this.#endEviction(endpoint)
+    if (this.#evicted.size !== before) this.#available = this.#findAvailable()
+  }
+
+  #endEviction(endpoint: EndpointState): void {
+    const isEnded = restore(endpoint)
+    if (endpoint.evicted === undefined) this.#evicted.delete(endpoint)
+    if (isEnded) this.#onEviction?.({ kind: 'back', endpoint: endpoint.label, durationMs: 0, health: endpoint.health })
+  }
+
+  #findAvailable(): readonly EndpointState[] {
+    return nearestOf(this.#evicted.size === 0 ? this.#active : this.#active.filter((endpoint) => !this.#evicted.has(endpoint)))
+  }
+
+  /** The endpoint with that label, also if it is evicted or draining. */
+  find(label: string): EndpointState | undefined {
+    const matches = (endpoint: EndpointState): boolean => endpoint.label === label
+    return this.#active.find(matches) ?? this.#draining.find(matches)
+  }
+
+  /** Active and draining endpoints, with evictions and returns of other workers. */
+  get all(): readonly EndpointState[] {
+    this.#candidates()
+    return [...this.#active, ...this.#draining]
+  }
+
+  get endpoints(): readonly EndpointState[] {
+    return this.#active.length > 0 ? this.#active : this.#draining
+  }
+}
