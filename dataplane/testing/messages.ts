@@ -5,7 +5,7 @@ import { testConnection } from './exchange.ts'
 /** Target of a policy on the Gateway of `testListener`. */
 export const testGateway = { kind: 'Gateway', namespace: 'ns', name: 'gw' } as const satisfies Policy['target']
 
-/** The bind of `testConnection` and of the servers in `server/testing.ts`, with the listener `ns/gw.http` for any host. */
+/** The bind of `testConnection` and of the servers in `net/server/testing.ts`, with the listener `ns/gw.http` for any host. */
 export const testListener: readonly ConfigMessage[] = [
   { kind: 'bind', message: { key: testConnection.bind, port: 80 } },
   { kind: 'listener', message: { key: 'ns/gw.http', bind: testConnection.bind, gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' } },

@@ -73,6 +73,14 @@ export function findUses(table: Table, sources: Iterable<readonly [path: string,
   return uses
 }
 
+/** Imports of the table, types included, from a room into one above it, as `from -> to`. */
+export function findUpward({ rooms, directories }: Pick<Table, 'rooms' | 'directories'>): readonly string[] {
+  const floorOf = (key: string): number => rooms.indexOf(longestKey(rooms, key) ?? '')
+  return Object.entries(directories).flatMap(([key, { imports = [], types = [] }]) =>
+    [...imports, ...types].filter((other) => floorOf(other) !== -1 && floorOf(other) < floorOf(key)).map((other) => `${key} -> ${other}`),
+  )
+}
+
 /** A circle of directories in the table, first and last the same; undefined if there is none. */
 export function findCircle({ directories }: Table): readonly string[] | undefined {
   const finished = new Set<string>()

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
-import { checkFile, findCircle, findUses, isTestCode } from './check.ts'
+import { checkFile, findCircle, findUpward, findUses, isTestCode } from './check.ts'
 import { renderReadmes } from './readmes.ts'
 import { listFiles, readText } from '../docs/tree.ts'
 import { readTable } from './table.ts'
@@ -16,8 +16,14 @@ describe('docs/adr/house.json', () => {
 
   test('has no circle of directories, types included', () => {
     expect(findCircle(table)).toBeUndefined()
-    const circular = { directories: { a: { imports: ['b'] }, b: { types: ['c'] }, c: { imports: ['a'] } }, tests: {} }
+    const circular = { rooms: [], directories: { a: { imports: ['b'] }, b: { types: ['c'] }, c: { imports: ['a'] } }, tests: {} }
     expect(findCircle(circular)).toEqual(['a', 'b', 'c', 'a'])
+  })
+
+  test('has no import from a room of the data plane into one above it, types included', () => {
+    expect(findUpward(table)).toEqual([])
+    const upward = { rooms: ['d/a', 'd/b'], directories: { 'd/a': { imports: ['d/b'] }, 'd/b/c': { types: ['d/a/x'] }, 'd/a/x': { imports: ['e'] } } }
+    expect(findUpward(upward)).toEqual(['d/b/c -> d/a/x'])
   })
 
   test('no two product files export classes of one name', () => {
@@ -89,6 +95,12 @@ describe('a planted import', () => {
 describe('the layout', () => {
   test.each(['dataplane', 'operator', 'e2e'])('%s/ holds no source file but main.ts', (top) => {
     expect(sources.filter((path) => posix.dirname(path) === top && posix.basename(path) !== 'main.ts')).toEqual([])
+  })
+
+  test('dataplane/ has the rooms of the table, each with a README, and no other directory', () => {
+    const directories = new Set(listFiles('*').flatMap((path) => /^dataplane\/[^/]+(?=\/)/.exec(path) ?? []))
+    expect([...directories].sort()).toEqual([...table.rooms].sort())
+    expect(table.rooms.filter((room) => listFiles(`${room}/README.md`).length === 0)).toEqual([])
   })
 
   test('no directory has more than 25 source files', () => {

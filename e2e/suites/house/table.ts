@@ -14,6 +14,8 @@ export interface Entry {
 
 /** `docs/adr/house.json`. */
 export interface Table {
+  /** The rooms of `dataplane`, from the program to the ground: a file imports from its own room and from those below it only. */
+  readonly rooms: readonly string[]
   /** Key: a directory, or one file, by its path in the repository. The longest key that fits a file holds for it. */
   readonly directories: Readonly<Record<string, Entry>>
   /** What tests, and code that only tests use, may import besides; by the longest key that fits. */
