@@ -16,7 +16,7 @@ export const commands: readonly CommandEntry[] = [
       ['Resources of one namespace', 'proxyctl status -n shop'],
       ['The statuses that manifests would get', 'proxyctl status --dir manifests/'],
     ],
-    load: async () => (await import('./status.ts')).runStatus,
+    load: async () => (await import('./live/status.ts')).runStatus,
   },
   {
     name: 'get',
@@ -32,7 +32,7 @@ export const commands: readonly CommandEntry[] = [
       ['Backends of manifests as YAML', 'proxyctl get backends --dir manifests/ -o yaml'],
     ],
     completes: ['routes', 'policies', 'backends', 'gateways'],
-    load: async () => (await import('./get.ts')).runGet,
+    load: async () => (await import('./live/get.ts')).runGet,
   },
   {
     name: 'explain',
@@ -45,7 +45,7 @@ export const commands: readonly CommandEntry[] = [
       ['A route of a standalone gateway', 'proxyctl explain default/shop --admin 127.0.0.1:15000'],
       ['The cause of a message and how to correct it', 'proxyctl explain PX1207'],
     ],
-    load: async () => (await import('./explain.ts')).runExplain,
+    load: async () => (await import('./live/explain.ts')).runExplain,
   },
   {
     name: 'trace',
@@ -59,7 +59,7 @@ export const commands: readonly CommandEntry[] = [
       ['Trace the request of curl', 'proxyctl trace -- curl -X POST -d @order.json http://localhost:8080/orders'],
       ['Wait for the next request of a client', 'proxyctl trace --host shop.example --path /cart --timeout 5m'],
     ],
-    load: async () => (await import('./trace.ts')).runTrace,
+    load: async () => (await import('./live/trace.ts')).runTrace,
   },
   {
     name: 'console',
@@ -78,7 +78,7 @@ export const commands: readonly CommandEntry[] = [
     summary: 'Prints the config that a data plane has in force',
     options: target,
     examples: [['Save the config', 'proxyctl config dump --gateway shop/gw > config.json']],
-    load: async () => (await import('./config.ts')).runConfigDump,
+    load: async () => (await import('./live/config.ts')).runConfigDump,
   },
   {
     name: 'config diff',
@@ -91,7 +91,7 @@ export const commands: readonly CommandEntry[] = [
       ['What changed between two dumps?', 'proxyctl config diff yesterday.json today.json'],
     ],
     completes: 'files',
-    load: async () => (await import('./config.ts')).runConfigDiff,
+    load: async () => (await import('./live/config.ts')).runConfigDiff,
   },
   {
     name: 'log level',
@@ -104,7 +104,7 @@ export const commands: readonly CommandEntry[] = [
       ['Log more of two modules', 'proxyctl log level info,routing=debug,upstream=trace'],
     ],
     completes: ['error', 'warn', 'info', 'debug', 'trace'],
-    load: async () => (await import('./config.ts')).runLog,
+    load: async () => (await import('./live/config.ts')).runLog,
   },
   {
     name: 'mcp diff',
@@ -144,7 +144,7 @@ export const commands: readonly CommandEntry[] = [
       ['A key of a team, into the Secret', 'proxyctl keys create alice --secret shop/keys --metadata team=red --expires 90d --write'],
       ['The manifest, for Git', 'proxyctl keys create alice --secret shop/keys --metadata \'models=["gpt-*"]\' > alice.yaml'],
     ],
-    load: async () => (await import('./keys.ts')).runKeysCreate,
+    load: async () => (await import('./live/keys.ts')).runKeysCreate,
   },
   {
     name: 'keys list',
@@ -152,7 +152,7 @@ export const commands: readonly CommandEntry[] = [
     details: 'Keys themselves are not shown. Exit status 1 if an entry is not usable.',
     options: ['secret', 'namespace', 'kubeconfig'],
     examples: [['The keys of a Secret', 'proxyctl keys list --secret shop/keys']],
-    load: async () => (await import('./keys.ts')).runKeysList,
+    load: async () => (await import('./live/keys.ts')).runKeysList,
   },
   {
     name: 'keys revoke',
@@ -160,7 +160,7 @@ export const commands: readonly CommandEntry[] = [
     summary: 'Removes an API key from a Secret, or prints the command that does',
     options: ['secret', 'write', 'namespace', 'kubeconfig'],
     examples: [['Remove a key', 'proxyctl keys revoke alice --secret shop/keys --write']],
-    load: async () => (await import('./keys.ts')).runKeysRevoke,
+    load: async () => (await import('./live/keys.ts')).runKeysRevoke,
   },
   {
     name: 'lint',
@@ -175,7 +175,7 @@ export const commands: readonly CommandEntry[] = [
       ['Rendered manifests', 'kustomize build overlays/prod | proxyctl lint -'],
     ],
     completes: 'files',
-    load: async () => (await import('./lint.ts')).runLint,
+    load: async () => (await import('./files/lint.ts')).runLint,
   },
   {
     name: 'import',
@@ -273,7 +273,7 @@ export const commands: readonly CommandEntry[] = [
       ['By team and model, for a spreadsheet', 'proxyctl spend --by team,model --since 30d -o csv'],
       ['Days of one month from a file', 'proxyctl spend --file ledger.db --by day --since 2027-01-01 --until 2027-02-01'],
     ],
-    load: async () => (await import('./spend.ts')).runSpend,
+    load: async () => (await import('./live/spend.ts')).runSpend,
   },
   {
     name: 'version',

@@ -1,9 +1,9 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { connect, type KubeConnection } from '../kube/connection.ts'
-import { explainUnreachable, isUnnamedAndUnreachable, kubeconfigOf } from './admin.ts'
+import { explainUnreachable, isUnnamedAndUnreachable, kubeconfigOf } from './live/admin.ts'
 import { alignColumns, UsageError } from './output.ts'
 import type { Command } from './types.ts'
-import { WORKLOAD_SELECTOR } from './workloads.ts'
+import { WORKLOAD_SELECTOR } from './live/workloads.ts'
 
 interface Deployment {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> }

@@ -5,7 +5,7 @@ import { parseAllDocuments, stringify } from 'yaml'
 import { loadConfigFile } from '../../../dataplane/config/file/file.ts'
 import { ConfigFileError } from '../../../dataplane/config/file/problem.ts'
 import { findTroubles } from '../../../operator/program/report.ts'
-import { readManifests } from '../../../operator/proxyctl/manifests.ts'
+import { readManifests } from '../../../operator/proxyctl/files/manifests.ts'
 
 const GATEWAY_API = 'gateway.networking.k8s.io'
 

@@ -5,8 +5,8 @@ import { request as requestHttps } from 'node:https'
 import { basename } from 'node:path'
 import { parseDuration } from '#api/duration.ts'
 import { askJson, openAdmin } from './admin.ts'
-import { CommandError, alignColumns, UsageError, type Output } from './output.ts'
-import type { Command, Invocation } from './types.ts'
+import { CommandError, alignColumns, UsageError, type Output } from '../output.ts'
+import type { Command, Invocation } from '../types.ts'
 
 /** As `/debug/trace` of the data plane's admin endpoint answers (dataplane/observe/trace). */
 interface Report {

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { columns, type Column } from '../../dataplane/store/ledger/columns.ts'
-import { LedgerStore } from '../../dataplane/store/ledger/sqlite-store.ts'
-import { batchOf } from '../../dataplane/store/ledger/testing.ts'
-import { main } from './proxyctl.ts'
+import { columns, type Column } from '../../../dataplane/store/ledger/columns.ts'
+import { LedgerStore } from '../../../dataplane/store/ledger/sqlite-store.ts'
+import { batchOf } from '../../../dataplane/store/ledger/testing.ts'
+import { main } from '../proxyctl.ts'
 
 let directory: string
 let file: string

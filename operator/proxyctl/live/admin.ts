@@ -3,13 +3,13 @@ import { homedir } from 'node:os'
 import type { Duplex } from 'node:stream'
 import { join } from 'node:path'
 import { existsSync } from 'node:fs'
-import type { KubeConnection } from '../kube/connection.ts'
+import type { KubeConnection } from '../../kube/connection.ts'
 import { ADMIN_PORT, ADMIN_TOKEN_ENTRY, adminTokenSecret, safeName } from '#api/names.ts'
-import { sha256Hex } from '../deploy/hash.ts'
-import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
-import type { Target, TargetRequest } from './console/targets.ts'
-import { CommandError, UsageError } from './output.ts'
-import type { Invocation } from './types.ts'
+import { sha256Hex } from '../../deploy/hash.ts'
+import { GATEWAY_NAME_LABEL } from '../../deploy/metadata.ts'
+import type { Target, TargetRequest } from '../console/targets.ts'
+import { CommandError, UsageError } from '../output.ts'
+import type { Invocation } from '../types.ts'
 
 interface AskOptions {
   /** Called once the request is sent; a connection through the API server takes a while. */
@@ -79,7 +79,7 @@ function podsOf(text: string, kubeconfig: string | undefined, given: Credential)
 }
 
 async function withCluster<T>(kubeconfig: string | undefined, ask: (connection: KubeConnection) => Promise<T>): Promise<T> {
-  const { connect } = await import('../kube/connection.ts')
+  const { connect } = await import('../../kube/connection.ts')
   const connection = connect({ kubeconfig, userAgent: 'proxyctl' })
   try {
     return await ask(connection)
@@ -122,7 +122,7 @@ async function adminOfGateway(location: Extract<Location, { kind: 'pods' }>): Pr
   return {
     name,
     async ask(method, path, { onSent, signal } = {}) {
-      const { openPodPort } = await import('../kube/port-forward.ts')
+      const { openPodPort } = await import('../../kube/port-forward.ts')
       const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
       const agent = new Agent({ keepAlive: false })
       agent.createConnection = () => stream
@@ -218,7 +218,7 @@ export async function listTargets(location: Location): Promise<Target[]> {
   return pods.map((pod) => ({
     name: pod,
     async request(sent) {
-      const { openPodPort } = await import('../kube/port-forward.ts')
+      const { openPodPort } = await import('../../kube/port-forward.ts')
       const stream = await openPodPort(kubeconfig, { namespace, pod, port: ADMIN_PORT })
       return checkAccess(await sendOver(stream, withToken(sent, credential)), `pod ${namespace}/${pod}`, credential)
     },

@@ -1,11 +1,11 @@
 import { mergeSpend } from '#api/management/merge.ts'
 import type { Spend, SpendRow } from '#api/management/spend.ts'
 import { parseDuration } from '#api/duration.ts'
-import { parseDimensions, type Dimension } from '../../dataplane/store/ledger/columns.ts'
+import { parseDimensions, type Dimension } from '../../../dataplane/store/ledger/columns.ts'
 import { listTargets, locate } from './admin.ts'
-import { TargetError, Targets } from './console/targets.ts'
-import { alignColumns, CommandError, UsageError, type Output } from './output.ts'
-import type { Command, Invocation } from './types.ts'
+import { TargetError, Targets } from '../console/targets.ts'
+import { alignColumns, CommandError, UsageError, type Output } from '../output.ts'
+import type { Command, Invocation } from '../types.ts'
 
 const DAY_MS = 86_400_000
 
@@ -58,7 +58,7 @@ function parseTime(option: string, text: string, nowMs: number): number {
 
 async function readFile(path: string, by: readonly Dimension[], period: Period): Promise<Spend> {
   // Loaded on demand: an older Node warns when it loads SQLite.
-  const { readSpend } = await import('../../dataplane/store/ledger/spend.ts')
+  const { readSpend } = await import('../../../dataplane/store/ledger/spend.ts')
   try {
     return { by: [...by], ...period, ...readSpend(path, { by, ...period }) }
   } catch (error) {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
-import { loadConfigFile } from '../../dataplane/config/file/file.ts'
-import { main } from './proxyctl.ts'
+import { loadConfigFile } from '../../../dataplane/config/file/file.ts'
+import { main } from '../proxyctl.ts'
 
 let directory: string
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { REDACTED } from '#api/names.ts'
 import { adminAt, askJson, openAdmin, tokenOf } from './admin.ts'
-import { CommandError, UsageError, type Output } from './output.ts'
-import type { Command, Invocation } from './types.ts'
+import { CommandError, UsageError, type Output } from '../output.ts'
+import type { Command, Invocation } from '../types.ts'
 
 /** Kind of message -> key -> message, as `/config_dump` shows them: secrets redacted. */
 type Dump = Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -68,7 +68,7 @@ function parseDump(file: string, text: string): object {
 
 async function fromManifests(directory: string, namespace: string | undefined): Promise<Side> {
   // Loaded on demand: the translation is large.
-  const { readManifests } = await import('./manifests.ts')
+  const { readManifests } = await import('../files/manifests.ts')
   const { translation } = await readManifests(directory, namespace)
   const byGateway = new Map(
     [...translation.gateways].map(([name, messages]) => {

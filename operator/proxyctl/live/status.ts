@@ -1,12 +1,12 @@
 import { CONTROLLER_NAME } from '#api/names.ts'
-import { connect } from '../kube/connection.ts'
-import { collectionPaths, statusKinds } from '../kube/resources.ts'
-import { findTroubles, type ConditionReport } from '../program/report.ts'
-import type { ObjectStatus } from '../model/translation.ts'
+import { connect } from '../../kube/connection.ts'
+import { collectionPaths, statusKinds } from '../../kube/resources.ts'
+import { findTroubles, type ConditionReport } from '../../program/report.ts'
+import type { ObjectStatus } from '../../model/translation.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
 import { checkNamespace } from './gateways.ts'
-import { CommandError, alignColumns, type Colour } from './output.ts'
-import type { Command, Invocation, Row } from './types.ts'
+import { CommandError, alignColumns, type Colour } from '../output.ts'
+import type { Command, Invocation, Row } from '../types.ts'
 import { describeDeployment, WORKLOAD_SELECTOR, type Deployment, type Pod } from './workloads.ts'
 
 const severities = ['error', 'warning', 'pending', 'ok'] as const
@@ -73,7 +73,7 @@ function rank({ type, status, reason }: ConditionReport): number {
 /** The statuses that the manifests would get, and the documents that would be rejected. */
 async function describeManifests(directory: string, defaultNamespace: string | undefined): Promise<Row[]> {
   // Loaded on demand: the translation is large.
-  const { readManifests } = await import('./manifests.ts')
+  const { readManifests } = await import('../files/manifests.ts')
   const { problems, translation, strayRoutes } = await readManifests(directory, defaultNamespace)
   return [
     ...problems

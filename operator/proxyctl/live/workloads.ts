@@ -1,6 +1,6 @@
-import { GATEWAY_NAME_LABEL } from '../deploy/metadata.ts'
-import { describeReady, readRollout, type RunningDeployment } from '../deploy/rollout.ts'
-import type { Row } from './types.ts'
+import { GATEWAY_NAME_LABEL } from '../../deploy/metadata.ts'
+import { describeReady, readRollout, type RunningDeployment } from '../../deploy/rollout.ts'
+import type { Row } from '../types.ts'
 
 /** Fields of a Deployment that show whether a Gateway's data planes run. */
 export interface Deployment extends RunningDeployment {

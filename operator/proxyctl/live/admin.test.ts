@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { collections, startFakeApi, type FakeApi } from '../kube/testing.ts'
+import { collections, startFakeApi, type FakeApi } from '../../kube/testing.ts'
 import { listTargets, locate, readToken, tokenOf } from './admin.ts'
-import { main } from './proxyctl.ts'
+import { main } from '../proxyctl.ts'
 
 const TOKEN = 'b2'.repeat(32)
 

@@ -1,8 +1,8 @@
-import { CommandError } from './output.ts'
+import { CommandError } from '../output.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
-import { ApiError, type KubeConnection } from '../kube/connection.ts'
-import { collectionPaths, objectPath } from '../kube/resources.ts'
-import type { Kind } from '../source/objects.ts'
+import { ApiError, type KubeConnection } from '../../kube/connection.ts'
+import { collectionPaths, objectPath } from '../../kube/resources.ts'
+import type { Kind } from '../../source/objects.ts'
 
 interface Item {
   readonly metadata: { readonly name: string; readonly namespace?: string }

@@ -1,8 +1,8 @@
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
-import type { Condition } from '../model/translation.ts'
-import type { Kind } from '../source/objects.ts'
+import type { Condition } from '../../model/translation.ts'
+import type { Kind } from '../../source/objects.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
-import type { Invocation } from './types.ts'
+import type { Invocation } from '../types.ts'
 
 interface Reference {
   readonly group?: string
@@ -50,7 +50,7 @@ export interface ObjectSource {
 
 /** Reads objects from the cluster. Those of other controllers are left out. */
 export async function readClusterObjects(invocation: Invocation, kinds: readonly Kind[]): Promise<ObjectSource> {
-  const [{ connect }, { listObjects, listGateways }] = await Promise.all([import('../kube/connection.ts'), import('./gateways.ts')])
+  const [{ connect }, { listObjects, listGateways }] = await Promise.all([import('../../kube/connection.ts'), import('./gateways.ts')])
   const connection = connect({ kubeconfig: kubeconfigOf(invocation), userAgent: 'proxyctl' })
   try {
     const [gateways, ...lists] = await Promise.all([
@@ -81,9 +81,9 @@ function ownStatus(status: ListedObject['status']): ListedObject['status'] | und
 /** Reads manifests, with the statuses that they would get. */
 export async function readManifestObjects(directory: string, namespace: string | undefined, kinds: readonly Kind[]): Promise<ObjectSource> {
   const [{ readManifests }, { explainRoute }, { indexPolicies }] = await Promise.all([
-    import('./manifests.ts'),
-    import('../../dataplane/config/explain.ts'),
-    import('../../dataplane/config/merge.ts'),
+    import('../files/manifests.ts'),
+    import('../../../dataplane/config/explain.ts'),
+    import('../../../dataplane/config/merge.ts'),
   ])
   const { snapshot, translation } = await readManifests(directory, namespace)
   const statuses = new Map(translation.statuses.map((each) => [`${each.kind} ${each.namespace ?? ''}/${each.name}`, each.status]))

@@ -1,7 +1,7 @@
-import { checkExpression } from '../program/expression.ts'
+import { checkExpression } from '../../program/expression.ts'
 import { askJson, openAdmin } from './admin.ts'
-import { CommandError, alignColumns, UsageError } from './output.ts'
-import type { Command, Invocation } from './types.ts'
+import { CommandError, alignColumns, UsageError } from '../output.ts'
+import type { Command, Invocation } from '../types.ts'
 
 interface Source {
   readonly from: string

@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ObjectFinding } from '../program/findings.ts'
-import type { Place } from '../source/reader.ts'
-import { UsageError, alignColumns, type Output } from './output.ts'
-import type { Command } from './types.ts'
+import type { ObjectFinding } from '../../program/findings.ts'
+import type { Place } from '../../source/reader.ts'
+import { UsageError, alignColumns, type Output } from '../output.ts'
+import type { Command } from '../types.ts'
 
 /** An error or a note. `where` is the object, or `file:line` or `file:line:column` where none is known. */
 interface Finding {
@@ -44,7 +44,7 @@ async function checkManifests(path: string, text: string | undefined, defaultNam
   // Loaded on demand: the translation is large.
   const [{ readManifests, readManifestsOf }, { describeUnguardedPaths, findUnguardedPaths }] = await Promise.all([
     import('./manifests.ts'),
-    import('../translate/backend/unguarded.ts'),
+    import('../../translate/backend/unguarded.ts'),
   ])
   const { problems, translation, conditions, strayRoutes, overlaps, refusedHosts, overlays } =
     text === undefined ? await readManifests(path, defaultNamespace) : readManifestsOf(path, text, defaultNamespace)
@@ -91,8 +91,8 @@ const NOTHING_LISTENS = 'no port to listen on; add llm, mcp or binds, unless an 
 
 async function checkConfigFile(path: string, text: string | undefined): Promise<Finding[]> {
   // Loaded on demand: the schema of the config is large.
-  const { loadConfigFile } = await import('../../dataplane/config/file/file.ts')
-  const { ConfigFileError } = await import('../../dataplane/config/file/problem.ts')
+  const { loadConfigFile } = await import('../../../dataplane/config/file/file.ts')
+  const { ConfigFileError } = await import('../../../dataplane/config/file/problem.ts')
   try {
     const { messages, warnings } = await loadConfigFile(path, text === undefined ? {} : { text })
     const isUseless = !messages.some(({ kind }) => kind === 'bind')
@@ -107,7 +107,7 @@ async function checkConfigFile(path: string, text: string | undefined): Promise<
 }
 
 async function printExpansion(path: string, text: string | undefined, output: Output): Promise<number> {
-  const [{ expandConfigFile }, { stringify }] = await Promise.all([import('../../dataplane/config/file/expand.ts'), import('yaml')])
+  const [{ expandConfigFile }, { stringify }] = await Promise.all([import('../../../dataplane/config/file/expand.ts'), import('yaml')])
   const file = await expandConfigFile(path, text === undefined ? {} : { text })
   output.print(file, () => [stringify(file, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd()])
   return 0

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
-import { collections, startFakeApi, type FakeApi } from '../kube/testing.ts'
-import { main } from './proxyctl.ts'
+import { collections, startFakeApi, type FakeApi } from '../../kube/testing.ts'
+import { main } from '../proxyctl.ts'
 
 let directory: string
 let api: FakeApi

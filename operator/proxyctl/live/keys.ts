@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readApiKeyEntry } from '#api/credentials/api-key.ts'
 import { parseDuration } from '#api/duration.ts'
-import { ApiError, type KubeConnection } from '../kube/connection.ts'
+import { ApiError, type KubeConnection } from '../../kube/connection.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
-import { alignColumns, CommandError, UsageError } from './output.ts'
-import type { Command, Invocation } from './types.ts'
+import { alignColumns, CommandError, UsageError } from '../output.ts'
+import type { Command, Invocation } from '../types.ts'
 
 /** Keys are recognizable, so that scanners find them in code. */
 const KEY_PREFIX = 'pxk_'
@@ -153,7 +153,7 @@ function parseExpiry(text: string, nowMs: number): string {
 }
 
 async function withConnection<T>(invocation: Invocation, use: (connection: KubeConnection) => Promise<T>): Promise<T> {
-  const { connect } = await import('../kube/connection.ts')
+  const { connect } = await import('../../kube/connection.ts')
   const connection = connect({ kubeconfig: kubeconfigOf(invocation), userAgent: 'proxyctl' })
   try {
     return await use(connection)

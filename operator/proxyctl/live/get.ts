@@ -1,11 +1,11 @@
 import { suggest } from '#api/suggest.ts'
-import type { Condition } from '../model/translation.ts'
-import type { Kind } from '../source/objects.ts'
+import type { Condition } from '../../model/translation.ts'
+import type { Kind } from '../../source/objects.ts'
 import { askJson, openAdmin } from './admin.ts'
 import { describeReference, readClusterObjects, readManifestObjects, type ListedObject, type ObjectSource } from './objects.ts'
-import { CommandError, alignColumns, UsageError, type Output } from './output.ts'
+import { CommandError, alignColumns, UsageError, type Output } from '../output.ts'
 import { colours, describeObject } from './status.ts'
-import type { Command, Invocation, Row } from './types.ts'
+import type { Command, Invocation, Row } from '../types.ts'
 
 const routeKinds: readonly Kind[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute']
 
