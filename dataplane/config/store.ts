@@ -76,7 +76,8 @@ const STEP = 64
 
 type Layer = { readonly [K in MessageKind]: Map<string, MessageTypes[K]> }
 
-const plural = {
+/** The map of a snapshot that holds the messages of a kind. */
+export const plural = {
   bind: 'binds',
   listener: 'listeners',
   route: 'routes',

@@ -1,5 +1,5 @@
 import type { MessageKind } from '#api/config/message-kinds.ts'
-import type { ConfigBatch, ConfigMessage, ConfigSnapshot } from '../../config/store.ts'
+import { plural, type ConfigBatch, type ConfigMessage, type ConfigSnapshot } from '../../config/store.ts'
 import type { EncodedConfig } from './messages.ts'
 
 /** A change of the config. The number of an upsert tells versions of its message apart. */
@@ -7,17 +7,6 @@ interface ConfigDelta {
   readonly upserts: readonly (readonly [kind: MessageKind, number: number, message: { readonly key: string }])[]
   readonly removals: ConfigBatch['removals']
 }
-
-const plural = {
-  bind: 'binds',
-  listener: 'listeners',
-  route: 'routes',
-  tcpRoute: 'tcpRoutes',
-  backend: 'backends',
-  policy: 'policies',
-  secret: 'secrets',
-  service: 'services',
-} as const satisfies Record<MessageKind, keyof ConfigSnapshot>
 
 /** Encodes changes of the config for workers. */
 export class ConfigEncoder {
