@@ -7,7 +7,7 @@ import { CommandError, UsageError } from './output.ts'
 import type { Command } from './types.ts'
 
 const importers: Readonly<Record<string, { readonly fields: readonly string[]; run(config: unknown): Imported }>> = {
-  litellm: { fields: ['model_list', 'litellm_settings', 'general_settings', 'router_settings', 'mcp_servers'], run: importLiteLlm },
+  litellm: { fields: ['model_list', 'litellm_settings', 'general_settings', 'router_settings', 'mcp_servers', 'include'], run: importLiteLlm },
   agentgateway: { fields: ['binds', 'llm', 'mcp', 'config', 'backends', 'services', 'workloads'], run: importAgentgateway },
 }
 

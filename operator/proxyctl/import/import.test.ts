@@ -1,69 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
-import { main } from '../proxyctl.ts'
-
-async function run(args: readonly string[], input: string) {
-  let [stdout, stderr] = ['', '']
-  const terminal = { env: {}, isTerminal: false, write: (text: string) => (stdout += text), writeError: (text: string) => (stderr += text) }
-  const code = await main(args, { ...terminal, readInput: () => Promise.resolve(input) })
-  return { code, stdout, stderr }
-}
-
-const compare = (a: string, b: string): number => (a < b ? -1 : 1)
-
-/** Imports a config, checks that lint accepts the result, and returns it with the paths that were not carried over. */
-async function runImport(input: string) {
-  const { code, stdout, stderr } = await run(['import', '-'], input)
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  // Variables of the machine and files are not part of the test.
-  const filled = stdout.replaceAll(/(?<!\$)\$\{file:[^}]*\}/g, 'keys').replaceAll(/(?<!\$)\$\{[A-Z_]+(?::-[^}]*)?\}/g, 'example.com')
-  const lint = await run(['lint', '-', '-o', 'json'], filled)
-  const { findings } = JSON.parse(lint.stdout) as { findings: { severity: string; message: string }[] }
-  expect(findings.filter(({ severity, message }) => severity === 'error' && !message.includes('inline: is not JSON'))).toEqual([])
-  const lost = [...stdout.matchAll(/^# {3}(\S+): /gm)].map(([, path = '']) => path).toSorted(compare)
-  return { text: stdout, config: parse(stdout) as unknown, lost }
-}
-
-const litellm = `
-model_list:
-  - model_name: gpt-4o
-    litellm_params:
-      model: openai/gpt-4o-2024-08-06
-      api_key: os.environ/OPENAI_API_KEY
-      temperature: 0.2
-      rpm: 100
-  - model_name: gpt-4o
-    litellm_params: { model: azure/gpt-4o-eu, api_base: os.environ/AZURE_API_BASE, api_key: os.environ/AZURE_API_KEY, api_version: "2024-10-21" }
-  - model_name: gpt-4o-azure
-    litellm_params: { model: azure/gpt-4o-eu, api_base: os.environ/AZURE_API_BASE, api_key: os.environ/AZURE_API_KEY, api_version: "2024-10-21" }
-    model_info: { mode: chat }
-  - model_name: claude
-    litellm_params: { model: claude-sonnet-4-5, api_key: "sk-ant-\${odd" }
-  - model_name: sonnet-bedrock
-    litellm_params: { model: bedrock/converse/anthropic.claude-sonnet-4-5, aws_region_name: us-east-1 }
-  - model_name: gemini-pro
-    litellm_params: { model: vertex_ai/gemini-2.5-pro, vertex_project: my-project, vertex_location: us-central1 }
-  - model_name: llama
-    litellm_params: { model: ollama/llama3.1, api_base: "http://localhost:11434" }
-  - model_name: fast
-    litellm_params: { model: groq/llama-3.3-70b-versatile, api_key: os.environ/GROQ_API_KEY }
-  - model_name: "*"
-    litellm_params: { model: "*" }
-  - model_name: speech
-    litellm_params: { model: elevenlabs/scribe_v1 }
-litellm_settings:
-  num_retries: 2
-  request_timeout: 30
-  drop_params: true
-  fallbacks: [{ gpt-4o: [claude] }]
-router_settings: { routing_strategy: least-busy }
-general_settings:
-  master_key: os.environ/LITELLM_MASTER_KEY
-  database_url: os.environ/DATABASE_URL
-mcp_servers:
-  github_mcp: { url: "https://api.githubcopilot.com/mcp", transport: http, auth_type: bearer_token, auth_value: os.environ/GITHUB_TOKEN }
-  files: { transport: stdio, command: npx, args: [-y, server-filesystem] }
-`
+import { litellm, rejectsAll, run, runImport } from './testing.ts'
 
 const agentgateway = `
 # yaml-language-server: $schema=https://agentgateway.dev/schema/config
@@ -124,59 +61,6 @@ binds:
 - port: 5432
   listeners: [{ name: db, protocol: TCP, tcpRoutes: [{ backends: [{ host: "10.0.0.7:5432" }] }] }]
 `
-
-describe('import of LiteLLM proxy', () => {
-  test('carries models, keys, retries and MCP servers over, and lists the rest', async () => {
-    const { config, lost, text } = await runImport(litellm)
-    expect(config).toEqual({
-      llm: {
-        models: {
-          'gpt-4o': {
-            openai: { model: 'gpt-4o-2024-08-06', apiKey: '${OPENAI_API_KEY}' },
-            policies: { ai: { defaults: [{ field: 'temperature', value: 0.2 }] } },
-          },
-          'gpt-4o-azure': { azureOpenAI: { endpoint: '${AZURE_API_BASE}', deploymentName: 'gpt-4o-eu', apiVersion: '2024-10-21', apiKey: '${AZURE_API_KEY}' } },
-          claude: { anthropic: { model: 'claude-sonnet-4-5', apiKey: 'sk-ant-$${odd' } },
-          'sonnet-bedrock': { bedrock: { model: 'anthropic.claude-sonnet-4-5', region: 'us-east-1' } },
-          'gemini-pro': { vertexAI: { model: 'gemini-2.5-pro', projectId: 'my-project', region: 'us-central1' } },
-          llama: { openai: { model: 'llama3.1', url: 'http://localhost:11434/v1' } },
-          fast: { openai: { model: 'llama-3.3-70b-versatile', apiKey: '${GROQ_API_KEY}', url: 'https://api.groq.com/openai/v1' } },
-        },
-        policies: {
-          apiKeyAuthentication: { secretRef: { secret: 'opaque/default/clients' } },
-          retry: { attempts: 2, codes: [429, 500, 502, 503, 504] },
-          timeouts: { request: '30000ms' },
-        },
-      },
-      mcp: {
-        policies: { apiKeyAuthentication: { secretRef: { secret: 'opaque/default/clients' } } },
-        'github-mcp': { url: 'https://api.githubcopilot.com/mcp', apiKey: '${GITHUB_TOKEN}' },
-        files: { command: ['npx', '-y', 'server-filesystem'], inheritEnv: true },
-      },
-      secrets: [{ key: 'opaque/default/clients', type: 'opaque', data: { master: '${LITELLM_MASTER_KEY}' } }],
-    })
-    expect(lost).toEqual([
-      'general_settings.database_url',
-      'litellm_settings.drop_params',
-      'litellm_settings.fallbacks',
-      'model_list[0].litellm_params.rpm',
-      'model_list[1]',
-      'model_list[2].model_info.mode',
-      'model_list[8]',
-      'model_list[9]',
-      'router_settings.routing_strategy',
-    ])
-    expect(text).toMatch(/^# {3}model_list\[1\]: is another deployment of gpt-4o; /m)
-  })
-
-  test('rejects all requests where guardrails or authentication are not carried over', async () => {
-    const models = 'model_list: [{ model_name: a, litellm_params: { model: gpt-4o } }]\n'
-    for (const more of ['guardrails: [{ guardrail_name: a }]', 'general_settings: { enable_jwt_auth: true }']) {
-      const { config } = await runImport(models + more)
-      expect(config).toMatchObject({ llm: { policies: { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } } } })
-    }
-  })
-})
 
 describe('import of agentgateway', () => {
   test('carries routes, policies and backends over, and lists the rest', async () => {
@@ -345,8 +229,6 @@ function fieldsOf(value: unknown, path = ''): string[] {
   })
 }
 
-const rejectsAll = { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } }
-
 describe('a field that may protect something and is not carried over closes what it protected', () => {
   const route = { matches: [{ path: { pathPrefix: '/' } }], backends: [{ host: 'a:1' }] }
   const inRoute = (policies: object): object => ({ binds: [{ port: 3000, listeners: [{ routes: [{ ...route, policies }] }] }] })
@@ -433,32 +315,6 @@ describe('a field that may protect something and is not carried over closes what
       binds: [{ listeners: [{ policies: rejectsAll, routes: [{ policies: rejectsAll }] }] }, { listeners: [{ tcpRoutes: [{}] }] }],
     })
     expect(JSON.stringify((config as { binds: unknown[] }).binds[1])).not.toContain('a:1')
-  })
-
-  test.each([
-    ['general_settings', { enable_jwt_auth: true }],
-    ['general_settings', { custom_auth: 'my.auth' }],
-    ['general_settings', { allowed_ips: ['10.0.0.1'] }],
-    ['general_settings', { allowed_routes: ['/chat/completions'] }],
-    ['general_settings', { enforce_user_param: true }],
-    ['litellm_settings', { callbacks: ['lakera_prompt_injection'] }],
-    ['litellm_settings', { callbacks: 'my_handler.instance' }],
-    ['litellm_settings', { max_budget: 100 }],
-    ['litellm_settings', { blocked_user_list: 'users.txt' }],
-    ['guardrails', [{ guardrail_name: 'a' }]],
-  ])('%s of LiteLLM: %j', async (section, settings) => {
-    const servers = { wiki: { url: 'https://a.example/mcp', transport: 'http' } }
-    const models = [{ model_name: 'a', litellm_params: { model: 'gpt-4o' } }]
-    const { config } = await runImport(JSON.stringify({ model_list: models, mcp_servers: servers, [section]: settings }))
-    expect(config).toMatchObject({ llm: { policies: rejectsAll }, mcp: { policies: rejectsAll } })
-  })
-
-  test.each(['allowed_tools', 'disallowed_tools', 'access_groups', 'auth'])('%s of an MCP server of LiteLLM', async (field) => {
-    const servers = { wiki: { url: 'https://a.example/mcp', transport: 'http', [field]: ['a'] } }
-    const { config, lost } = await runImport(JSON.stringify({ model_list: [{ model_name: 'a', litellm_params: { model: 'gpt-4o' } }], mcp_servers: servers }))
-    expect(config).toMatchObject({ mcp: { policies: rejectsAll } })
-    expect(config).not.toMatchObject({ llm: { policies: rejectsAll } })
-    expect(lost).toEqual([`mcp_servers.wiki.${field}`])
   })
 })
 

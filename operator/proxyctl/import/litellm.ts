@@ -1,3 +1,5 @@
+import { shortFormDefinitions } from '#api/config/short-forms.ts'
+import { harmlessSettings, keyStores, switches } from './litellm-settings.ts'
 import { closePolicies, compact, ImportSource, literal, type Imported, type Loss } from './source.ts'
 
 /** Base URLs of services with the API of OpenAI, by the prefix of `model`. */
@@ -15,9 +17,22 @@ const compatible: Readonly<Record<string, string>> = {
 const selfHosted: ReadonlySet<string> = new Set(['hosted_vllm', 'vllm', 'lm_studio', 'openai_like', 'custom_openai', 'text-completion-openai', 'litellm_proxy'])
 
 const MAX_MODELS = 64
+const MAX_BUDGETS = 16
+/** The highest limit of a budget of requests. */
+const MAX_LIMIT = 1_000_000_000
 
 /** Fields of the request body that LiteLLM fills in. */
-const defaultFields = ['temperature', 'max_tokens', 'top_p', 'frequency_penalty', 'presence_penalty', 'seed', 'stop'] as const
+const defaultFields = [
+  'temperature',
+  'max_tokens',
+  'max_completion_tokens',
+  'reasoning_effort',
+  'top_p',
+  'frequency_penalty',
+  'presence_penalty',
+  'seed',
+  'stop',
+] as const
 
 const callbackFields = ['callbacks', 'success_callback', 'failure_callback', 'audit_log_callbacks'] as const
 /** Callbacks that only record requests. */
@@ -26,9 +41,6 @@ const recorders: ReadonlySet<string> = new Set(
     ' ',
   ),
 )
-/** Settings that admit more requests, not fewer. */
-const openingFields = ['allow_requests_on_db_unavailable', 'allow_client_side_credentials', 'disable_adding_master_key_hash_to_db'] as const
-
 /** A value of a LiteLLM config: `os.environ/NAME` becomes the placeholder `${NAME}`. */
 function value(text: string | undefined): string | undefined {
   const [, name] = /^os\.environ\/([A-Za-z_]\w*)$/.exec(text ?? '') ?? []
@@ -38,13 +50,21 @@ function value(text: string | undefined): string | undefined {
 /** Imports the config.yaml of the LiteLLM proxy into the short forms `llm` and `mcp`. */
 export function importLiteLlm(config: unknown): Imported {
   const losses: Loss[] = []
-  const source = new ImportSource(config, '', losses)
+  const source = new ImportSource(config, '', losses).asGuard().withHarmless(...harmlessSettings.file)
+  if (source.has('include')) {
+    source.lose('include', 'names files that may hold any setting; copy their content into this file')
+    return { config: {}, losses }
+  }
   const models: Record<string, unknown> = {}
-  for (const entry of source.list('model_list')) importModel(entry, models)
+  const limits: Limits = new Map()
+  const entries = source.list('model_list')
+  for (const entry of entries) importModel(entry, models, limits)
+  importEnvironment(source, config)
   const secrets: unknown[] = []
   const { clients, ...others } = importSettings(source, secrets)
-  const llm: Record<string, unknown> | undefined =
-    Object.keys(models).length > 0 ? compact({ models, policies: compact({ apiKeyAuthentication: clients, ...others }) }) : undefined
+  const policies = compact({ apiKeyAuthentication: clients, budgets: budgetsOf(limits), ...others })
+  const llm: Record<string, unknown> | undefined = Object.keys(models).length > 0 ? compact({ models, policies }) : undefined
+  for (const entry of entries) entry.closedBy(() => llm && closePolicies(llm))
   const servers = source.object('mcp_servers')
   const imported = importServers(servers)
   // The keys of the proxy open its MCP servers, too.
@@ -55,10 +75,44 @@ export function importLiteLlm(config: unknown): Imported {
   return { config: compact({ llm, mcp, secrets }) ?? {}, losses }
 }
 
-function importModel(entry: ImportSource, models: Record<string, unknown>): void {
+/** Names of models by the limits of each of them for a minute. */
+type Limits = Map<string, string[]>
+
+/** Budgets that count each model for itself: by its route, because `llm.requestModel` is the name that the provider has for it. */
+const budgetsOf = (limits: Limits): object[] =>
+  Array.from(limits, ([key, models], index) => ({
+    name: `models-${index + 1}`,
+    key: 'proxy.route.name',
+    models: `proxy.route.name in ${JSON.stringify(models.map((name) => `llm.${name}`))}`,
+    limits: JSON.parse(key) as unknown,
+  }))
+
+/** Limits of requests and tokens. LiteLLM counts them in each process too, unless it has a Redis server. */
+function importLimits(params: ImportSource, name: string, limits: Limits): void {
+  const own: object[] = []
+  for (const [field, unit] of Object.entries({ rpm: 'requests', tpm: 'tokens' })) {
+    const limit = params.number(field)
+    if (limit === undefined) continue
+    if (Number.isInteger(limit) && limit > 0 && limit <= MAX_LIMIT) own.push({ [unit]: limit, window: '1m' })
+    else params.reject(field)
+  }
+  const key = JSON.stringify(own)
+  if (own.length === 0) return
+  if (!limits.has(key) && limits.size >= MAX_BUDGETS)
+    return params.reject('', `has limits of its own, and ${MAX_BUDGETS} budgets exist already; requests are rejected by an authorization rule`)
+  limits.set(key, [...(limits.get(key) ?? []), name])
+}
+
+/** Variables that the file uses are those of its placeholders. Others may be settings, such as the master key. */
+function importEnvironment(source: ImportSource, config: unknown): void {
+  const used = JSON.stringify(config).matchAll(/"os\.environ\/(\w+)"/g)
+  source.object('environment_variables')?.withHarmless(...Array.from(used, ([, name = '']) => name))
+}
+
+function importModel(entry: ImportSource, models: Record<string, unknown>, limits: Limits): void {
   const name = entry.text('model_name') ?? ''
-  const params = entry.object('litellm_params')
-  entry.object('model_info')?.text('id')
+  const params = entry.object('litellm_params')?.withHarmless(...harmlessSettings.litellm_params)
+  entry.object('model_info')?.withHarmless(...harmlessSettings.model_info)
   if (params === undefined || name === '') return entry.lose('', 'has no model_name or no litellm_params')
   if (name.includes('*')) return entry.loseAll('is a pattern; list its models one by one')
   if (Object.hasOwn(models, name))
@@ -66,6 +120,7 @@ function importModel(entry: ImportSource, models: Record<string, unknown>): void
   if (Object.keys(models).length >= MAX_MODELS) return entry.loseAll(`is more than ${MAX_MODELS} models; use the long form`)
   const provider = importProvider(params)
   if (provider === undefined) return entry.loseAll(`has model ${params.text('model') ?? ''}, whose provider is not supported`)
+  importLimits(params, name, limits)
   const defaults = defaultFields.flatMap((field) => (params.has(field) ? [{ field, value: params.take(field) }] : []))
   models[name] = { ...provider, ...(defaults.length > 0 && { policies: { ai: { defaults } } }) }
 }
@@ -127,15 +182,16 @@ function guessProvider(model: string): string {
 
 /** Settings of the proxy as policies of all models. */
 function importSettings(source: ImportSource, secrets: unknown[]): Record<string, unknown> {
-  const general = source.object('general_settings')
-  const [router, settings] = [source.object('router_settings'), source.object('litellm_settings')]
+  const section = (name: 'general_settings' | 'router_settings' | 'litellm_settings'): ImportSource | undefined =>
+    source
+      .object(name)
+      ?.withHarmless(...harmlessSettings[name])
+      .withSwitches(...switches[name])
+  const [general, router, settings] = [section('general_settings'), section('router_settings'), section('litellm_settings')]
   const attempts = router?.number('num_retries') ?? settings?.number('num_retries')
   const timeout = router?.number('timeout') ?? settings?.number('request_timeout')
   const masterKey = value(general?.text('master_key'))
   if (masterKey !== undefined) secrets.push({ key: 'opaque/default/clients', type: 'opaque', data: { master: masterKey } })
-  const custom = ['custom_auth', 'enable_jwt_auth', 'enable_oauth2_auth'].filter((field) => general?.has(field) === true && general.text(field) !== 'false')
-  for (const field of custom) general?.reject(field)
-  for (const field of ['enable_jwt_auth', 'enable_oauth2_auth']) if (!custom.includes(field)) general?.take(field)
   // Callbacks record requests, or change and reject them as guardrails do.
   for (const field of callbackFields) {
     const callbacks = settings?.has(field) === true ? [settings.take(field)].flat() : []
@@ -143,9 +199,9 @@ function importSettings(source: ImportSource, secrets: unknown[]): Record<string
     if (guards.length > 0) settings?.reject(field)
     else if (callbacks.length > 0) settings?.lose(field, 'has no equivalent; see docs/guide/telemetry.md')
   }
-  general?.withHarmless(...openingFields)
-  if (general?.has('database_url') === true)
-    general.lose('database_url', 'keys, teams and budgets of the database have no equivalent; list keys in secrets, see docs/guide/llm.md')
+  for (const field of keyStores)
+    if (masterKey !== undefined && general?.has(field) === true)
+      general.lose(field, 'keys, teams and budgets that LiteLLM stores have no equivalent; list keys in secrets, see docs/guide/llm.md')
   return {
     ...(masterKey !== undefined && { clients: { secretRef: { secret: 'opaque/default/clients' } } }),
     ...(attempts !== undefined && attempts > 0 && { retry: { attempts, codes: [429, 500, 502, 503, 504] } }),
@@ -153,21 +209,30 @@ function importSettings(source: ImportSource, secrets: unknown[]): Record<string
   }
 }
 
+/** Names of fields that servers have beside them. */
+const reserved = shortFormDefinitions['ShortMCP']?.properties ?? {}
+
 function importServers(servers: ImportSource | undefined): Record<string, unknown> | undefined {
   const imported: Record<string, unknown> = {}
   for (const name of servers?.names ?? []) {
-    const server = servers?.object(name)
+    const server = servers?.object(name)?.withHarmless(...harmlessSettings.mcp_servers)
+    const ownName = toName(name)
+    if (ownName === '' || Object.hasOwn(imported, ownName) || Object.hasOwn(reserved, ownName)) {
+      server?.loseAll('has the name of another server or of a field of the section mcp; rename it')
+      continue
+    }
     const url = value(server?.text('url'))
     if (server === undefined || url === undefined) {
       if (server === undefined) servers?.lose(name, 'is not a server')
-      else if (server.has('command')) imported[toName(name)] = importProgram(server)
+      else if (server.has('command')) imported[ownName] = importProgram(server)
       else server.loseAll('has no url')
       continue
     }
     const [transport, type] = [server.text('transport') ?? 'sse', server.text('auth_type')]
     const token = value(server.text('authentication_token') ?? server.text('auth_value'))
     if (token !== undefined && type !== 'bearer_token') server.lose('auth_type', 'is not bearer_token; the token is sent as Authorization: Bearer')
-    imported[toName(name)] = compact({ url, protocol: transport === 'sse' ? 'SSE' : undefined, apiKey: token })
+    if (token === undefined && type !== undefined && type !== 'none') server.reject('auth_type')
+    imported[ownName] = compact({ url, protocol: transport === 'sse' ? 'SSE' : undefined, apiKey: token })
   }
   return compact(imported)
 }

@@ -31,10 +31,10 @@ export class ImportSource {
   readonly #parent: ImportSource | undefined
   readonly #taken = new Set<string>()
   readonly #inner = new Map<string, ImportSource>()
+  readonly #harmless = new Set<string>()
   #close: (() => void) | undefined
   #isGuard = false
   #isRejected = false
-  #isHarmless: ReadonlySet<string> = new Set()
 
   constructor(value: unknown, path: string, losses: Loss[], parent?: ImportSource) {
     this.#fields = isObject(value) ? value : {}
@@ -106,10 +106,15 @@ export class ImportSource {
     return this
   }
 
-  /** Fields whose loss opens nothing, although their names or the object suggest it. */
+  /** Fields whose loss opens nothing, although their names or the object suggest it. `*` at the end of a name stands for any text. */
   withHarmless(...names: readonly string[]): this {
-    this.#isHarmless = new Set([...this.#isHarmless, ...names])
+    for (const name of names) this.#harmless.add(name)
     return this
+  }
+
+  /** Fields that protect nothing if their value is false. */
+  withSwitches(...names: readonly string[]): this {
+    return this.withHarmless(...names.filter((name) => this.#peek(name) === false))
   }
 
   /** Reports that a field, or the object itself, is left out or changed. */
@@ -135,11 +140,15 @@ export class ImportSource {
   finish(): void {
     for (const name of this.names) {
       if (this.#taken.has(name) || !this.has(name)) continue
-      if (!this.#isHarmless.has(name) && (this.#isGuard || PROTECTIVE.test(name))) this.reject(name)
+      if (!this.#isHarmless(name) && (this.#isGuard || PROTECTIVE.test(name))) this.reject(name)
       else this.lose(name, 'has no equivalent, or is not supported by import')
     }
     for (const inner of this.#inner.values()) inner.finish()
     if (this.#isRejected) this.#closeNearest()
+  }
+
+  #isHarmless(name: string): boolean {
+    return this.#harmless.has(name) || this.#harmless.values().some((pattern) => pattern.endsWith('*') && name.startsWith(pattern.slice(0, -1)))
   }
 
   #closeNearest(): void {
