@@ -29,3 +29,18 @@ const budgets: Readonly<Record<string, number>> = { minimal: 1024, low: 1024, me
 export function budgetOfEffort(effort: string | undefined): number | undefined {
   return effort !== undefined && Object.hasOwn(budgets, effort) ? budgets[effort] : undefined
 }
+
+/** Whether OpenAI accepts a schema as strict: each object names all its properties as required, and allows no others. */
+export function isStrictSchema(schema: unknown): boolean {
+  if (Array.isArray(schema)) return (schema as unknown[]).every(isStrictSchema)
+  if (!isObject(schema)) return true
+  const { type, properties, required, additionalProperties, allOf, oneOf, not, patternProperties } = schema
+  if ([allOf, oneOf, not, patternProperties].some((keyword) => keyword !== undefined)) return false
+  const names = isObject(properties) ? Object.keys(properties) : []
+  if (type === 'object' || isObject(properties)) {
+    const demanded = new Set(Array.isArray(required) ? (required as unknown[]) : [])
+    if (additionalProperties !== false || !names.every((name) => demanded.has(name))) return false
+  }
+  const { items, anyOf, $defs: defs } = schema
+  return [...(isObject(properties) ? Object.values(properties) : []), ...(isObject(defs) ? Object.values(defs) : []), items, anyOf].every(isStrictSchema)
+}

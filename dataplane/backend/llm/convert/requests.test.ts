@@ -6,11 +6,12 @@ import { embeddingsRows } from './testdata/requests/embeddings.ts'
 import { historyRows } from './testdata/requests/history.ts'
 import { mediaRows } from './testdata/requests/media.ts'
 import { messagesRows } from './testdata/requests/messages.ts'
+import { targetRows } from './testdata/requests/targets.ts'
 import { responsesRows } from './testdata/requests/responses.ts'
 import { hi } from './testdata/requests/row.ts'
 import { pair, requestContext } from './testing.ts'
 
-const rows = { ...historyRows, ...mediaRows, ...completionsRows, ...messagesRows, ...responsesRows, ...embeddingsRows }
+const rows = { ...historyRows, ...mediaRows, ...completionsRows, ...messagesRows, ...responsesRows, ...embeddingsRows, ...targetRows }
 
 describe('a request is converted', () => {
   test.each(Object.entries(rows))('%s', (_name, { from, to, body, context, is, has = {}, error }) => {

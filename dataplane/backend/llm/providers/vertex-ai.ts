@@ -52,7 +52,7 @@ const googleOf = (model: string): string => model.replace(/^(?:.*publishers\/goo
 /** For Claude models, the model moves to the path and the API version to the body (llm.md §4.3). */
 function finishBody(body: JsonObject, { format, model }: ProviderCall): JsonObject {
   if (format !== 'messages' && format !== 'messagesCount') return body
-  const { model: _, output_format: __, ...rest } = body
+  const { model: _, output_format: __, service_tier: ___, ...rest } = body
   const kept = withoutCacheScope(rest) as JsonObject
   return { ...kept, anthropic_version: ANTHROPIC_VERSION, ...(format === 'messagesCount' && { model: claudeOf(model) ?? model }) }
 }

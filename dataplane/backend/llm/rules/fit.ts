@@ -1,5 +1,6 @@
 import type { Block, Chat, Tool, ToolChoice, ToolResult, Turn } from '../common/neutral.ts'
 import { numberOf } from '../common/read.ts'
+import { NO_THOUGHT } from '../common/thoughts.ts'
 import { CallIds } from './ids.ts'
 import { ToolNames } from './names.ts'
 import { fitSchema } from './schemas.ts'
@@ -37,34 +38,42 @@ export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
   }
 }
 
-const isThinking = (type: unknown): boolean => type === 'enabled' || type === 'adaptive'
+export const isThinking = (type: unknown): boolean => type === 'enabled' || type === 'adaptive'
 
 function fitTool(tool: Tool, { schema }: TargetRules, names: ToolNames): Tool {
   const { isStrict, ...rest } = tool
   return { ...rest, name: names.safe(tool.name), schema: fitSchema(tool.schema, schema), ...(isStrict !== undefined && schema.hasStrict && { isStrict }) }
 }
 
-function fitChoice(choice: ToolChoice, { reasoning: { forcesTools } }: TargetRules, names: ToolNames, hasBudget: boolean): ToolChoice {
+/** Whether a tool can be forced. `hasBudget`: the request has thinking with a budget. */
+export function canForce({ forcesTools }: TargetRules['reasoning'], hasBudget: boolean): boolean {
+  return forcesTools === 'always' || (forcesTools === 'withoutBudget' && !hasBudget)
+}
+
+function fitChoice(choice: ToolChoice, { reasoning }: TargetRules, names: ToolNames, hasBudget: boolean): ToolChoice {
   if (choice.type === 'auto' || choice.type === 'none') return choice
-  if (forcesTools === 'never' || (forcesTools === 'withoutBudget' && hasBudget)) return { type: 'auto' }
+  if (!canForce(reasoning, hasBudget)) return { type: 'auto' }
   return choice.type === 'tool' ? { type: 'tool', name: names.safe(choice.name) } : choice
 }
 
-function fitSampling(
-  { temperature, topP, topK, stop }: Chat,
-  { sampling, stops }: TargetRules,
+/** The sampling parameters that a target accepts. */
+export function fitNumbers<T>(
+  { temperature, topP, topK }: { readonly temperature: T; readonly topP: T; readonly topK: T },
+  sampling: TargetRules['sampling'],
   isReasoning: boolean,
-): Pick<Chat, 'temperature' | 'topP' | 'topK' | 'stop'> {
-  const words = stops.takesBlank ? stop : stop.filter((word) => /\S/.test(word))
-  const fitted = words.length > stops.max ? words.slice(0, stops.max) : words
-  if (sampling.isFixed === 'always' || (sampling.isFixed === 'reasoning' && isReasoning))
-    return { temperature: undefined, topP: undefined, topK: undefined, stop: fitted }
+): { readonly temperature: T | number | undefined; readonly topP: T | undefined; readonly topK: T | undefined } {
+  if (sampling.isFixed === 'always' || (sampling.isFixed === 'reasoning' && isReasoning)) return { temperature: undefined, topP: undefined, topK: undefined }
   return {
     temperature: (numberOf(temperature) ?? 0) > sampling.maxTemperature ? sampling.maxTemperature : temperature,
     topP: temperature !== undefined && !sampling.takesBoth ? undefined : topP,
     topK: sampling.hasTopK ? topK : undefined,
-    stop: fitted,
   }
+}
+
+function fitSampling(chat: Chat, { sampling, stops }: TargetRules, isReasoning: boolean): Pick<Chat, 'temperature' | 'topP' | 'topK' | 'stop'> {
+  const { stop } = chat
+  const words = stops.takesBlank ? stop : stop.filter((word) => /\S/.test(word))
+  return { ...fitNumbers(chat, sampling, isReasoning), stop: words.length > stops.max ? words.slice(0, stops.max) : words }
 }
 
 type Text = Chat['system'][number]
@@ -76,7 +85,8 @@ function fitTurns(chat: Chat, rules: TargetRules, names: ToolNames): Pick<Chat, 
   const leading: Text[] = []
   const turns: Turn[] = []
   for (const turn of chat.turns) {
-    const blocks = turn.blocks.flatMap((block) => fitBlock(block, rules, names, ids) ?? [])
+    const fitted = turn.blocks.flatMap((block) => fitBlock(block, rules, names, ids) ?? [])
+    const blocks = rules.thoughts === 'demanded' ? withThought(fitted) : fitted
     if (blocks.length === 0 && (rules.blanks.isDropped || turn.blocks.length > 0)) continue
     const isInstruction = turn.role === 'system' || turn.role === 'developer'
     if (!isInstruction) turns.push({ ...turn, blocks })
@@ -85,6 +95,13 @@ function fitTurns(chat: Chat, rules: TargetRules, names: ToolNames): Pick<Chat, 
     else turns.push({ role: roles.late === 'user' ? 'user' : 'system', blocks })
   }
   return { system: leading.length === 0 ? chat.system : [...chat.system, ...leading], turns: roles.isMerged ? mergeTurns(turns) : turns }
+}
+
+/** Gemini demands a thought signature at the first call of each step, and accepts a filler for calls of other models. */
+function withThought(blocks: Block[]): Block[] {
+  const at = blocks.findIndex(({ type }) => type === 'toolUse')
+  const call = blocks[at]
+  return call?.type === 'toolUse' && call.thought === undefined ? blocks.with(at, { ...call, thought: NO_THOUGHT }) : blocks
 }
 
 /** Merges consecutive turns of one role. In a turn of the user, results are first, and instructions between a call and its result follow the result. */

@@ -149,7 +149,7 @@ export const table: Readonly<Record<Target, TargetRules>> = {
     blanks: { isDropped: true, result: '(no content)' },
     media: { images: commonImages, hasImageUrls: false, documents: 'files' },
     tokenLimit: 'maxTokens',
-    cache: { marker: 'cachePoint', max: 4, hasTtl: true },
+    cache: { marker: 'cachePoint', max: 4, hasTtl: false },
     betas: {
       place: 'body',
       // Bedrock rejects values that it does not know (anthropics/claude-code#49370).

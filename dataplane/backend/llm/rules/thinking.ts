@@ -41,7 +41,7 @@ function planEffort({ thinkingBudget, effort, maxTokens: given, turns }: Chat, r
 }
 
 /** The thinking of a Messages client, in the form that the model accepts. `effort` is `output_config.effort`. */
-function fitThinking(
+export function fitThinking(
   { thinking, effort, maxTokens }: Pick<Chat, 'thinking' | 'effort' | 'maxTokens'>,
   rules: ReasoningRule,
 ): { readonly thinking: JsonObject | undefined; readonly effort: string | undefined } {
@@ -53,7 +53,8 @@ function fitThinking(
     const { budget_tokens: budget, ...rest } = thinking ?? {}
     return { thinking: { ...rest, type: 'adaptive' }, effort: fitted ?? nearestEffort(effortOfBudget(numberOf(budget)), rules.efforts) }
   }
-  if (type === 'adaptive' && !rules.isAdaptive) {
+  // What a model of an unknown family accepts is not known.
+  if (type === 'adaptive' && !rules.isAdaptive && rules.efforts !== undefined) {
     const budget = Math.min(budgetOfEffort(effort ?? 'high') ?? MIN_BUDGET, (numberOf(maxTokens) ?? Infinity) - 1)
     return { thinking: rules.hasBudget && budget >= MIN_BUDGET ? { type: 'enabled', budget_tokens: budget } : undefined, effort: fitted }
   }

@@ -87,7 +87,7 @@ interface StopRule {
   readonly takesBlank: boolean
 }
 
-interface CacheRule {
+export interface CacheRule {
   readonly marker: 'cache_control' | 'cachePoint' | 'none'
   /** Breakpoints in one request. */
   readonly max: number

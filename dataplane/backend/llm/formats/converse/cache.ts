@@ -1,29 +1,34 @@
 import { inside, listOf, objectsOf, textOf } from '../../common/read.ts'
 import type { JsonObject, PromptCaching } from '../../common/types.ts'
+import type { CacheRule } from '../../rules/types.ts'
 
 const point: JsonObject = { cachePoint: { type: 'default' } }
-/** Converse rejects requests with more cache points. */
-const MAX_POINTS = 4
+
+/** The lifetime of a point without `ttl`. */
+const DEFAULT_TTL = '5m'
 
 /** Writes cache points where a client set `cache_control`, up to the limit, in the order system, messages, tools (llm.md §7.7). */
 export class CacheMarks {
+  readonly #rule: CacheRule
   readonly #isOn: boolean
-  #left = MAX_POINTS
+  #used = 0
 
-  constructor(isOn: boolean) {
-    this.#isOn = isOn
+  constructor(rule: CacheRule, isOn: boolean) {
+    this.#rule = rule
+    this.#isOn = isOn && rule.marker === 'cachePoint'
   }
 
   /** Whether the client set a mark. */
   get isUsed(): boolean {
-    return this.#left < MAX_POINTS
+    return this.#used > 0
   }
 
   /** The cache point after a block, if the block has a mark. */
   after(mark: JsonObject | undefined): JsonObject[] {
-    if (mark === undefined || !this.#isOn || this.#left === 0) return []
-    this.#left--
-    return [point]
+    if (mark === undefined || !this.#isOn || this.#used === this.#rule.max) return []
+    this.#used++
+    const ttl = this.#rule.hasTtl ? textOf(mark['ttl']) : undefined
+    return ttl === undefined || ttl === DEFAULT_TTL ? [point] : [{ cachePoint: { type: 'default', ttl } }]
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Block, Chat } from '../../common/neutral.ts'
-import { compact } from '../../common/read.ts'
+import { compact, inside } from '../../common/read.ts'
 import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
 import { addCachePoints, CacheMarks, canCache } from './cache.ts'
 import { hasToolBlocks, writeContent } from './content.ts'
@@ -14,7 +14,7 @@ import type { TargetRules } from '../../rules/types.ts'
 export function writeConverseRequest(chat: Chat, context: RequestContext, rules: TargetRules): ConvertedRequest {
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
   const { model, guardrail } = context
-  const marks = new CacheMarks(chat.origin === 'messages' || canCache(model))
+  const marks = new CacheMarks(rules.cache, chat.origin === 'messages' || canCache(model))
   const system = writeSystem(chat, marks)
   const messages = writeMessages(chat, marks, model)
   const tools = writeTools(chat, marks)
@@ -47,21 +47,27 @@ function writeSystem(chat: Chat, marks: CacheMarks): JsonObject[] {
 function writeMessages(chat: Chat, marks: CacheMarks, model: string): JsonObject[] {
   const documents = new Documents()
   return chat.turns.flatMap(({ role, blocks }) => {
+    // A point right behind a document of another type than PDF is rejected (strands-agents/harness-sdk#1966): it moves behind the next block.
+    let moved: JsonObject | undefined
     const content = blocks.flatMap((block: Block) => {
       const written = writeContent(block, documents, chat.origin, model)
-      return written === undefined ? [] : [written, ...marks.after('cache' in block ? block.cache : undefined)]
+      if (written === undefined) return []
+      const mark = ('cache' in block ? block.cache : undefined) ?? moved
+      moved = inside(written['document'])['format'] === 'pdf' || written['document'] === undefined ? undefined : mark
+      return moved === undefined ? [written, ...marks.after(mark)] : [written]
     })
     return content.length > 0 ? [{ role, content }] : []
   })
 }
 
 function writeTools(chat: Chat, marks: CacheMarks): JsonObject[] {
-  const tools = chat.tools.flatMap(({ name, description, schema, cache }) => [
+  const tools = chat.tools.flatMap(({ name, description, schema, isStrict, cache }) => [
     {
       toolSpec: compact({
         name,
         description: description === '' ? undefined : description,
         inputSchema: { json: schema },
+        strict: isStrict,
       }),
     },
     ...marks.after(cache),

@@ -20,9 +20,12 @@ function readInputs(body: JsonObject): string[] {
 }
 
 function readSingleInput(body: JsonObject): string {
-  if (typeof body['input'] !== 'string')
+  const given = body['input']
+  // SDKs always send a list.
+  const input: unknown = Array.isArray(given) && given.length === 1 ? given[0] : given
+  if (typeof input !== 'string')
     throw new FormatError('unsupported', 'unsupported conversion: input must be one string, this model embeds one text per request')
-  return body['input']
+  return input
 }
 
 /** Vertex AI `:predict`. */

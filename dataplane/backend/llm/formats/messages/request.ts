@@ -1,5 +1,6 @@
 import type { Block, Chat, OutputFormat, ToolChoice, Turn } from '../../common/neutral.ts'
-import { anyNumber, filledText, inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import { isStrictSchema } from '../../common/tools.ts'
+import { anyNumber, booleanOf, filledText, inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import { splitThought } from '../../common/thoughts.ts'
 import type { JsonObject } from '../../common/types.ts'
 import { rejectFields, unsupported } from '../../common/unsupported.ts'
@@ -18,7 +19,10 @@ export function readMessagesRequest(body: JsonObject): Chat {
     tools: objectsOf(body['tools']).map((tool, at) => {
       if (tool['type'] !== undefined && tool['type'] !== null && tool['type'] !== 'custom')
         throw unsupported(`tools[${at}]`, `a tool of type ${textOf(tool['type']) ?? 'unknown'} cannot be sent to this provider, only custom tools`)
-      return { name: textOf(tool['name']) ?? '', description: textOf(tool['description']), schema: objectOf(tool['input_schema']), ...cached(tool) }
+      const strict = booleanOf(tool['strict'])
+      const name = textOf(tool['name']) ?? ''
+      const schema = objectOf(tool['input_schema'])
+      return { name, description: textOf(tool['description']), schema, ...(strict !== undefined && { isStrict: strict }), ...cached(tool) }
     }),
     toolChoice: readToolChoice(choice),
     isParallel: typeof isSerial === 'boolean' ? !isSerial : undefined,
@@ -50,7 +54,7 @@ function readSystem(system: unknown): Chat['system'] {
 function readTurn(message: JsonObject, place: string): Turn {
   const role = message['role'] === 'assistant' || message['role'] === 'system' ? message['role'] : 'user'
   const content = message['content']
-  if (typeof content === 'string') return { role, blocks: content === '' ? [] : [{ type: 'text', text: content }] }
+  if (typeof content === 'string') return { role, blocks: content === '' ? [] : [{ type: 'text', text: content }], isPlain: true }
   return { role, blocks: readBlocks(content, `${place}.content`) }
 }
 
@@ -146,5 +150,8 @@ function readToolChoice(choice: JsonObject): ToolChoice | undefined {
 function readFormat(place: string, format: JsonObject): OutputFormat | undefined {
   if (format['type'] === undefined) return undefined
   if (format['type'] !== 'json_schema') throw unsupported(place, 'only the type json_schema can be sent to this provider')
-  return { type: 'schema', schema: format['schema'] ?? {} }
+  const strict = booleanOf(format['strict'])
+  const schema = format['schema'] ?? {}
+  // Claude always enforces the schema, OpenAI only a strict one.
+  return { type: 'schema', schema, ...((strict ?? isStrictSchema(schema)) && { isStrict: strict ?? true }) }
 }

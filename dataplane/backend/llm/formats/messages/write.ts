@@ -37,8 +37,8 @@ function writeSystem({ system }: Chat): unknown {
   return system.filter(({ text }) => text.trim() !== '').map(({ text, cache }) => compact({ type: 'text', text, cache_control: cache }))
 }
 
-function writeTool({ name, description, schema, cache }: Chat['tools'][number]): JsonObject {
-  return compact({ name, description, input_schema: schema, cache_control: cache })
+function writeTool({ name, description, schema, isStrict, cache }: Chat['tools'][number]): JsonObject {
+  return compact({ name, description, input_schema: schema, strict: isStrict, cache_control: cache })
 }
 
 function writeBlock(block: Block, isThinking: boolean): JsonObject | undefined {

@@ -45,7 +45,7 @@ export function readResponsesRequest(body: JsonObject): Chat {
 }
 
 function readInput(input: unknown): Turn[] {
-  if (typeof input === 'string') return [{ role: 'user', blocks: [{ type: 'text', text: input }] }]
+  if (typeof input === 'string') return [{ role: 'user', blocks: [{ type: 'text', text: input }], isPlain: true }]
   const turns: Turn[] = []
   for (const [at, item] of listOf(input).entries()) {
     const turn = readItem(inside(item), `input[${at}]`)
@@ -101,7 +101,7 @@ function readMessage(item: JsonObject, place: string): Turn | undefined {
   const content = item['content']
   const blocks: Block[] = typeof content === 'string' ? [{ type: 'text', text: content }] : readParts(content, `${place}.content`)
   if (blocks.length === 0) return undefined
-  if (known === 'user') return { role: known, blocks }
+  if (known === 'user') return { role: known, blocks, isPlain: typeof content === 'string' }
   const texts = blocks.map((block, at) => {
     if (block.type !== 'text') throw unsupported(`${place}.content[${at}]`, `a message of role ${known} may hold text only`)
     return block.text

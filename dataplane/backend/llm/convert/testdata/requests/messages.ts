@@ -78,7 +78,7 @@ export const messagesRows: RequestRows = {
       model: 'm',
       messages: [
         { role: 'system', content: 's' },
-        { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+        { role: 'user', content: 'hi' },
       ],
       max_tokens: 9,
       tools: [{ type: 'function', function: { name: 'get_weather', description: 'Weather', parameters: { type: 'object' } } }],

@@ -61,7 +61,7 @@ export const responsesRows: RequestRows = {
       model: 'm',
       messages: [
         { role: 'system', content: 'i' },
-        { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+        { role: 'user', content: 'hi' },
       ],
       max_tokens: 5,
       parallel_tool_calls: true,
