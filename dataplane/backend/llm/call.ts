@@ -109,10 +109,12 @@ export class LlmCall {
       return finished
     } catch (error) {
       this.#recording?.stop()
+      const failure = toLlmError(error)
       // The provider works for a client that has left before the response: its prompt is charged.
-      this.#record.finish(undefined, this.#isSent && exchange.abortReason !== undefined ? 'partial' : 'error')
+      if (this.#isSent && exchange.abortReason !== undefined) this.#record.finish(undefined, 'partial')
+      else this.#record.fail(toProxyFailure(failure).row.reason)
       this.#source.cancel(error instanceof Error ? error : new Error('the request failed'))
-      throw toLlmError(error)
+      throw failure
     }
   }
 
@@ -276,7 +278,7 @@ export class LlmCall {
 
   #respond(response: ResponseHead): ResponseHead {
     this.#isLocal = true
-    this.#record.finish(undefined, 'error')
+    this.#record.fail(String(response.status))
     return response
   }
 

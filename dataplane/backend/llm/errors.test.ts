@@ -225,3 +225,35 @@ describe('streams that end with an error', () => {
     expect(exchange && [reasonOf(exchange), errorTextOf(exchange)]).toEqual(['Guardrail', expect.stringContaining('prompt guard failed: ')])
   })
 })
+
+describe('the duration of requests that fail', () => {
+  const rejecting = [{ regex: { action: 'Reject' as const, matches: ['secret'] } }]
+  test.each<[string, TestBedOptions, Post, number, string]>([
+    ['a response', {}, { body: chat('one') }, 200, ''],
+    ['a stream', {}, { body: chat('one', { stream: true }) }, 200, ''],
+    ['a count of tokens', messages, { path: '/v1/messages/count_tokens', body: chat('one', { max_tokens: 1 }) }, 200, ''],
+    ['a status of the provider', {}, { body: chat('one'), headers: { 'x-mock': 'status=404' } }, 404, '404'],
+    [
+      'a status of the provider on a route that is not converted',
+      { ai: { routes: { '*': 'Passthrough' } } },
+      { body: chat('one'), headers: { 'x-mock': 'status=429' } },
+      429,
+      '429',
+    ],
+    ['a request that a guard rejects', { ai: { promptGuard: { request: rejecting } } }, { body: chat('secret') }, 403, '403'],
+    [
+      'a response whose guard fails',
+      { ai: { promptGuard: { response: [{ webhook: { backendRef: { address: '127.0.0.1:1' } } }] } } },
+      { body: chat('one') },
+      503,
+      'Guardrail',
+    ],
+    ['a response that cannot be read', {}, { body: chat('one'), headers: { 'x-mock': 'broken' } }, 502, 'UpstreamFailure'],
+    ['a stream that is cut', {}, { body: chat('one two three', { stream: true }), headers: { 'x-mock': 'cut=3' } }, 200, 'UpstreamFailure'],
+  ])('%s has its error.type', async (_, options, request, status, errorType) => {
+    const { post, gateway } = await start(options)
+    expect((await post(request)).status).toBe(status)
+    const durations = [...gateway.registry.expose('text')].join('').matchAll(/server_request_duration_count\{[^}]*error_type="([^"]*)"\} (\d+)/g)
+    expect([...durations].map(([, ...found]) => found)).toEqual([[errorType, '1']])
+  })
+})

@@ -21,6 +21,8 @@ export interface LlmLabels {
   readonly system: string
   readonly requestModel: string | undefined
   readonly responseModel: string | undefined
+  /** Why the operation failed (`error.type` of OpenTelemetry); empty, as a label that is absent: it did not. */
+  readonly errorType: string
 }
 
 /** The series for one combination of route, provider and models. Series that may stay unused are created on first use. */
@@ -44,7 +46,10 @@ interface SeriesCache {
 export const llmMetrics = defineMetrics((registry) => {
   const name = (rest: string): string => `${METRIC_PREFIX}gen_ai_${rest}`
   const tokens = registry.histogram(name('client_token_usage'), 'Tokens of a request, by kind.', TOKENS, ['gen_ai_token_type', ...LABELS])
-  const duration = registry.histogram(name('server_request_duration'), 'Seconds from an LLM request to the end of its response.', DURATION, LABELS)
+  const duration = registry.histogram(name('server_request_duration'), 'Seconds from an LLM request to the end of its response.', DURATION, [
+    ...LABELS,
+    'error_type',
+  ])
   const firstToken = registry.histogram(name('server_time_to_first_token'), 'Seconds from a streamed LLM request to its first token.', FIRST_TOKEN, LABELS)
   const perToken = registry.histogram(name('server_time_per_output_token'), 'Seconds between output tokens after the first.', PER_TOKEN, LABELS)
   const cost = registry.counter(name('client_cost_total'), 'Cost of LLM requests, in the currency of the price table.', LABELS)
@@ -59,11 +64,11 @@ export const llmMetrics = defineMetrics((registry) => {
     models.add(model)
     return model
   }
-  const bind = (exchange: Exchange, { operation, system }: LlmLabels, requestModel: string, responseModel: string): LlmSeries => {
+  const bind = (exchange: Exchange, { operation, system, errorType }: LlmLabels, requestModel: string, responseModel: string): LlmSeries => {
     const values = [operation, system, requestModel, responseModel, ...routeValues(exchange)]
     const counted = (type: string): (() => HistogramSeries) => once(() => tokens.series(type, ...values))
     return {
-      duration: duration.series(...values),
+      duration: duration.series(...values, errorType),
       input: counted('input'),
       output: counted('output'),
       cacheRead: counted('input_cache_read'),
@@ -90,17 +95,17 @@ export const llmMetrics = defineMetrics((registry) => {
       let cache = caches.get(route)
       if (cache === undefined) caches.set(route, (cache = { byKey: new Map(), last: undefined }))
       const { last } = cache
-      const { operation, system } = labels
+      const { operation, system, errorType } = labels
       // Most requests of a route have the same labels; avoid building a key for them.
-      if (last?.operation === operation && last.system === system && last.requestModel === requestModel && last.responseModel === responseModel)
-        return last.series
-      const key = `${operation} ${system} ${requestModel} ${responseModel}`
+      const isLast = last?.operation === operation && last.system === system && last.requestModel === requestModel && last.responseModel === responseModel
+      if (isLast && last.errorType === errorType) return last.series
+      const key = `${operation} ${system} ${errorType} ${requestModel} ${responseModel}`
       let series = cache.byKey.get(key)
       if (series === undefined) {
         if (cache.byKey.size >= MAX_CACHED_SERIES) cache.byKey.clear()
         cache.byKey.set(key, (series = bind(exchange, labels, requestModel, responseModel)))
       }
-      cache.last = { operation, system, requestModel, responseModel, series }
+      cache.last = { operation, system, requestModel, responseModel, errorType, series }
       return series
     },
   }

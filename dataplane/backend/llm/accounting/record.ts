@@ -4,6 +4,7 @@ import { clearLogField, setLogField, type ContributedField } from '../../../obse
 import type { Registry } from '../../../observe/telemetry/metrics/registry.ts'
 import { estimateTokens, tokensIn } from './estimate.ts'
 import type { FlatMessage, RequestParams, ResponseFacts, StreamFacts, ToolCallFact, Usage } from '../common/types.ts'
+import { reasonOf } from '../../../observe/telemetry/outcome.ts'
 import { costOf, priceOf, type Price, type Rates } from '../pricing/price.ts'
 import type { PriceTable } from '../pricing/table.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
@@ -113,9 +114,9 @@ export class LlmRecord extends HostMap {
 
   /**
    * Records the response, or the part of it that was received. `readShown` returns its texts after the guards; it is called when an expression
-   * reads them. Only the first call counts.
+   * reads them. `failure`: why it failed, for metrics (llm.md §17.2). Only the first call counts.
    */
-  finish(facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd, readShown: () => Texts | undefined = () => facts): void {
+  finish(facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd, readShown: () => Texts | undefined = () => facts, failure?: string): void {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#endedAtMs = performance.now()
@@ -132,7 +133,12 @@ export class LlmRecord extends HostMap {
       if (value !== undefined) setLogField(exchange, field, value)
     }
     if (this.#cacheMiss !== undefined) llmMetrics(this.#registry).cacheResults(this.#cacheMiss).value++
-    this.#measure(facts, end)
+    this.#measure(facts, end, failure)
+  }
+
+  /** Records a request that failed. `errorType`: the reason of the gateway's error, else the status of the response (llm.md §17.2). */
+  fail(errorType: string): void {
+    this.finish(undefined, 'error', undefined, errorType)
   }
 
   /** Records a response from the cache: no tokens are charged. `savedCost`: what the recorded response cost. */
@@ -188,11 +194,12 @@ export class LlmRecord extends HostMap {
     this.#costRates = priced?.rates
   }
 
-  #measure(facts: ResponseFacts | undefined, end: ResponseEnd): void {
+  #measure(facts: ResponseFacts | undefined, end: ResponseEnd, failure: string | undefined): void {
     const request = this.#request
     if (request === undefined) return
     const exchange = this.#exchange
-    const labels = { operation: request.operation, system: request.system, requestModel: request.requestModel, responseModel: facts?.responseModel }
+    const { operation, system, requestModel } = request
+    const labels = { operation, system, requestModel, responseModel: facts?.responseModel, errorType: failure ?? this.#errorTypeOf(end) }
     const series = llmMetrics(this.#registry).seriesOf(exchange, labels, end !== 'error')
     series.duration.observe((this.#endedAtMs - exchange.startedAtMs) / 1000)
     if (facts === undefined || end === 'error') return
@@ -212,6 +219,14 @@ export class LlmRecord extends HostMap {
     if (perToken !== undefined) setLogField(exchange, 'proxy.ai.time_per_output_token', perToken)
     series.firstToken().observe(first)
     if (perToken !== undefined) series.perToken().observe(perToken)
+  }
+
+  /** A response that fails has its head already: the exchange tells why. */
+  #errorTypeOf(end: ResponseEnd): string {
+    if (end === 'error') return ''
+    const { error, cutBy, abortReason } = this.#exchange
+    if (error !== undefined || cutBy === 'upstream' || cutBy === 'timeout') return reasonOf(this.#exchange)
+    return end === 'complete' ? '' : abortReason !== undefined && cutBy !== 'shutdown' ? 'ClientClosed' : '_OTHER'
   }
 
   /**

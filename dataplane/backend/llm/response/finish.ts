@@ -63,7 +63,7 @@ async function translateFailure(response: ResponseHead, context: AttemptContext)
   const { prepared, record, limitBytes, onEnd } = context
   const coding = contentCoding(response.headers)
   const raw = await readUpstreamBody(response, context)
-  record.finish(undefined, 'error')
+  record.fail(String(response.status))
   onEnd(true)
   const bytes = await decodeBytes(raw, coding, limitBytes).catch(() => raw)
   const translated = prepared.conversion?.with.error(response.status, bytes)
@@ -126,11 +126,11 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
   if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
     // The tokens were spent, whatever the guards decide (llm.md D24).
     const verdict = await guards.response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers).catch((error: unknown) => {
-      record.finish(facts, 'complete', noTexts)
+      record.finish(facts, 'complete', noTexts, 'Guardrail')
       throw error
     })
     if ('rejection' in verdict) {
-      record.finish(facts, 'complete', noTexts)
+      record.finish(facts, 'complete', noTexts, 'Guardrail')
       exchange.isLocalAnswer = true
       return verdict.rejection
     }
@@ -223,7 +223,8 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
       else if (end !== 'rejected' && facts.error !== undefined) exchange.error ??= streamError(facts.error)
       if (facts.error !== undefined && !facts.hasContent) onFailure()
       else onEnd(end !== 'cancelled')
-      record.finish(facts, end === 'complete' || (end === 'cancelled' && facts.isComplete) ? 'complete' : 'partial', shown && (() => shown.facts))
+      const isComplete = end === 'complete' || (end === 'cancelled' && facts.isComplete)
+      record.finish(facts, isComplete ? 'complete' : 'partial', shown && (() => shown.facts), end === 'rejected' ? 'Guardrail' : undefined)
     },
   })
 }

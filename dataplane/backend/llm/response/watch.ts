@@ -37,7 +37,10 @@ export async function observeRaw(response: ResponseHead, context: AttemptContext
     onClose: (error) => {
       onEnd(error === undefined || exchange.abortReason === undefined)
       const facts = watcher?.end()
-      record.finish(facts, facts === undefined || !isSuccess ? 'error' : facts.usage.totalTokens !== undefined || error === undefined ? 'complete' : 'partial')
+      if (!isSuccess) record.fail(String(response.status))
+      else if (facts !== undefined) record.finish(facts, facts.usage.totalTokens !== undefined || error === undefined ? 'complete' : 'partial')
+      else if (error === undefined) record.finish(undefined, 'error')
+      else record.fail(exchange.abortReason === undefined ? 'UpstreamFailure' : 'ClientClosed')
     },
   })
   response.body = isRead && watcher !== undefined ? await readAhead(observed, context, watcher) : observed
