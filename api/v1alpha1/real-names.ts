@@ -34,20 +34,38 @@ export function withRealNames(definition: string, fields: Readonly<Record<string
   const names = fieldNames[definition] ?? {}
   const added = Object.entries(names).flatMap(([neutral, real]) => {
     const schema = fields[neutral]
-    return schema === undefined ? [] : [[real, { ...schema, description: `${ANOTHER}${neutral}.` }] as const]
+    return schema === undefined
+      ? []
+      : [[real, { ...schema, description: `${VENDORS[real]}. ${OTHER_NAME}${neutral}, where the fields are described.` }] as const]
   })
   return { ...fields, ...Object.fromEntries(added) }
 }
 
-const ANOTHER = 'Another name of '
+/** What fields under real names are, for `kubectl explain`. */
+const VENDORS: Readonly<Record<string, string>> = {
+  openai: 'OpenAI',
+  azureOpenAI: 'Azure OpenAI',
+  anthropic: 'Anthropic',
+  gemini: 'Google Gemini',
+  vertexAI: 'Google Vertex AI',
+  bedrock: 'Amazon Bedrock',
+  aws: 'AWS',
+  azure: 'Microsoft Azure',
+  gcp: 'Google Cloud',
+  agentCore: 'Amazon Bedrock AgentCore',
+  openAIModeration: 'OpenAI moderation',
+  bedrockGuardrails: 'Amazon Bedrock Guardrails',
+  googleModelArmor: 'Google Model Armor',
+}
+const OTHER_NAME = 'Neutral name: '
 
 /** Whether a field is another one under its real name: its own fields are described there. */
-export const isRealName = ({ description }: Schema): boolean => description?.startsWith(ANOTHER) === true
+export const isRealName = ({ description }: Schema): boolean => description?.includes(OTHER_NAME) === true
 
-/** A rule that requires exactly one of `fields`, under either of its names. */
+/** A rule that requires exactly one of `fields`, under either of its names. The message has the real ones. */
 export function exactlyOneOfNames(definition: string, ...fields: string[]): ValidationRule {
   const { rule } = exactlyOneOf(...fields.flatMap((field) => [field, fieldNames[definition]?.[field] ?? []].flat()))
-  return { rule, message: exactlyOneOf(...fields).message }
+  return { rule, message: exactlyOneOf(...fields.map((field) => realField(definition, field))).message }
 }
 
 /** Values of a field with the real name after each neutral one. */

@@ -764,15 +764,15 @@ export interface BackendAuth {
   cloudC?: CloudCAuth
   oauth?: OAuthCredentials
   /**
-   * Another name of cloudA.
+   * AWS. Neutral name: cloudA, where the fields are described.
    */
   aws?: CloudAAuth
   /**
-   * Another name of cloudB.
+   * Microsoft Azure. Neutral name: cloudB, where the fields are described.
    */
   azure?: CloudBAuth
   /**
-   * Another name of cloudC.
+   * Google Cloud. Neutral name: cloudC, where the fields are described.
    */
   gcp?: CloudCAuth
 }
@@ -844,7 +844,7 @@ export interface OAuthCredentials {
   }
 }
 /**
- * cloudA is AWS: requests are signed (Signature Version 4).
+ * AWS, `aws`: requests are signed (Signature Version 4).
  */
 export interface CloudAAuth {
   /**
@@ -853,7 +853,7 @@ export interface CloudAAuth {
   secretRef?: ResolvedSecret
 }
 /**
- * cloudB is Azure: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.
+ * Microsoft Azure, `azure`: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.
  */
 export interface CloudBAuth {
   /**
@@ -970,15 +970,15 @@ export interface PromptguardRequest {
    */
   response?: CustomResponse
   /**
-   * Another name of moderationApi.
+   * OpenAI moderation. Neutral name: moderationApi, where the fields are described.
    */
   openAIModeration?: ModerationAPI
   /**
-   * Another name of cloudGuardrails.
+   * Amazon Bedrock Guardrails. Neutral name: cloudGuardrails, where the fields are described.
    */
   bedrockGuardrails?: CloudGuardrails
   /**
-   * Another name of modelArmor.
+   * Google Model Armor. Neutral name: modelArmor, where the fields are described.
    */
   googleModelArmor?: ModelArmor
 }
@@ -995,11 +995,11 @@ export interface PromptguardResponse {
    */
   response?: CustomResponse
   /**
-   * Another name of cloudGuardrails.
+   * Amazon Bedrock Guardrails. Neutral name: cloudGuardrails, where the fields are described.
    */
   bedrockGuardrails?: CloudGuardrails
   /**
-   * Another name of modelArmor.
+   * Google Model Armor. Neutral name: modelArmor, where the fields are described.
    */
   googleModelArmor?: ModelArmor
 }
@@ -1048,7 +1048,7 @@ export interface CloudGuardrails {
    */
   region: ShortString
   /**
-   * Connection to the service; `auth` with cloudA, key or secretRef.
+   * Connection to the service; `auth` with aws, key or secretRef.
    */
   policies?: BackendSimple
 }
@@ -1069,7 +1069,7 @@ export interface ModelArmor {
    */
   location?: ShortString
   /**
-   * Connection to the service; `auth` with cloudC.
+   * Connection to the service; `auth` with gcp.
    */
   policies?: BackendSimple
 }
@@ -1194,27 +1194,27 @@ export interface NamedLLMProvider {
    */
   path?: LongString
   /**
-   * Another name of providerA.
+   * OpenAI. Neutral name: providerA, where the fields are described.
    */
   openai?: ProviderA
   /**
-   * Another name of providerB.
+   * Azure OpenAI. Neutral name: providerB, where the fields are described.
    */
   azureOpenAI?: ProviderB
   /**
-   * Another name of providerC.
+   * Anthropic. Neutral name: providerC, where the fields are described.
    */
   anthropic?: ProviderC
   /**
-   * Another name of providerD.
+   * Google Gemini. Neutral name: providerD, where the fields are described.
    */
   gemini?: ProviderD
   /**
-   * Another name of providerE.
+   * Google Vertex AI. Neutral name: providerE, where the fields are described.
    */
   vertexAI?: ProviderE
   /**
-   * Another name of providerF.
+   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
    */
   bedrock?: ProviderF
   /**
@@ -3061,27 +3061,27 @@ export interface ShortLLMModel {
   providerE?: ShortProviderE
   providerF?: ShortProviderF
   /**
-   * Another name of providerA.
+   * OpenAI. Neutral name: providerA, where the fields are described.
    */
   openai?: ShortProviderA
   /**
-   * Another name of providerB.
+   * Azure OpenAI. Neutral name: providerB, where the fields are described.
    */
   azureOpenAI?: ShortProviderB
   /**
-   * Another name of providerC.
+   * Anthropic. Neutral name: providerC, where the fields are described.
    */
   anthropic?: ShortProviderC
   /**
-   * Another name of providerD.
+   * Google Gemini. Neutral name: providerD, where the fields are described.
    */
   gemini?: ShortProviderD
   /**
-   * Another name of providerE.
+   * Google Vertex AI. Neutral name: providerE, where the fields are described.
    */
   vertexAI?: ShortProviderE
   /**
-   * Another name of providerF.
+   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
    */
   bedrock?: ShortProviderF
   /**
@@ -3090,7 +3090,7 @@ export interface ShortLLMModel {
   policies?: BackendWithAI
 }
 /**
- * providerA is OpenAI.
+ * OpenAI, `openai`.
  */
 export interface ShortProviderA {
   /**
@@ -3107,7 +3107,7 @@ export interface ShortProviderA {
   url?: string
 }
 /**
- * providerB is Azure OpenAI.
+ * Azure OpenAI, `azureOpenAI`.
  */
 export interface ShortProviderB {
   /**
@@ -3132,7 +3132,7 @@ export interface ShortProviderB {
   url?: string
 }
 /**
- * providerC is Anthropic.
+ * Anthropic, `anthropic`.
  */
 export interface ShortProviderC {
   /**
@@ -3149,7 +3149,7 @@ export interface ShortProviderC {
   url?: string
 }
 /**
- * providerD is Google Gemini.
+ * Google Gemini, `gemini`.
  */
 export interface ShortProviderD {
   /**
@@ -3166,7 +3166,7 @@ export interface ShortProviderD {
   url?: string
 }
 /**
- * providerE is Google Vertex AI.
+ * Google Vertex AI, `vertexAI`.
  */
 export interface ShortProviderE {
   /**
@@ -3191,7 +3191,7 @@ export interface ShortProviderE {
   url?: string
 }
 /**
- * providerF is Amazon Bedrock.
+ * Amazon Bedrock, `bedrock`.
  */
 export interface ShortProviderF {
   /**

@@ -1717,15 +1717,15 @@ export interface BackendAuth {
   cloudC?: CloudCAuth
   oauth?: OAuthCredentials
   /**
-   * Another name of cloudA.
+   * AWS. Neutral name: cloudA, where the fields are described.
    */
   aws?: CloudAAuth
   /**
-   * Another name of cloudB.
+   * Microsoft Azure. Neutral name: cloudB, where the fields are described.
    */
   azure?: CloudBAuth
   /**
-   * Another name of cloudC.
+   * Google Cloud. Neutral name: cloudC, where the fields are described.
    */
   gcp?: CloudCAuth
 }
@@ -1797,7 +1797,7 @@ export interface OAuthCredentials {
   }
 }
 /**
- * cloudA is AWS: requests are signed (Signature Version 4).
+ * AWS, `aws`: requests are signed (Signature Version 4).
  */
 export interface CloudAAuth {
   /**
@@ -1806,7 +1806,7 @@ export interface CloudAAuth {
   secretRef?: SecretReference
 }
 /**
- * cloudB is Azure: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.
+ * Microsoft Azure, `azure`: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.
  */
 export interface CloudBAuth {
   /**
@@ -1833,7 +1833,7 @@ export interface CloudBManagedIdentity {
   resourceId: string
 }
 /**
- * cloudC is Google Cloud: a token of the workload (application default credentials).
+ * Google Cloud, `gcp`: a token of the workload (application default credentials).
  */
 export interface CloudCAuth {
   /**
@@ -2063,7 +2063,7 @@ export interface ModelPrice {
   reasoning?: string
 }
 /**
- * Adds cache points to requests. Supported by providerF (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.
+ * Adds cache points to requests. Supported by `bedrock` (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.
  */
 export interface PromptCachingConfig {
   /**
@@ -2116,15 +2116,15 @@ export interface PromptguardRequest {
    */
   response?: CustomResponse
   /**
-   * Another name of moderationApi.
+   * OpenAI moderation. Neutral name: moderationApi, where the fields are described.
    */
   openAIModeration?: ModerationAPI
   /**
-   * Another name of cloudGuardrails.
+   * Amazon Bedrock Guardrails. Neutral name: cloudGuardrails, where the fields are described.
    */
   bedrockGuardrails?: CloudGuardrails
   /**
-   * Another name of modelArmor.
+   * Google Model Armor. Neutral name: modelArmor, where the fields are described.
    */
   googleModelArmor?: ModelArmor
 }
@@ -2141,11 +2141,11 @@ export interface PromptguardResponse {
    */
   response?: CustomResponse
   /**
-   * Another name of cloudGuardrails.
+   * Amazon Bedrock Guardrails. Neutral name: cloudGuardrails, where the fields are described.
    */
   bedrockGuardrails?: CloudGuardrails
   /**
-   * Another name of modelArmor.
+   * Google Model Armor. Neutral name: modelArmor, where the fields are described.
    */
   googleModelArmor?: ModelArmor
 }
@@ -2232,7 +2232,7 @@ export interface CloudGuardrails {
    */
   region: ShortString
   /**
-   * Connection to the service; `auth` with cloudA, key or secretRef.
+   * Connection to the service; `auth` with aws, key or secretRef.
    */
   policies?: BackendSimple
 }
@@ -2253,7 +2253,7 @@ export interface ModelArmor {
    */
   location?: ShortString
   /**
-   * Connection to the service; `auth` with cloudC.
+   * Connection to the service; `auth` with gcp.
    */
   policies?: BackendSimple
 }
@@ -2374,27 +2374,27 @@ export interface LLMProvider {
    */
   path?: LongString
   /**
-   * Another name of providerA.
+   * OpenAI. Neutral name: providerA, where the fields are described.
    */
   openai?: ProviderA
   /**
-   * Another name of providerB.
+   * Azure OpenAI. Neutral name: providerB, where the fields are described.
    */
   azureOpenAI?: ProviderB
   /**
-   * Another name of providerC.
+   * Anthropic. Neutral name: providerC, where the fields are described.
    */
   anthropic?: ProviderC
   /**
-   * Another name of providerD.
+   * Google Gemini. Neutral name: providerD, where the fields are described.
    */
   gemini?: ProviderD
   /**
-   * Another name of providerE.
+   * Google Vertex AI. Neutral name: providerE, where the fields are described.
    */
   vertexAI?: ProviderE
   /**
-   * Another name of providerF.
+   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
    */
   bedrock?: ProviderF
 }
@@ -2425,27 +2425,27 @@ export interface NamedLLMProvider {
    */
   path?: LongString
   /**
-   * Another name of providerA.
+   * OpenAI. Neutral name: providerA, where the fields are described.
    */
   openai?: ProviderA
   /**
-   * Another name of providerB.
+   * Azure OpenAI. Neutral name: providerB, where the fields are described.
    */
   azureOpenAI?: ProviderB
   /**
-   * Another name of providerC.
+   * Anthropic. Neutral name: providerC, where the fields are described.
    */
   anthropic?: ProviderC
   /**
-   * Another name of providerD.
+   * Google Gemini. Neutral name: providerD, where the fields are described.
    */
   gemini?: ProviderD
   /**
-   * Another name of providerE.
+   * Google Vertex AI. Neutral name: providerE, where the fields are described.
    */
   vertexAI?: ProviderE
   /**
-   * Another name of providerF.
+   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
    */
   bedrock?: ProviderF
   /**
@@ -2454,7 +2454,7 @@ export interface NamedLLMProvider {
   policies?: BackendWithAI
 }
 /**
- * providerA is OpenAI.
+ * OpenAI, `openai`.
  */
 export interface ProviderA {
   /**
@@ -2463,7 +2463,7 @@ export interface ProviderA {
   model?: ShortString
 }
 /**
- * providerB is Azure OpenAI.
+ * Azure OpenAI, `azureOpenAI`.
  */
 export interface ProviderB {
   /**
@@ -2480,7 +2480,7 @@ export interface ProviderB {
   apiVersion?: TinyString
 }
 /**
- * providerC is Anthropic.
+ * Anthropic, `anthropic`.
  */
 export interface ProviderC {
   /**
@@ -2489,7 +2489,7 @@ export interface ProviderC {
   model?: ShortString
 }
 /**
- * providerD is Google Gemini.
+ * Google Gemini, `gemini`.
  */
 export interface ProviderD {
   /**
@@ -2498,7 +2498,7 @@ export interface ProviderD {
   model?: ShortString
 }
 /**
- * providerE is Google Vertex AI.
+ * Google Vertex AI, `vertexAI`.
  */
 export interface ProviderE {
   /**
@@ -2515,7 +2515,7 @@ export interface ProviderE {
   region: TinyString
 }
 /**
- * providerF is Amazon Bedrock.
+ * Amazon Bedrock, `bedrock`.
  */
 export interface ProviderF {
   /**
@@ -2974,12 +2974,12 @@ export interface DynamicForwardProxyBackend {
 export interface CloudBackend {
   agentRuntime?: AgentRuntime
   /**
-   * Another name of agentRuntime.
+   * Amazon Bedrock AgentCore. Neutral name: agentRuntime, where the fields are described.
    */
   agentCore?: AgentRuntime
 }
 /**
- * An agent hosted on Amazon Bedrock AgentCore. Requests are forwarded unchanged, signed with `policies.auth.cloudA`, or the credentials of the environment.
+ * An agent hosted on Amazon Bedrock AgentCore. Requests are forwarded unchanged, signed with `policies.auth.aws`, or the credentials of the environment.
  */
 export interface AgentRuntime {
   /**

@@ -63,9 +63,9 @@ export const aiBackendDefinitions: Definitions = {
     ['name'],
     providerRules,
   ),
-  ProviderA: object('providerA is OpenAI.', { model }),
+  ProviderA: object('OpenAI, `openai`.', { model }),
   ProviderB: object(
-    'providerB is Azure OpenAI.',
+    'Azure OpenAI, `azureOpenAI`.',
     {
       endpoint: string('Host of the resource, for example `my-resource.openai.azure.com`; a scheme and a path are ignored.', {
         minLength: 1,
@@ -85,10 +85,10 @@ export const aiBackendDefinitions: Definitions = {
       },
     ],
   ),
-  ProviderC: object('providerC is Anthropic.', { model }),
-  ProviderD: object('providerD is Google Gemini.', { model }),
+  ProviderC: object('Anthropic, `anthropic`.', { model }),
+  ProviderD: object('Google Gemini, `gemini`.', { model }),
   ProviderE: object(
-    'providerE is Google Vertex AI.',
+    'Google Vertex AI, `vertexAI`.',
     {
       model,
       projectId: ref('TinyString', 'Google Cloud project.'),
@@ -96,7 +96,7 @@ export const aiBackendDefinitions: Definitions = {
     },
     ['projectId', 'region'],
   ),
-  ProviderF: object('providerF is Amazon Bedrock.', {
+  ProviderF: object('Amazon Bedrock, `bedrock`.', {
     region: string('AWS region.', { minLength: 1, maxLength: 63, pattern: '^[a-z0-9-]+$', default: 'us-east-1' }),
     model,
     guardrail: object(

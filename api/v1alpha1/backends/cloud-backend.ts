@@ -9,7 +9,7 @@ export const cloudBackendDefinitions: Definitions = {
     [exactlyOneOfNames('CloudBackend', 'agentRuntime')],
   ),
   AgentRuntime: object(
-    'An agent hosted on Amazon Bedrock AgentCore. Requests are forwarded unchanged, signed with `policies.auth.cloudA`, or the credentials of the environment.',
+    'An agent hosted on Amazon Bedrock AgentCore. Requests are forwarded unchanged, signed with `policies.auth.aws`, or the credentials of the environment.',
     {
       agentRuntimeRef: string('ARN of the runtime, `arn:aws:bedrock-agentcore:<region>:<account>:runtime/<id>`.', { minLength: 1, maxLength: 2048 }),
       qualifier: string('Alias or version of the runtime.', { maxLength: 256 }),

@@ -124,7 +124,7 @@ export const aiDefinitions: Definitions = {
     ['input', 'output'],
   ),
   PromptCachingConfig: object(
-    'Adds cache points to requests. Supported by providerF (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.',
+    'Adds cache points to requests. Supported by `bedrock` (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.',
     {
       cacheSystem: boolean('Cache point after the system messages.', { default: true }),
       cacheMessages: boolean('Cache point in the conversation.', { default: true }),

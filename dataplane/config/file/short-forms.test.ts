@@ -225,7 +225,7 @@ describe('an invalid short form is an error with file, line, column and path', (
     [
       'no provider',
       model('{}'),
-      ['gateway.yaml:1:18: llm.models.m: exactly one of the fields in [providerA providerB providerC providerD providerE providerF] must be set'],
+      ['gateway.yaml:1:18: llm.models.m: exactly one of the fields in [openai azureOpenAI anthropic gemini vertexAI bedrock] must be set'],
     ],
     ['a misspelt provider', model('{ opnai: {} }'), ['gateway.yaml:1:23: llm.models.m.opnai: unknown field; did you mean openai?']],
     ['a misspelt section', 'lllm: {}', ['gateway.yaml:1:1: lllm: unknown field; did you mean llm?']],

@@ -29,9 +29,9 @@ const response = (guard: object) => policies({ promptGuard: { response: [guard] 
 const regex = { matches: ['a+'], builtins: ['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin'], action: 'Reject' }
 const guardrails = { identifier: 'i', version: '1', region: 'us-east-1' }
 const armor = { templateId: 't', projectId: 'p' }
-const oneProvider = one('providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF')
-const requestGuards = one('regex', 'webhook', 'moderationApi', 'cloudGuardrails', 'modelArmor')
-const responseGuards = one('regex', 'webhook', 'cloudGuardrails', 'modelArmor')
+const oneProvider = one('openai', 'azureOpenAI', 'anthropic', 'gemini', 'vertexAI', 'bedrock')
+const requestGuards = one('regex', 'webhook', 'openAIModeration', 'bedrockGuardrails', 'googleModelArmor')
+const responseGuards = one('regex', 'webhook', 'bedrockGuardrails', 'googleModelArmor')
 const at = 'spec.ai.provider'
 const guardAt = 'spec.policies.ai.promptGuard'
 

@@ -29,7 +29,7 @@ const own = { grantType: 'ClientCredentials', tokenEndpoint, secretRef: { name: 
 const eviction = (section: object) => backendPolicy({ health: { eviction: section } })
 const identity = { clientId: 'c', objectId: 'o', resourceId: 'r' }
 const kindsOfBackend = one('ai', 'static', 'dynamicForwardProxy', 'mcp', 'cloudBackend', 'a2a')
-const kindsOfAuth = one('key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC', 'oauth')
+const kindsOfAuth = one('key', 'secretRef', 'passthrough', 'aws', 'azure', 'gcp', 'oauth')
 const mtls = [{ name: 's' }]
 
 export const backendRows: Row[] = [
@@ -76,7 +76,7 @@ export const backendRows: Row[] = [
   ['a static backend without port', backend({ static: { host: 'h' } }), 'spec.static.port', REQUIRED],
   ['a static backend with port 0', backend({ static: { host: 'h', port: 0 } }), 'spec.static.port', SMALL],
   ['a static backend with port 65536', backend({ static: { host: 'h', port: 65536 } }), 'spec.static.port', BIG],
-  ['a cloudBackend of nothing', backend({ cloudBackend: {} }), 'spec.cloudBackend', one('agentRuntime')],
+  ['a cloudBackend of nothing', backend({ cloudBackend: {} }), 'spec.cloudBackend', one('agentCore')],
   ['an agent runtime without ref', backend({ cloudBackend: { agentRuntime: {} } }), 'spec.cloudBackend.agentRuntime.agentRuntimeRef', REQUIRED],
   [
     'ai policies on a static backend',
