@@ -57,7 +57,7 @@ bench: ## run benchmarks against nginx; CASE=plain,http2 SECONDS=5 ROUNDS=3; PEE
 conformance: ## run the official suites of Gateway API and its Inference Extension on a local cluster (root, Go); KEEP=1 updates their reports
 	@e2e/conformance/run $(if $(KEEP),--keep)
 
-images: ## build container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.1.0 BASE=image-with-node
+images: ## build container images of operator and data plane in dist/images; REGISTRY=localhost TAG=v0.2.0 BASE=image-with-node
 	@$(X) node images/main.ts $(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(TAG),--tag '$(TAG)') $(if $(BASE),--base '$(BASE)')
 
 console: ## build the console into dist/console, where a data plane of this checkout serves it

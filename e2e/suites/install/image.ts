@@ -5,7 +5,7 @@ import { findEngine } from '../../../images/engine.ts'
 import { localcluster } from './cluster.ts'
 
 /** An image with Node and a C library, which `run` has built. */
-export const BASE = 'localhost/proxy:v0.1.0'
+export const BASE = 'localhost/proxy:v0.2.0'
 
 /** Builds an image of a directory with a Dockerfile. */
 export const buildImage = (image: string, directory: string): void =>
