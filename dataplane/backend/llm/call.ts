@@ -180,8 +180,10 @@ export class LlmCall {
     this.#attempted = attempted
     const { conversion, isStreaming } = prepared
     if (conversion === undefined || response.status < 200 || response.status > 299) return response
-    if (!isStreaming || !isStream(response)) return this.#readReply(response, attempted, conversion.with, isLast)
-    return isLast && firstContentMs === undefined ? response : this.#peek(response, attempted, firstContentMs && startedAtMs + firstContentMs, isLast)
+    const untilMs = firstContentMs && startedAtMs + firstContentMs
+    if (!isStreaming || !(await isStream(response, leastOf(untilMs, exchange.deadlineAtMs))))
+      return this.#readReply(response, attempted, conversion.with, isLast)
+    return isLast && firstContentMs === undefined ? response : this.#peek(response, attempted, untilMs, isLast)
   }
 
   /** The stored response to an equal request, after all checks of the request (llm.md §18.1). Without one, the response is recorded. */

@@ -1,4 +1,4 @@
-import { compact, define, inside, numberOf, objectOf, objectsOf, without } from '../common/read.ts'
+import { compact, define, filledText, inside, numberOf, objectOf, objectsOf, without } from '../common/read.ts'
 import type { JsonObject } from '../common/types.ts'
 import { merge, UnconvertibleError, type Forms, type StreamEvent } from './form.ts'
 
@@ -9,7 +9,7 @@ const wholeMembers: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name']
 
 interface Choice {
   readonly message: Record<string, unknown>
-  readonly calls: Map<number, Record<string, unknown>>
+  readonly calls: { readonly index: number; readonly call: Record<string, unknown> }[]
   readonly more: Record<string, unknown>
 }
 
@@ -28,7 +28,7 @@ class CompletionsCollector {
 
   #addChoice(choice: JsonObject): void {
     const index = numberOf(choice['index']) ?? 0
-    const known = this.#choices.get(index) ?? { message: {}, calls: new Map(), more: {} }
+    const known = this.#choices.get(index) ?? { message: {}, calls: [], more: {} }
     this.#choices.set(index, known)
     for (const [key, value] of Object.entries(inside(choice['delta']))) {
       if (key === 'tool_calls') for (const [at, call] of objectsOf(value).entries()) addCall(known.calls, numberOf(call['index']) ?? at, call)
@@ -50,7 +50,7 @@ class CompletionsCollector {
           role: 'assistant',
           content: null,
           ...message,
-          tool_calls: calls.size === 0 ? undefined : [...calls].toSorted(([a], [b]) => a - b).map(([, call]) => call),
+          tool_calls: calls.length === 0 ? undefined : calls.toSorted((a, b) => a.index - b.index).map(({ call }) => call),
         }),
         logprobs: null,
         ...more,
@@ -61,12 +61,13 @@ class CompletionsCollector {
 
 const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '' || value === 0
 
-function addCall(calls: Map<number, Record<string, unknown>>, index: number, call: JsonObject): void {
-  const known = calls.get(index)
+function addCall(calls: Choice['calls'], index: number, call: JsonObject): void {
+  const known = calls.findLast((one) => one.index === index)?.call
+  const id = filledText(call['id'])
   // Some upstreams send parallel calls, each complete, all with index 0.
-  if (known?.['id'] !== undefined && call['id'] !== undefined && call['id'] !== known['id']) throw new UnconvertibleError('two tool calls have one index')
-  const target = known ?? {}
-  calls.set(index, target)
+  const isNext = known === undefined || (known['id'] !== undefined && id !== undefined && id !== known['id'])
+  const target = isNext ? {} : known
+  if (isNext) calls.push({ index, call: target })
   for (const [key, value] of Object.entries(without(call, 'index'))) {
     const part = objectOf(value)
     if (part === undefined) mergeDelta(target, key, value)

@@ -1,7 +1,8 @@
 import { defaultJsonLimits, JsonLimitError, parseJsonInSteps, type JsonLimits } from '#api/json/index.ts'
 import { runSync, type Cooperative } from '../../../runtime/cooperative.ts'
 import { isObject, printBytesInSteps, printJson } from '../common/json.ts'
-import { FormatError, type ChatFormat, type JsonObject, type ResponseContext } from '../common/types.ts'
+import { FormatError, type ChatFormat, type JsonObject, type ResponseContext, type ResponseStream } from '../common/types.ts'
+import { renderEvents } from '../stream/event.ts'
 import { parseFields, printEvent, SseScanner } from '../stream/sse.ts'
 import { completionsForms } from './completions.ts'
 import { UnconvertibleError, type Forms } from './form.ts'
@@ -99,6 +100,32 @@ function* collect(stream: Buffer, forms: Forms, limits: JsonLimits): Cooperative
     yield
   }
   return collector.body()
+}
+
+/** Writes a buffered response as an event stream of the same format (llm.md §8.1). Throws a FormatError if it has no such form. */
+export function* streamOf(body: JsonObject, format: ChatFormat): Cooperative<Buffer> {
+  try {
+    return yield* expand(body, formsOf[format])
+  } catch (error) {
+    throw error instanceof UnconvertibleError ? new FormatError('response', `failed to write the response as a stream: ${error.message}`) : error
+  }
+}
+
+/** Reads a complete event stream of an upstream into a buffered response of the client's format (llm.md §8.1). Throws a FormatError. */
+export function* replyOf(bytes: Buffer, stream: ResponseStream, format: ChatFormat, limits: JsonLimits): Cooperative<JsonObject> {
+  const pieces: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += STEP_BYTES) {
+    pieces.push(renderEvents(stream.push(bytes.subarray(at, at + STEP_BYTES))))
+    yield
+  }
+  pieces.push(renderEvents(stream.end()))
+  const { error } = stream.facts
+  if (error !== undefined) throw new FormatError('response', `the upstream sent an error with status 200: ${error.message}`)
+  try {
+    return yield* collect(Buffer.concat(pieces), formsOf[format], limits)
+  } catch (problem) {
+    throw problem instanceof UnconvertibleError ? new FormatError('response', `failed to read the response from a stream: ${problem.message}`) : problem
+  }
 }
 
 function* expand(body: JsonObject, { expand: eventsOf, terminator }: Forms): Cooperative<Buffer> {

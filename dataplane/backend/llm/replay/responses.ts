@@ -7,7 +7,7 @@ class ResponsesCollector {
 
   /** The last event has the whole response. */
   add(data: JsonObject): void {
-    if (data['type'] === 'response.completed') this.#response = objectOf(data['response'])
+    if (data['type'] === 'response.completed' || data['type'] === 'response.incomplete') this.#response = objectOf(data['response'])
   }
 
   body(): JsonObject {
@@ -82,13 +82,15 @@ function beginningOf(item: JsonObject): JsonObject {
 }
 
 function* expand(body: JsonObject): Iterable<StreamEvent> {
-  if (body['status'] !== 'completed') throw new UnconvertibleError('the response is not complete')
+  const { status } = body
+  // A response in the background goes on.
+  if (status !== 'completed' && status !== 'incomplete' && status !== 'failed') throw new UnconvertibleError('the response is not complete')
   const expansion = new Expansion()
   const response = { ...body, status: 'in_progress', output: [], usage: null }
   yield expansion.event('response.created', { response })
   yield expansion.event('response.in_progress', { response })
   for (const [index, item] of objectsOf(body['output']).entries()) yield* expansion.item(item, index)
-  yield expansion.event('response.completed', { response: inside(body) })
+  yield expansion.event(`response.${status}`, { response: inside(body) })
 }
 
 /** The forms of a response of the Responses API. */

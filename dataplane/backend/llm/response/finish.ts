@@ -12,13 +12,17 @@ import type { ResponseHead } from '../../../http/message.ts'
 import { CodingError, contentCoding, decodeBody, decodeBytes, encodeBytes } from '../../../http/coding.ts'
 import { recordsText } from './collect.ts'
 import { EventBody } from './event-body.ts'
+import { kindOf, SniffedBody } from './sniffed-body.ts'
+import { replyOf, streamOf } from '../replay/index.ts'
 import type { StreamGuard } from '../guards/index.ts'
 import { renderEvents } from '../stream/event.ts'
 import { printBytesInSteps, printJson, renderBody } from '../common/json.ts'
 import { runWhileConnected } from '../../../request/exchange/connected.ts'
 import {
   FormatError,
+  type ChatFormat,
   type ClientEvent,
+  type ClientFormat,
   type Conversion,
   type JsonObject,
   type ResponseContext,
@@ -53,8 +57,19 @@ export async function finishResponse(response: ResponseHead, context: AttemptCon
   return 'events' in opened ? streamResponse(response, opened.events, context) : writeReply(response, opened.reply, context)
 }
 
-/** Whether the response to a streaming request is a stream. Some servers return JSON or HTML instead; without content-type a stream is assumed. */
-export function isStream({ headers }: ResponseHead): boolean {
+/**
+ * Whether the response to a streaming request is a stream, by its first character. Some servers return JSON or HTML instead, or a stream as JSON. What
+ * comes after `untilMs` is judged by its content-type, as coded bodies are.
+ */
+export async function isStream(response: ResponseHead, untilMs: number | undefined): Promise<boolean> {
+  const { headers, body } = response
+  let kind: ReturnType<typeof kindOf>
+  if (body !== undefined && contentCoding(headers) === undefined) {
+    const peeked = new SniffedBody(body)
+    response.body = peeked
+    kind = await peeked.peek(untilMs)
+  }
+  if (kind === 'json' || kind === 'events') return kind === 'events'
   return !/^\s*(?:application\/(?:[\w.-]+\+)?json|text\/html)\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 }
 
@@ -98,6 +113,7 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
     // Numbers must be parsed losslessly only if the body is printed again.
     const numbers = conversion.isNative && prepared.guards === undefined ? doubles : exactNumbers
     const { jsonLimits } = context.exchange
+    if (isChat(conversion.from) && kindOf(text.slice(0, MAX_KIND_LENGTH)) === 'events') return await readEvents(response, text, context, conversion)
     // A batch of embeddings has hundreds of thousands of numbers.
     const limits = conversion.from === 'embeddings' ? { ...jsonLimits, maxMembers: Infinity } : jsonLimits
     const parsed = await parseBody(text, context.exchange, { numbers, limits })
@@ -113,6 +129,22 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
     if (!(error instanceof FormatError) || error.kind === 'response') throw error
     throw new FormatError('response', error.message.replace('failed to parse request', 'failed to parse response'))
   }
+}
+
+/** Characters of a body that tell what it is. */
+const MAX_KIND_LENGTH = 1024
+const isChat = (format: ClientFormat): format is ChatFormat => format !== 'embeddings' && format !== 'tokenCount'
+
+/** Reads an event stream that an upstream sent in place of JSON (llm.md §8.1). */
+async function readEvents(response: ResponseHead, text: string, context: AttemptContext, conversion: Conversion): Promise<Reply> {
+  const { exchange, limitBytes } = context
+  const stream = conversion.stream(responseContext(response.headers, context), { collects: true, measures: true, maxEventBytes: limitBytes })
+  const body = await runWhileConnected(replyOf(Buffer.from(text), stream, conversion.from as ChatFormat, exchange.jsonLimits), exchange)
+  const pieces = await runWhileConnected(printBytesInSteps(body), exchange)
+  const raw = Buffer.concat(pieces)
+  response.headers.set('content-type', 'application/json')
+  response.headers.remove('content-encoding')
+  return { isValid: true, raw, text: raw.toString(), parsed: body, body, facts: stream.facts }
 }
 
 /** Applies guards to a reply and writes it to the response. */
@@ -138,6 +170,13 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
   }
   const readShown = () => prepared.guarded?.response(guarded, responseContext(response.headers, context)).facts
   record.finish(facts, 'complete', guarded === body ? undefined : readShown)
+  if (prepared.isStreaming && isChat(conversion.with.from)) {
+    const problem = findReplyProblem(conversion.with.from, guarded)
+    if (problem !== undefined) throw new FormatError('response', problem)
+    response.headers.remove('content-encoding')
+    response.headers.set('content-type', 'text/event-stream')
+    return withBody(response, await runWhileConnected(streamOf(guarded, conversion.with.from), exchange))
+  }
   if (guarded === parsed) return withBody(response, raw)
   const rendered = isNative
     ? Buffer.from(renderBody(text, parsed as JsonObject, guarded))
