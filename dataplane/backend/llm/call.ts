@@ -106,6 +106,7 @@ export class LlmCall {
       this.#recordResponse(finished)
       if (this.#prepared !== undefined) await this.#capture?.response(finished, this.#prepared)
       this.#keys.addHeaders(finished.headers)
+      this.#record.addHeaders(finished.headers)
       return finished
     } catch (error) {
       this.#recording?.stop()

@@ -18,6 +18,31 @@ const start = async (options: TestBedOptions = {}): Promise<TestBed> => {
 /** The generated types declare any JSON value as an object. */
 const field = (name: string, value: unknown): FieldDefault => ({ field: name, value: value })
 
+describe('parts that the provider does not support', () => {
+  const hosted = { tools: [{ type: 'web_search' }], store: true, 'in\nvalid': 1 }
+  const bedrock = { provider: { providerF: { model: 'amazon.nova-pro-v1:0' } } }
+
+  test('are left out, and named in the header, the log and a metric', async () => {
+    const { post, mock, gateway } = await start(bedrock)
+    for (const stream of [false, true]) {
+      const { status, headers } = await post({ body: chat('hi', { ...hosted, stream }) })
+      expect([status, headers['x-proxy-omitted']]).toEqual([200, 'store, in_valid, tools[0]'])
+    }
+    expect(mock.requests[0]?.raw.toString()).not.toContain('web_search')
+    expect(logFieldsOf(gateway.finished[0])['proxy.ai.omitted']).toBe('store, in_valid, tools[0]')
+    expect((await post({ body: chat('hi') })).headers['x-proxy-omitted']).toBeUndefined()
+  })
+
+  test('are 400 with unsupported Reject', async () => {
+    const { post, mock } = await start({ ...bedrock, ai: { unsupported: 'Reject' } })
+    const { status, text } = await post({ body: chat('hi', { tools: [{ type: 'web_search' }] }) })
+    expect([status, mock.requests.length]).toEqual([400, 0])
+    expect(text).toBe(
+      'failed to process LLM request: unsupported conversion: tools[0]: this provider does not support it; remove it, or set ai.unsupported to Omit',
+    )
+  })
+})
+
 describe('the Host header for a provider (llm.md §4.1, traffic.md §8.11)', () => {
   test.each<[string, TestBedOptions, string | undefined]>([
     ["the provider's", {}, undefined],

@@ -55,6 +55,9 @@ export const llmMetrics = defineMetrics((registry) => {
   const cost = registry.counter(name('client_cost_total'), 'Cost of LLM requests, in the currency of the price table.', LABELS)
   const lookups = registry.counter(`${METRIC_PREFIX}cost_catalog_lookups_total`, 'Lookups of the price of a model, by result.', ['status'])
   const cached = registry.counter(`${METRIC_PREFIX}llm_cache_requests_total`, 'LLM requests to backends with a response cache, by result.', ['result'])
+  const omitted = registry.counter(`${METRIC_PREFIX}llm_omitted_total`, 'LLM requests of which parts were left out that their provider does not support.', [
+    'gen_ai_system',
+  ])
   const saved = registry.counter(`${METRIC_PREFIX}llm_cache_saved_cost_total`, 'Cost of the responses that the LLM cache returned again.', [])
   const models = new Set<string>()
   const modelLabel = (model: string | undefined): string => {
@@ -82,6 +85,7 @@ export const llmMetrics = defineMetrics((registry) => {
   return {
     priceLookups: (status: PriceStatus): Series => lookups.series(status),
     cacheResults: (result: 'hit' | 'miss' | 'bypass'): Series => cached.series(result),
+    omitted: (system: string): Series => omitted.series(system),
     cacheSavedCost: once(() => saved.series()),
     /**
      * The series of an exchange. Models are labels only if the upstream confirmed them (`isConfirmed`), because clients can invent any

@@ -5,6 +5,7 @@ import type { Registry } from '../../../observe/telemetry/metrics/registry.ts'
 import { estimateTokens, tokensIn } from './estimate.ts'
 import type { FlatMessage, RequestParams, ResponseFacts, StreamFacts, ToolCallFact, Usage } from '../common/types.ts'
 import { reasonOf } from '../../../observe/telemetry/outcome.ts'
+import type { HeaderList } from '../../../http/headers.ts'
 import { costOf, priceOf, type Price, type Rates } from '../pricing/price.ts'
 import type { PriceTable } from '../pricing/table.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
@@ -51,6 +52,17 @@ const usageFields = {
 const paramEntries = Object.entries(paramFields) as [keyof RequestParams, ContributedField][]
 const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
 
+const OMITTED_HEADER = 'x-proxy-omitted'
+/** Places that the header and the log name; the names are those of the client. */
+const MAX_PLACES = 20
+const MAX_PLACE_LENGTH = 64
+
+/** A list of places for a header. */
+function listPlaces(places: readonly string[]): string {
+  const named = places.slice(0, MAX_PLACES).map((place) => place.replace(/[^\w.[\]-]/g, '_').slice(0, MAX_PLACE_LENGTH))
+  return [...named, ...(places.length > MAX_PLACES ? [`${places.length - MAX_PLACES} more`] : [])].join(', ')
+}
+
 /** The texts of a response. */
 type Texts = Pick<ResponseFacts, 'completion' | 'toolCalls'>
 
@@ -67,6 +79,7 @@ export class LlmRecord extends HostMap {
   #readShown: (() => Texts | undefined) | undefined
   #firstTokenAtMs: number | undefined
   #isFinished = false
+  #omitted: string | undefined
   #endedAtMs = 0
   /** Price of the exchange, once it is known. */
   #cost: number | undefined
@@ -98,6 +111,19 @@ export class LlmRecord extends HostMap {
       // A number that a double cannot represent is logged as text.
       else setLogField(exchange, field, typeof value === 'object' ? JSON.stringify(value) : value)
     }
+  }
+
+  /** Records the parts of the current attempt's request that its provider does not support (llm.md §7.1). */
+  omit(places: readonly string[]): void {
+    this.#omitted = places.length === 0 ? undefined : listPlaces(places)
+    if (this.#omitted === undefined) clearLogField(this.#exchange, 'proxy.ai.omitted')
+    else setLogField(this.#exchange, 'proxy.ai.omitted', this.#omitted)
+  }
+
+  /** Names the parts that were left out to the client. A header of the provider with this name is no report of the gateway. */
+  addHeaders(headers: HeaderList): void {
+    if (this.#omitted !== undefined) headers.set(OMITTED_HEADER, this.#omitted)
+    else if (headers.has(OMITTED_HEADER)) headers.remove(OMITTED_HEADER)
   }
 
   /** Records the model of a request that is read while it streams. */
@@ -132,6 +158,7 @@ export class LlmRecord extends HostMap {
       const value = usage[key]
       if (value !== undefined) setLogField(exchange, field, value)
     }
+    if (this.#omitted !== undefined) llmMetrics(this.#registry).omitted(this.#request?.system ?? '').value++
     if (this.#cacheMiss !== undefined) llmMetrics(this.#registry).cacheResults(this.#cacheMiss).value++
     this.#measure(facts, end, failure)
   }

@@ -115,7 +115,8 @@ export interface Chat {
   readonly format: OutputFormat | undefined
   /** The metadata of a Messages request. */
   readonly metadata: JsonObject | undefined
-  readonly warnings: readonly string[]
+  /** Places in the client's body that no other format has and that only add an option (llm.md §7.1). */
+  readonly omitted: readonly string[]
 }
 
 /** Why a model stopped. */

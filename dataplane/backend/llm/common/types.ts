@@ -81,8 +81,8 @@ export interface ConvertedRequest {
   /** The same object as the input if nothing changed. */
   readonly body: JsonObject
   readonly memo: RequestMemo
-  /** Dropped parts of the request, for the debug log. */
-  readonly warnings: readonly string[]
+  /** Places in the client's body that were left out: `tools[4]`, `store`. */
+  readonly omitted: readonly string[]
 }
 
 /** Inputs of a response conversion besides the body. */

@@ -10,6 +10,11 @@ export function unsupported(place: string, reason: string): FormatError {
   return new FormatError('unsupported', `unsupported conversion: ${place}: ${reason}`)
 }
 
+/** The fields in use that are not in `carried`: no other format has them. */
+export function findOmitted(body: JsonObject, carried: ReadonlySet<string>): string[] {
+  return Object.keys(body).filter((field) => !carried.has(field) && isUsed(body[field]))
+}
+
 /** Throws a FormatError for the first of the fields that is in use: not null, false, 0, or an empty list or object. */
 export function rejectFields(body: JsonObject, fields: readonly string[]): void {
   for (const field of fields) if (isUsed(body[field])) throw unsupported(field, 'this provider does not support it; remove the field')

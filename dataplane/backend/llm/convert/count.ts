@@ -13,7 +13,7 @@ export function passCount(): Conversion {
     from: 'tokenCount',
     to: 'messagesCount',
     isNative: true,
-    request: (body, { model }) => ({ body, memo: { model, isStreaming: false, toolNames: new Map() }, warnings: [] }),
+    request: (body, { model }) => ({ body, memo: { model, isStreaming: false, toolNames: new Map() }, omitted: [] }),
     response(body) {
       const object = objectOf(body)
       if (object === undefined) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
@@ -33,7 +33,7 @@ export function translateCount(): Conversion {
     request(body, { model, anthropicVersion }) {
       const counted = { ...without(body, 'model'), max_tokens: 1, anthropic_version: anthropicVersion ?? DEFAULT_VERSION }
       const encoded = Buffer.from(printJson(counted)).toString('base64')
-      return { body: { input: { invokeModel: { body: encoded } } }, memo: { model, isStreaming: false, toolNames: new Map() }, warnings: [] }
+      return { body: { input: { invokeModel: { body: encoded } } }, memo: { model, isStreaming: false, toolNames: new Map() }, omitted: [] }
     },
     response(body) {
       const tokens = readCount(inside(body))

@@ -29,7 +29,7 @@ export function passEmbeddings(): Conversion {
     from: 'embeddings',
     to: 'embeddings',
     isNative: true,
-    request: (body, { model }) => ({ body, memo: { model, isStreaming: false, toolNames: new Map() }, warnings: [] }),
+    request: (body, { model }) => ({ body, memo: { model, isStreaming: false, toolNames: new Map() }, omitted: [] }),
     response(body) {
       const object = objectOf(body)
       if (object === undefined) throw new FormatError('response', 'failed to parse response: it must be a JSON object')

@@ -50,7 +50,7 @@ export function passChat(format: ChatFormat): Conversion {
     isNative: true,
     request(body, { model, target = targetOfFormat[format] }) {
       const isStreaming = body['stream'] === true
-      return { body: fitNative(body, format, rulesOf(target, model)), memo: { model, isStreaming, toolNames: new Map() }, warnings: [] }
+      return { body: fitNative(body, format, rulesOf(target, model)), memo: { model, isStreaming, toolNames: new Map() }, omitted: [] }
     },
     response(body) {
       const object = objectOf(body)

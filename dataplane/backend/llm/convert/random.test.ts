@@ -64,8 +64,8 @@ describe('round trips', () => {
       fc.property(completionsRequest, (request) => {
         const there = pair('completions', 'messages').request(request, requestContext()).body
         const back = pair('messages', 'completions').request(there, requestContext()).body
-        const { warnings: _, ...meant } = readCompletionsRequest(request)
-        const { warnings: __, ...kept } = readCompletionsRequest(back)
+        const { omitted: _, ...meant } = readCompletionsRequest(request)
+        const { omitted: __, ...kept } = readCompletionsRequest(back)
         const plain = (turns: typeof meant.turns): unknown => byRole(turns)
         // `{"a":1}` and `{ "a":1 }` are equal; a choice without tools has no parallel flag.
         expect(JSON.parse(JSON.stringify({ ...kept, turns: plain(kept.turns) }))).toEqual(JSON.parse(JSON.stringify({ ...meant, turns: plain(meant.turns) })))

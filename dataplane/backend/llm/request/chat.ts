@@ -1,3 +1,4 @@
+import type { BackendAI } from '#gen/config/types.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import type { ResponseHead } from '../../../http/message.ts'
 import { checkCompletionsBody } from './admission.ts'
@@ -10,6 +11,7 @@ import { runSync } from '../../../runtime/cooperative.ts'
 import { printBytesInSteps, renderBytesInSteps } from '../common/json.ts'
 import { checkShape } from '../common/shapes.ts'
 import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo, type Target } from '../common/types.ts'
+import { unsupported } from '../common/unsupported.ts'
 import type { KeyPolicy } from './keys.ts'
 import { jsonResponse } from './models.ts'
 import type { PromptGuards } from '../guards/index.ts'
@@ -121,6 +123,8 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   }
   const api = provider.targetOf(conversion.to, model)
   const converted = conversion.request(body, requestContext(context, model, api))
+  checkOmitted(converted.omitted, settings.section.unsupported)
+  record.omit(converted.omitted)
   const call = { format: conversion.to, model, isStreaming }
   const finished = provider.finishBody?.(converted.body, call) ?? converted.body
   // A stored response would have what a plugin changed for another caller.
@@ -147,6 +151,12 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
       exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(body, model, settings.prices.find(provider.system, model), entry.format) : undefined,
     estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }
+}
+
+/** Throws a FormatError for the first part that was left out, if `ai.unsupported` is Reject. */
+function checkOmitted([place]: readonly string[], unsupportedParts: BackendAI['unsupported']): void {
+  if (place !== undefined && unsupportedParts === 'Reject')
+    throw unsupported(place, 'this provider does not support it; remove it, or set ai.unsupported to Omit')
 }
 
 /** Whether the prompt's tokens are reserved from token budgets before the request is sent. */

@@ -23,11 +23,13 @@ export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
     ? planThinking({ ...chat, turns }, rules.reasoning)
     : { maxTokens: chat.maxTokens, thinking: chat.thinking, effort: planReasoningEffort(chat, rules.reasoning) }
   const isReasoning = isClaude ? isThinking(plan.thinking?.['type']) : plan.effort !== undefined && plan.effort !== 'none'
+  const sampling = fitSampling(chat, rules, isReasoning)
   return {
     chat: {
       ...chat,
       ...plan,
-      ...fitSampling(chat, rules, isReasoning),
+      ...sampling,
+      omitted: [...chat.omitted, ...findDropped(chat, sampling)],
       system,
       isSystemPlain: chat.isSystemPlain && system === chat.system,
       turns,
@@ -36,6 +38,16 @@ export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
     },
     toolNames: names.restored,
   }
+}
+
+/** The fields of the client that its target does not have or rejects. */
+function findDropped(chat: Chat, sampling: Pick<Chat, 'temperature' | 'topP' | 'topK' | 'stop'>): string[] {
+  const dropped: string[] = []
+  if (chat.temperature !== undefined && sampling.temperature === undefined) dropped.push('temperature')
+  if (chat.topP !== undefined && sampling.topP === undefined) dropped.push('top_p')
+  if (chat.topK !== undefined && sampling.topK === undefined) dropped.push('top_k')
+  if (chat.stop.length > sampling.stop.length) dropped.push(chat.origin === 'messages' ? 'stop_sequences' : 'stop')
+  return dropped
 }
 
 export const isThinking = (type: unknown): boolean => type === 'enabled' || type === 'adaptive'

@@ -65,6 +65,7 @@ const contributedFields = [
   'proxy.ai.time_per_output_token',
   'proxy.ai.usage.cost.total',
   'proxy.cache',
+  'proxy.ai.omitted',
   'proxy.ai.cache',
   'proxy.ai.cache.saved_cost',
   'proxy.budget.exceeded',

@@ -4,14 +4,21 @@ import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectOf, o
 import { splitThought } from '../../common/thoughts.ts'
 import { parseArguments } from '../../common/tools.ts'
 import type { JsonObject } from '../../common/types.ts'
-import { rejectFields, unsupported } from '../../common/unsupported.ts'
+import { findOmitted, rejectFields, unsupported } from '../../common/unsupported.ts'
 import { readFile, readImage } from './media.ts'
 
 type Text = Extract<Block, { type: 'text' }>
 type Part = Extract<Block, { type: 'text' | 'image' | 'imageUrl' | 'document' }>
 
 /** Fields that change what the response holds and that no other format has (llm.md §7.1). */
-const unsupportedFields = ['audio', 'functions', 'logprobs', 'top_logprobs', 'web_search_options']
+const unsupportedFields = ['audio', 'functions', 'logprobs', 'top_logprobs']
+/** Fields that are carried or rejected; others are left out. */
+const carried = new Set(
+  (
+    'model,messages,tools,tool_choice,parallel_tool_calls,max_completion_tokens,max_tokens,temperature,top_p,top_k,stop,stream,stream_options,user,' +
+    'reasoning_effort,thinking_budget_tokens,response_format,n,modalities'
+  ).split(','),
+)
 
 /**
  * Reads a Chat Completions request. Drops text that is only white space, and messages that become empty (llm.md §7.1). Throws a FormatError for
@@ -22,6 +29,7 @@ export function readCompletionsRequest(body: JsonObject): Chat {
   if ((numberOf(body['n']) ?? 1) > 1) throw unsupported('n', 'this provider returns one choice; send the request several times')
   const modality = listOf(body['modalities']).find((name) => name !== 'text')
   if (modality !== undefined) throw unsupported('modalities', 'this provider returns text only')
+  const omitted = findOmitted(body, carried)
   const system: Text[] = []
   const turns: Turn[] = []
   for (const [at, message] of objectsOf(body['messages']).entries()) {
@@ -42,7 +50,7 @@ export function readCompletionsRequest(body: JsonObject): Chat {
     system: system.some(({ cache }) => cache) ? system : system.length > 0 ? [{ text: system.map(({ text }) => text).join('\n') }] : [],
     isSystemPlain: true,
     turns,
-    ...readTools(body),
+    ...readTools(body, omitted),
     isParallel: booleanOf(body['parallel_tool_calls']),
     maxTokens: anyNumber(body['max_completion_tokens']) ?? anyNumber(body['max_tokens']),
     temperature: anyNumber(body['temperature']),
@@ -56,7 +64,7 @@ export function readCompletionsRequest(body: JsonObject): Chat {
     thinking: undefined,
     format: readFormat(inside(body['response_format'])),
     metadata: undefined,
-    warnings: [],
+    omitted,
   }
 }
 
@@ -145,18 +153,19 @@ function readPart(part: JsonObject, place: string, keepsBlank: boolean): Part[] 
   throw unsupported(place, `a part of type ${textOf(part['type']) ?? 'unknown'} cannot be sent to this provider`)
 }
 
-function readTools(body: JsonObject): { tools: Tool[]; toolChoice: ToolChoice | undefined } {
-  const tools = objectsOf(body['tools']).map((tool, at) => {
-    if (tool['type'] !== 'function' && tool['type'] !== undefined) throw unsupportedTool(tool, at)
+function readTools(body: JsonObject, omitted: string[]): { tools: Tool[]; toolChoice: ToolChoice | undefined } {
+  const tools = objectsOf(body['tools']).flatMap((tool, at): Tool[] => {
+    if (tool['type'] !== 'function' && tool['type'] !== undefined) return omit(omitted, `tools[${at}]`)
     const cache = objectOf(tool['cache_control']) ?? objectOf(inside(tool['function'])['cache_control'])
-    return { ...readTool(inside(tool['function'])), ...(cache && { cache }) }
+    return [{ ...readTool(inside(tool['function'])), ...(cache && { cache }) }]
   })
-  return { tools: allowedTools(tools, body['tool_choice']), toolChoice: readToolChoice(body['tool_choice']) }
+  return { tools: allowedTools(tools, body['tool_choice']), toolChoice: readToolChoice(body['tool_choice'], omitted) }
 }
 
-/** The error for a tool that is not a function: hosted tools run at OpenAI, custom tools have no JSON input. */
-export function unsupportedTool(tool: JsonObject, at: number): Error {
-  return unsupported(`tools[${at}]`, `a tool of type ${textOf(tool['type']) ?? 'unknown'} cannot be sent to this provider, only functions`)
+/** Leaves out a part: tools that the provider itself would run, or without JSON input. */
+export function omit(omitted: string[], place: string): [] {
+  omitted.push(place)
+  return []
 }
 
 /** The tools of a choice of type `allowed_tools`; otherwise all of them. */
@@ -178,15 +187,14 @@ export function readTool(called: JsonObject): Tool {
   }
 }
 
-/** Reads a tool choice. Chat Completions has the name in `function`, Responses next to `type`. Throws a FormatError for a tool that is not a function. */
-export function readToolChoice(choice: unknown): ToolChoice | undefined {
+/** Reads a tool choice. Chat Completions has the name in `function`, Responses next to `type`. A tool that is not a function is left out. */
+export function readToolChoice(choice: unknown, omitted: string[]): ToolChoice | undefined {
   if (choice === 'auto' || choice === 'none') return { type: choice }
   if (choice === 'required') return { type: 'any' }
   const object = inside(choice)
-  if (object['type'] === 'allowed_tools') return readToolChoice(inside(object['allowed_tools'])['mode'] ?? object['mode'])
+  if (object['type'] === 'allowed_tools') return readToolChoice(inside(object['allowed_tools'])['mode'] ?? object['mode'], omitted)
   const name = filledText(inside(object['function'])['name']) ?? (object['type'] === 'function' ? filledText(object['name']) : undefined)
-  if (name === undefined && typeof object['type'] === 'string')
-    throw unsupported('tool_choice', `a choice of type ${object['type']} cannot be sent to this provider, only functions with a name`)
+  if (name === undefined && typeof object['type'] === 'string') omitted.push('tool_choice')
   return name === undefined ? undefined : { type: 'tool', name }
 }
 

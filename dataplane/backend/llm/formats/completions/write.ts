@@ -31,7 +31,7 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext, r
     stream: chat.isStreaming ? true : undefined,
     stream_options: chat.isStreaming && rules.asksStreamUsage ? { include_usage: true } : undefined,
   })
-  return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, warnings: chat.warnings }
+  return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, omitted: chat.omitted }
 }
 
 /** Writes a turn as several messages: tool results come before the text of the user, and their images and files are part of that text (llm.md §7.4). */

@@ -36,7 +36,7 @@ export function writeConverseRequest(chat: Chat, context: RequestContext, rules:
   return {
     body: chat.origin === 'messages' || marks.isUsed ? body : addCachePoints(body, model, context.promptCaching),
     memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() },
-    warnings: chat.warnings,
+    omitted: chat.omitted,
   }
 }
 

@@ -40,7 +40,7 @@ export function writePredict(body: JsonObject, model: string): ConvertedRequest 
     instances: readInputs(body).map((content) => compact({ content, task_type: taskType, title })),
     parameters: Object.keys(parameters).length > 0 ? parameters : undefined,
   })
-  return { body: written, memo: memoOf(body, model), warnings: [] }
+  return { body: written, memo: memoOf(body, model), omitted: [] }
 }
 
 /** Amazon Titan, `/invoke`. */
@@ -52,7 +52,7 @@ export function writeTitan(body: JsonObject, model: string): ConvertedRequest {
     normalize: booleanOf(body['normalize']),
     embeddingTypes: encoding === undefined ? undefined : [encoding === 'binary' ? 'binary' : 'float'],
   })
-  return { body: written, memo: memoOf(body, model), warnings: [] }
+  return { body: written, memo: memoOf(body, model), omitted: [] }
 }
 
 /** Cohere Embed on Bedrock. Only version 4 supports `dimensions`. */
@@ -63,7 +63,7 @@ export function writeCohere(body: JsonObject, model: string): ConvertedRequest {
     truncate: textOf(body['truncate']),
     output_dimension: model.includes('embed-v4') ? anyNumber(body['dimensions']) : undefined,
   })
-  return { body: written, memo: memoOf(body, model), warnings: [] }
+  return { body: written, memo: memoOf(body, model), omitted: [] }
 }
 
 /** Amazon Nova embeddings. */
@@ -76,5 +76,5 @@ export function writeNova(body: JsonObject, model: string): ConvertedRequest {
       text: { truncationMode: 'END', value: readSingleInput(body) },
     }),
   }
-  return { body: written, memo: memoOf(body, model), warnings: [] }
+  return { body: written, memo: memoOf(body, model), omitted: [] }
 }

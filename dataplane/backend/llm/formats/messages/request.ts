@@ -1,13 +1,20 @@
-import type { Block, Chat, OutputFormat, ToolChoice, Turn } from '../../common/neutral.ts'
+import type { Block, Chat, OutputFormat, Tool, ToolChoice, Turn } from '../../common/neutral.ts'
 import { isStrictSchema } from '../../common/tools.ts'
 import { anyNumber, booleanOf, filledText, inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
 import { splitThought } from '../../common/thoughts.ts'
 import type { JsonObject } from '../../common/types.ts'
-import { rejectFields, unsupported } from '../../common/unsupported.ts'
+import { findOmitted, unsupported } from '../../common/unsupported.ts'
+
+/** Fields that are carried; others are left out. */
+const carried = new Set(
+  'model,messages,system,tools,tool_choice,max_tokens,temperature,top_p,top_k,stop_sequences,stream,thinking,output_config,output_format,metadata'.split(','),
+)
+/** Blocks of tools that Anthropic has run. */
+const HOSTED = /^(?:server_tool_use|mcp_tool_use|mcp_tool_result|\w+_tool_result)$/
 
 /** Reads a Messages request (llm.md §7.4, §7.7). Throws a FormatError for what no other format can express. */
 export function readMessagesRequest(body: JsonObject): Chat {
-  rejectFields(body, ['container', 'mcp_servers'])
+  const omitted = findOmitted(body, carried)
   const config = inside(body['output_config'])
   const choice = inside(body['tool_choice'])
   const isSerial = choice['disable_parallel_tool_use']
@@ -15,15 +22,8 @@ export function readMessagesRequest(body: JsonObject): Chat {
     origin: 'messages',
     system: readSystem(body['system']),
     isSystemPlain: typeof body['system'] === 'string',
-    turns: objectsOf(body['messages']).map((message, at) => readTurn(message, `messages[${at}]`)),
-    tools: objectsOf(body['tools']).map((tool, at) => {
-      if (tool['type'] !== undefined && tool['type'] !== null && tool['type'] !== 'custom')
-        throw unsupported(`tools[${at}]`, `a tool of type ${textOf(tool['type']) ?? 'unknown'} cannot be sent to this provider, only custom tools`)
-      const strict = booleanOf(tool['strict'])
-      const name = textOf(tool['name']) ?? ''
-      const schema = objectOf(tool['input_schema'])
-      return { name, description: textOf(tool['description']), schema, ...(strict !== undefined && { isStrict: strict }), ...cached(tool) }
-    }),
+    turns: objectsOf(body['messages']).map((message, at) => readTurn(message, `messages[${at}]`, omitted)),
+    tools: objectsOf(body['tools']).flatMap((tool, at) => readTool(tool, `tools[${at}]`, omitted)),
     toolChoice: readToolChoice(choice),
     isParallel: typeof isSerial === 'boolean' ? !isSerial : undefined,
     maxTokens: anyNumber(body['max_tokens']),
@@ -38,8 +38,21 @@ export function readMessagesRequest(body: JsonObject): Chat {
     thinking: objectOf(body['thinking']),
     format: readFormat(config['format'] === undefined ? 'output_format' : 'output_config.format', inside(config['format'] ?? body['output_format'])),
     metadata: objectOf(body['metadata']),
-    warnings: [],
+    omitted,
   }
+}
+
+/** A tool of the client. One that Anthropic runs is left out. */
+function readTool(tool: JsonObject, place: string, omitted: string[]): Tool[] {
+  const type = tool['type']
+  if (type !== undefined && type !== null && type !== 'custom') {
+    omitted.push(place)
+    return []
+  }
+  const strict = booleanOf(tool['strict'])
+  const schema = objectOf(tool['input_schema'])
+  const name = textOf(tool['name']) ?? ''
+  return [{ name, description: textOf(tool['description']), schema, ...(strict !== undefined && { isStrict: strict }), ...cached(tool) }]
 }
 
 function readSystem(system: unknown): Chat['system'] {
@@ -51,18 +64,18 @@ function readSystem(system: unknown): Chat['system'] {
   })
 }
 
-function readTurn(message: JsonObject, place: string): Turn {
+function readTurn(message: JsonObject, place: string, omitted: string[]): Turn {
   const role = message['role'] === 'assistant' || message['role'] === 'system' ? message['role'] : 'user'
   const content = message['content']
   if (typeof content === 'string') return { role, blocks: content === '' ? [] : [{ type: 'text', text: content }], isPlain: true }
-  return { role, blocks: readBlocks(content, `${place}.content`) }
+  return { role, blocks: readBlocks(content, `${place}.content`, omitted) }
 }
 
-function readBlocks(content: unknown, place: string): Block[] {
-  return objectsOf(content).flatMap((block, at) => readBlock(block, `${place}[${at}]`))
+function readBlocks(content: unknown, place: string, omitted: string[]): Block[] {
+  return objectsOf(content).flatMap((block, at) => readBlock(block, `${place}[${at}]`, omitted))
 }
 
-function readBlock(block: JsonObject, place: string): Block[] {
+function readBlock(block: JsonObject, place: string, omitted: string[]): Block[] {
   const type = block['type']
   switch (type) {
     case 'text':
@@ -70,7 +83,7 @@ function readBlock(block: JsonObject, place: string): Block[] {
     case 'image':
       return [{ ...readImage(inside(block['source']), place), ...cached(block) }]
     case 'document':
-      return readDocument(block, place)
+      return readDocument(block, place, omitted)
     case 'search_result': {
       const texts = [textOf(block['title']), textOf(block['source']), ...objectsOf(block['content']).map(({ text }) => textOf(text))]
       return [{ type: 'text', text: texts.filter((text) => text !== undefined).join('\n'), ...cached(block) }]
@@ -92,7 +105,7 @@ function readBlock(block: JsonObject, place: string): Block[] {
         {
           type: 'toolResult',
           id: splitThought(textOf(block['tool_use_id']) ?? '').id,
-          content: isPlain ? [{ type: 'text', text: textOf(content) ?? '' }] : readBlocks(content, `${place}.content`),
+          content: isPlain ? [{ type: 'text', text: textOf(content) ?? '' }] : readBlocks(content, `${place}.content`, omitted),
           isPlain,
           ...(typeof block['is_error'] === 'boolean' && { isError: block['is_error'] }),
           ...cached(block),
@@ -104,6 +117,10 @@ function readBlock(block: JsonObject, place: string): Block[] {
     case 'redacted_thinking':
       return [{ type: 'redacted', data: textOf(block['data']) ?? '' }]
     default:
+      if (HOSTED.test(textOf(type) ?? '')) {
+        omitted.push(place)
+        return []
+      }
       throw unsupported(place, `a content block of type ${textOf(type) ?? 'unknown'} cannot be sent to this provider`)
   }
 }
@@ -117,7 +134,7 @@ function readImage(source: JsonObject, at: string): Extract<Block, { type: 'imag
 }
 
 /** Reads a document; one of content blocks becomes those blocks. */
-function readDocument(block: JsonObject, at: string): Block[] {
+function readDocument(block: JsonObject, at: string, omitted: string[]): Block[] {
   const source = inside(block['source'])
   const filename = filledText(block['title'])
   const data = textOf(source['data']) ?? ''
@@ -129,7 +146,7 @@ function readDocument(block: JsonObject, at: string): Block[] {
     case 'content':
       return typeof source['content'] === 'string'
         ? [{ type: 'document', mediaType: 'text/plain', filename, data: '', text: source['content'], at, ...cached(block) }]
-        : readBlocks(source['content'], `${at}.source.content`)
+        : readBlocks(source['content'], `${at}.source.content`, omitted)
     default:
       throw unsupported(at, 'a document must be sent inline; this provider reads neither file ids nor URLs')
   }

@@ -27,7 +27,7 @@ export function writeMessagesRequest(chat: Chat, { model }: RequestContext): Con
     thinking,
     output_config: effort === undefined && format === undefined ? undefined : compact({ effort, format: format && writeFormat(format) }),
   })
-  return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, warnings: chat.warnings }
+  return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, omitted: chat.omitted }
 }
 
 /** The system prompt: one string, or blocks if there are cache breakpoints. */

@@ -1,6 +1,7 @@
 import { JsonEvent } from '../../stream/event.ts'
 import type { StepWriter } from '../../stream/steps.ts'
 import { mergeUsage } from '../../usage/raw.ts'
+import { splitNamespace } from '../../common/namespaces.ts'
 import type { RawUsage, Step, Stop } from '../../common/neutral.ts'
 import type { ClientEvent, JsonObject, ResponseContext } from '../../common/types.ts'
 import { findResponsesTexts } from './deltas.ts'
@@ -206,7 +207,7 @@ export class ResponsesWriter implements StepWriter {
     if (call.json === '') call.json = '{}'
     const { id, name, json, index } = call
     return [
-      this.#event('response.function_call_arguments.done', { item_id: id, output_index: index, name, arguments: json }),
+      this.#event('response.function_call_arguments.done', { item_id: id, output_index: index, name: splitNamespace(name).name, arguments: json }),
       this.#event('response.output_item.done', { output_index: index, item: writeCall(id, name, json, 'completed') }),
     ]
   }

@@ -1,5 +1,6 @@
 import { inputWithCache } from '../../usage/raw.ts'
 import type { RawUsage, Reply, ReplyBlock, Stop } from '../../common/neutral.ts'
+import { splitNamespace } from '../../common/namespaces.ts'
 import { compact } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
 import type { JsonObject, ResponseContext } from '../../common/types.ts'
@@ -57,7 +58,7 @@ export function writeMessageItem(id: string, content: readonly JsonObject[], sta
 
 /** An output item of type `function_call`. `args` is JSON text. */
 export function writeCall(id: string, name: string, args: string, status: string): JsonObject {
-  return { type: 'function_call', id, call_id: id, name, arguments: args, status }
+  return { type: 'function_call', id, call_id: id, ...splitNamespace(name), arguments: args, status }
 }
 
 interface ResponseParts {

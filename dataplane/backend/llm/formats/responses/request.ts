@@ -1,13 +1,24 @@
 import { readFile, readImage } from '../completions/media.ts'
-import { allowedTools, readOutputFormat, readTool, readToolChoice, unsupportedTool } from '../completions/request.ts'
-import type { Block, Chat, Turn } from '../../common/neutral.ts'
+import { allowedTools, omit, readOutputFormat, readTool, readToolChoice } from '../completions/request.ts'
+import { joinNamespace } from '../../common/namespaces.ts'
+import type { Block, Chat, Tool, Turn } from '../../common/neutral.ts'
 import { anyNumber, booleanOf, filledText, inside, listOf, numberOf, objectsOf, textOf } from '../../common/read.ts'
 import { splitThought } from '../../common/thoughts.ts'
 import { parseArguments } from '../../common/tools.ts'
 import type { JsonObject } from '../../common/types.ts'
-import { rejectFields, unsupported } from '../../common/unsupported.ts'
+import { findOmitted, rejectFields, unsupported } from '../../common/unsupported.ts'
 import { readSignature } from './reply.ts'
 
+/** Fields that are carried or rejected; others are left out. */
+const carried = new Set(
+  (
+    'model,input,instructions,tools,tool_choice,parallel_tool_calls,max_output_tokens,temperature,top_p,stream,stream_options,user,reasoning,' +
+    'vendor_extensions,text'
+  ).split(','),
+)
+/** Items of tools that OpenAI has run. */
+const HOSTED =
+  /^(?:web_search_call|file_search_call|code_interpreter_call|image_generation_call|mcp_(?:call|list_tools|approval_\w+)|tool_search_(?:call|output))$/
 /** Fields that need the state or the tools of OpenAI, or change what the response holds (llm.md §7.10). */
 const unsupportedFields = ['background', 'conversation', 'previous_response_id', 'prompt', 'top_logprobs']
 
@@ -15,18 +26,16 @@ const unsupportedFields = ['background', 'conversation', 'previous_response_id',
 export function readResponsesRequest(body: JsonObject): Chat {
   rejectFields(body, unsupportedFields)
   const instructions = filledText(body['instructions'])
-  const tools = objectsOf(body['tools']).map((tool, at) => {
-    if (tool['type'] !== 'function') throw unsupportedTool(tool, at)
-    return readTool(tool)
-  })
+  const omitted = findOmitted(body, carried)
+  const tools = objectsOf(body['tools']).flatMap((tool, at) => readTools(tool, `tools[${at}]`, omitted))
   const text = inside(inside(body['text'])['format'])
   return {
     origin: 'responses',
     system: instructions === undefined ? [] : [{ text: instructions }],
     isSystemPlain: true,
-    turns: readInput(body['input']),
+    turns: readInput(body['input'], omitted),
     tools: allowedTools(tools, body['tool_choice']),
-    toolChoice: readToolChoice(body['tool_choice']),
+    toolChoice: readToolChoice(body['tool_choice'], omitted),
     isParallel: booleanOf(body['parallel_tool_calls']),
     maxTokens: anyNumber(body['max_output_tokens']),
     temperature: anyNumber(body['temperature']),
@@ -40,15 +49,25 @@ export function readResponsesRequest(body: JsonObject): Chat {
     thinking: undefined,
     format: readOutputFormat(text, text, 'text.format'),
     metadata: undefined,
-    warnings: [],
+    omitted,
   }
 }
 
-function readInput(input: unknown): Turn[] {
+/** A function, or those of a namespace. */
+function readTools(tool: JsonObject, place: string, omitted: string[], namespace?: string): Tool[] {
+  const { type } = tool
+  if (type === 'namespace' && namespace === undefined)
+    return objectsOf(tool['tools']).flatMap((one, at) => readTools(one, `${place}.tools[${at}]`, omitted, textOf(tool['name']) ?? ''))
+  if (type !== 'function') return omit(omitted, place)
+  const read = readTool(tool)
+  return [{ ...read, name: joinNamespace(namespace, read.name) }]
+}
+
+function readInput(input: unknown, omitted: string[]): Turn[] {
   if (typeof input === 'string') return [{ role: 'user', blocks: [{ type: 'text', text: input }], isPlain: true }]
   const turns: Turn[] = []
   for (const [at, item] of listOf(input).entries()) {
-    const turn = readItem(inside(item), `input[${at}]`)
+    const turn = readItem(inside(item), `input[${at}]`, omitted)
     if (turn === undefined) continue
     const last = turns.at(-1)
     // Merge consecutive reasoning and calls into one assistant turn.
@@ -62,8 +81,11 @@ function isCalls({ role, blocks }: Turn): boolean {
   return role === 'assistant' && blocks.every(({ type }) => type === 'toolUse' || type === 'thinking')
 }
 
-function readItem(item: JsonObject, place: string): Turn | undefined {
-  const use = { ...splitThought(textOf(item['call_id']) ?? textOf(item['id']) ?? ''), name: textOf(item['name']) ?? '' }
+function readItem(item: JsonObject, place: string, omitted: string[]): Turn | undefined {
+  const use = {
+    ...splitThought(textOf(item['call_id']) ?? textOf(item['id']) ?? ''),
+    name: joinNamespace(filledText(item['namespace']), textOf(item['name']) ?? ''),
+  }
   switch (item['type'] ?? 'message') {
     case 'message':
       return readMessage(item, place)
@@ -83,6 +105,7 @@ function readItem(item: JsonObject, place: string): Turn | undefined {
       return { role: 'user', blocks: [{ type: 'toolResult', id: use.id, content, isPlain }] }
     }
     default:
+      if (HOSTED.test(textOf(item['type']) ?? '')) return void omitted.push(place)
       throw unsupported(place, `an item of type ${textOf(item['type']) ?? 'unknown'} cannot be sent to this provider`)
   }
 }
