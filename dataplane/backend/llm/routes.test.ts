@@ -68,6 +68,10 @@ describe('without routes', () => {
     ['Anthropic messages', { path: '/v1/messages', body: chat() }, '"/v1/messages": Messages'],
     ['token counts', { path: '/v1/messages/count_tokens', body: chat() }, '"/v1/messages/count_tokens": TokenCount'],
     ['a response', { path: '/v1/responses', body: { model: 'm', input: 'x' } }, '"/v1/responses": Responses'],
+    ...['completions', 'fim/completions', 'images/generations', 'images/edits', 'audio/speech', 'audio/transcriptions', 'moderations', 'rerank'].map(
+      (name): [string, Post, string] => [name, { path: `/v1/${name}`, body: { model: 'm', input: 'x', prompt: 'x' } }, `"/v1/${name}": Detect`],
+    ),
+    ['a body with a prompt at another path', { path: '/generate', body: { model: 'm', prompt: 'x' } }, '"/generate": Detect'],
     ['a GET request', { path: '/v1/files', method: 'GET' }, '"/v1/files": Passthrough'],
     ['a request without a body', { path: '/v1/files/f/cancel' }, '"/v1/files/f/cancel": Passthrough'],
     ['a GET request with a long path', { path: `/${'x'.repeat(200)}`, method: 'GET' }, '"*": Passthrough'],

@@ -26,11 +26,22 @@ export function checkGuarded({ settings, guards }: LlmTarget, type: RouteType, e
 /** Well-known paths of other APIs than chat completions, longest first. */
 const knownPaths = [
   ['/messages/count_tokens', 'TokenCount'],
+  ['/audio/transcriptions', 'Detect'],
+  ['/audio/translations', 'Detect'],
+  ['/images/generations', 'Detect'],
+  ['/images/variations', 'Detect'],
+  ['/fim/completions', 'Detect'],
+  ['/images/edits', 'Detect'],
+  ['/audio/speech', 'Detect'],
+  ['/moderations', 'Detect'],
   ['/embeddings', 'Embeddings'],
   ['/responses', 'Responses'],
   ['/messages', 'Messages'],
   ['/realtime', 'Realtime'],
   ['/models', 'Models'],
+  ['/rerank', 'Detect'],
+  // The completions of a text; those of a chat have a path of their own.
+  ['/completions', 'Detect'],
 ] as const satisfies readonly (readonly [string, RouteType])[]
 /** Characters of the client's path that an error repeats. */
 const MAX_QUOTED_LENGTH = 128
@@ -41,7 +52,7 @@ const MAX_QUOTED_LENGTH = 128
  */
 export function checkCompletionsHead({ request }: Exchange): void {
   const path = comparablePath(pathOf(request.target))
-  const known = knownPaths.find(([suffix]) => path.endsWith(suffix))
+  const known = path.endsWith('/chat/completions') ? undefined : knownPaths.find(([suffix]) => path.endsWith(suffix))
   if (known !== undefined) throw notCompletions(`requests for ${known[0]} are`, path.endsWith(`/v1${known[0]}`) ? `/v1${known[0]}` : known[0], known[1])
   const { method, body } = request
   if (method === 'GET' || method === 'HEAD') throw notCompletions(`a ${method} request is`, path, 'Passthrough')
@@ -49,9 +60,12 @@ export function checkCompletionsHead({ request }: Exchange): void {
   if ((body === undefined || body.length === 0) && !path.endsWith('/chat/completions')) throw notCompletions('a request without a body is', path, 'Passthrough')
 }
 
-/** Rejects a body with `input` and without `messages` at a path that no entry of `ai.routes` matches. Throws a FormatError. */
+/** Rejects a body with `input` or `prompt` and without `messages` at a path that no entry of `ai.routes` matches. Throws a FormatError. */
 export function checkCompletionsBody({ request }: Exchange, body: JsonObject): void {
-  if (body['input'] === undefined || body['messages'] !== undefined) return
+  if (body['messages'] !== undefined) return
+  if (typeof body['prompt'] === 'string')
+    throw notCompletions('a body with "prompt" and without "messages" is', comparablePath(pathOf(request.target)), 'Detect')
+  if (body['input'] === undefined) return
   const isResponses = responsesFields.some((name) => Object.hasOwn(body, name))
   throw notCompletions('a body with "input" and without "messages" is', comparablePath(pathOf(request.target)), isResponses ? 'Responses' : 'Embeddings')
 }
