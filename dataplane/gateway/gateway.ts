@@ -1,4 +1,4 @@
-import type { Backend, BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { Destinations, type OnEviction } from '../net/destination/destinations.ts'
 import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from '../config/merge.ts'
@@ -18,9 +18,10 @@ import { createPolicyState, selectSecrets, type SharedState } from '../policy/st
 import { retainPlugins, updatePlugins, verifyPlugins } from '../policy/plugins/host.ts'
 import type { RuleContext } from './rule.ts'
 import { Services, type ServiceFactories } from '../backend/forward/services.ts'
+import { destinationKinds, kindOf, kinds as allKinds, type BackendKinds } from '../backend/kinds.ts'
 import type { GatewayTelemetry } from '../observe/telemetry/gateway.ts'
 import type { Logger } from '../observe/telemetry/log.ts'
-import type { Registry } from '../observe/telemetry/metrics/registry.ts'
+import { createRegistry, type Registry } from '../observe/telemetry/metrics/registry.ts'
 import { setKnownSecrets } from '../observe/telemetry/redact.ts'
 import { Tracer } from '../observe/trace/tracer.ts'
 import type { PoolFactory } from '../net/upstream/destination.ts'
@@ -48,8 +49,10 @@ export interface GatewayOptions {
   readonly onEviction?: OnEviction
   /** Node that this process runs on; default: unknown. */
   readonly nodeName?: string | undefined
-  /** Factories of backend services (LLM, MCP, agent runtime); default: none. */
+  /** Factories of backend services; default: none. */
   readonly factories?: ServiceFactories
+  /** Kinds of backends; default: all of the list. */
+  readonly kinds?: BackendKinds
   /** Common to the replicas of the Gateway; by it they recognize requests that return to them. Default: random. */
   readonly loopSecret?: Buffer | undefined
   /** Counts connections to upstreams; default: they are not limited. */
@@ -80,15 +83,17 @@ export class Gateway {
   #prepared = new Map<string, PreparedTable>()
   #binds = new Map<string, RunningBind>()
   readonly #marks: LoopMarks
+  readonly #kinds: BackendKinds
 
   constructor({
     createPool,
     random = Math.random,
     clocks,
-    registry,
+    registry = createRegistry(),
     onEviction,
     nodeName,
     factories = {},
+    kinds = allKinds,
     loopSecret,
     connections,
     shared,
@@ -98,6 +103,7 @@ export class Gateway {
     log,
   }: GatewayOptions) {
     this.#marks = new LoopMarks(loopSecret)
+    this.#kinds = kinds
     this.destinations = new Destinations(createPool, {
       marks: this.#marks,
       connections,
@@ -105,9 +111,10 @@ export class Gateway {
       onEviction,
       nodeName,
       health: shared?.health,
+      kinds: destinationKinds(kinds, registry),
       listens: () => [...this.#binds.values()].map(({ bind }) => bind.port),
     })
-    const state = createPolicyState({ ...clocks, ...(registry && { registry }), destinations: this.destinations, shared, budgetCells, shares, quotas, log })
+    const state = createPolicyState({ ...clocks, registry, destinations: this.destinations, shared, budgetCells, shares, quotas, log })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
   }
@@ -137,7 +144,8 @@ export class Gateway {
     const secrets = snapshot.secrets === before?.secrets ? state.secrets : selectSecrets(state.secrets, snapshot.secrets)
     if (snapshot.secrets !== before?.secrets) setKnownSecrets(snapshot.secrets)
     const areSecretsNew = secrets !== state.secrets
-    const areBackendChainsNew = snapshot.backends !== before?.backends && transformingBackends(snapshot) !== transformingBackends(before)
+    const areBackendChainsNew =
+      snapshot.backends !== before?.backends && transformingBackends(snapshot, this.#kinds) !== transformingBackends(before, this.#kinds)
     if (arePoliciesNew) this.#context = { ...this.#context, policies: indexPolicies(snapshot.policies) }
     if (arePoliciesNew || snapshot.listeners !== before?.listeners) bodyBudget.limitBytes = heldBytesLimit(this.#context.policies, uniqueGateways(snapshot))
     const permitsInProcess = snapshot.listeners === before?.listeners ? state.permitsInProcess : permitsInProcessPlugins(snapshot)
@@ -252,16 +260,14 @@ function permitsInProcessPlugins({ listeners }: ConfigSnapshot): boolean {
 }
 
 /** Keys of backends whose own policies may change the chains of rules that refer to them. */
-function transformingBackends(snapshot: ConfigSnapshot | undefined): string {
+function transformingBackends(snapshot: ConfigSnapshot | undefined, kinds: BackendKinds): string {
   const keys = []
-  for (const { key, policies, ai, mcp, cloudBackend } of snapshot?.backends.values() ?? [])
-    if ((policies?.transformation ?? mcp ?? cloudBackend) !== undefined || mayTransform(ai)) keys.push(key)
+  for (const backend of snapshot?.backends.values() ?? []) {
+    const { kind, part } = kindOf(backend, kinds) ?? {}
+    if (backend.policies?.transformation !== undefined || kind?.mayTransform?.(part) === true) keys.push(backend.key)
+  }
   return keys.join(' ')
 }
-
-/** Providers of an LLM backend have policies of their own. */
-const mayTransform = (ai: Backend['ai']): boolean =>
-  ai?.groups?.some(({ providers }) => providers.some(({ policies }) => policies?.transformation !== undefined)) === true
 
 /** Each Gateway of the listeners once. */
 function uniqueGateways({ listeners }: ConfigSnapshot): Iterable<Listener['gateway']> {

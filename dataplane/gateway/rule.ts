@@ -121,9 +121,9 @@ function createSharingOf(backends: readonly PlannedBackend[]): NonNullable<Polic
     const backend = backends.find((one) => one === picked)
     if (backend === undefined || backend.service?.current !== undefined || backend.redirect !== undefined) return 'never'
     if (backend.requestHeaders.length > 0 || backend.responseHeaders.length > 0) return 'never'
-    const { settings, picker, isA2a } = backend.destination
+    const { settings, hooks } = backend.destination
     const { auth, transformation } = settings
-    if (picker !== undefined || isA2a || transformation !== undefined) return 'never'
+    if (hooks !== undefined || transformation !== undefined) return 'never'
     if (auth === undefined) return 'permitted'
     // Tokens of the user are not the same for all clients.
     return auth.kind === 'passthrough' || auth.kind === 'oauth' || auth.kind === 'broken' ? 'never' : 'explicit'

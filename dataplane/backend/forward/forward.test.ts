@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { ProxyError, toErrorResponse, toProxyError } from '../../request/exchange/error.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
+import { agentHooks } from '../a2a/hooks.ts'
 import { forward } from './forward.ts'
 import { BufferBody, readBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
@@ -107,7 +108,7 @@ describe('forward', () => {
     const upstream = new ScriptedUpstream(200)
     const auth = { kind: 'aws', credentials: { accessKeyId: 'id', secretAccessKey: 'secret' } } as const
     const exchange = testExchange({ method: 'POST', authority: 'a.lambda-url.eu-west-1.on.aws', body: new BufferBody('{"method":"GetTask"}') })
-    await codeOf(exchange, planFor(upstream, { appProtocol: 'A2A', settings: { ...defaultSettings, auth } }))
+    await codeOf(exchange, planFor(upstream, { appProtocol: 'A2A', hooks: agentHooks(createRegistry()), settings: { ...defaultSettings, auth } }))
     expect(upstream.requests).toMatchObject([{ body: '{"method":"GetTask"}' }])
     expect(upstream.requests[0]?.headers.get('authorization')).toContain('SignedHeaders=')
     expect(logFieldsOf(exchange)).toMatchObject({ 'a2a.method': 'GetTask' })

@@ -4,10 +4,6 @@ import { setRetryHeader, withRetries } from './retry.ts'
 import { ProxyError } from '../../request/exchange/error.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
 import { bodyHold } from '../../request/exchange/held.ts'
-import { agentOf } from '../a2a/agent.ts'
-import { A2aCall } from '../a2a/call.ts'
-import { pickEndpoints } from '../inference/picker.ts'
-import { reportResponse } from '../inference/report.ts'
 import { ObservedBody } from '../../http/observe.ts'
 import { recordResponse } from '../../net/callout/health.ts'
 import { ReplayableBody } from '../../http/replay.ts'
@@ -21,6 +17,7 @@ import type { ForwardPlan, PlannedBackend } from './plan.ts'
 import type { EndpointState } from '../../net/upstream/balancer/balancer.ts'
 import { authenticate, brokenAuth, fetchCredentials, isFetched, signRequest } from '../../net/upstream/auth.ts'
 import { authorityFor, type Destination } from '../../net/upstream/destination.ts'
+import type { EndpointChoice } from '../../net/upstream/hooks.ts'
 import { returnsNever } from '../../net/upstream/loop.ts'
 
 /**
@@ -48,20 +45,21 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
     answer(exchange, backend, await service.handle(exchange, plan))
     return
   }
-  if (destination.picker === undefined) return send(exchange, backend, plan)
-  const picked = await pickEndpoints(exchange, destination, destination.picker, plan)
-  if (picked === undefined) return
+  const { hooks } = destination
+  if (hooks?.choose === undefined) return send(exchange, backend, plan)
+  const choice = await hooks.choose(exchange, destination, plan.maxBufferBytes)
+  if (choice === undefined) return
   try {
-    await send(exchange, backend, plan, picked.labels)
+    await send(exchange, backend, plan, choice)
   } catch (error) {
-    picked.session?.abandon(toProxyFailure(error))
+    choice.abandon(toProxyFailure(error))
     throw error
   }
-  await reportResponse(exchange, picked)
+  await choice.report()
 }
 
-/** Sends the request to the backend. `chosen`: labels of the permitted endpoints in order of preference. */
-async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, chosen?: readonly string[]): Promise<void> {
+/** Sends the request to the backend, to one of the endpoints of `choice` if it has some. */
+async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, choice?: EndpointChoice): Promise<void> {
   const { destination } = backend
   const { auth, transformation } = destination.settings
   const needsFetch = isFetched(auth)
@@ -70,10 +68,10 @@ async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPl
   if (transformation !== undefined) await transformForBackend(exchange, transformation, plan.maxBufferBytes)
   prepareRequest(exchange, backend)
   // Changes headers, so it comes before the signature.
-  const a2a = destination.isA2a ? new A2aCall(exchange, plan.registry, agentOf(destination.agent)) : undefined
+  const finisher = destination.hooks?.prepare?.(exchange)
   if (auth !== undefined && needsFetch) await signRequest(exchange.request, auth, { exchange })
-  const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, chosen) : callWithRetries(exchange, backend, plan, plan.retry, chosen))
-  answer(exchange, backend, a2a === undefined ? response : await a2a.finish(response))
+  const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, choice) : callWithRetries(exchange, backend, plan, plan.retry, choice))
+  answer(exchange, backend, finisher === undefined ? response : await finisher.finish(response))
 }
 
 function checkDestination({ error, settings: { broken, auth } }: PlannedBackend['destination']): void {
@@ -99,13 +97,13 @@ function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
   request.authority = destination.isDynamic ? authority : withoutDefaultPort(authority, destination.settings.tls !== undefined)
 }
 
-async function callOnly(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, chosen?: readonly string[]): Promise<ResponseHead> {
+async function callOnly(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, choice?: EndpointChoice): Promise<ResponseHead> {
   const active: Active = { call: undefined }
   exchange.onAbort((reason) => active.call?.cancel(reason))
-  return callEndpoint(exchange, pickTarget(exchange, backend, chosen), plan, active, judge)
+  return callEndpoint(exchange, pickTarget(exchange, backend, choice), plan, active, judge)
 }
 
-function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, retry: RetryPlan, chosen?: readonly string[]): Promise<ResponseHead> {
+function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, retry: RetryPlan, choice?: EndpointChoice): Promise<ResponseHead> {
   const { request } = exchange
   const replayable = request.body === undefined ? undefined : new ReplayableBody(request.body, bodyHold(exchange))
   const active: Active = { call: undefined }
@@ -117,7 +115,7 @@ function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: Forw
   const attempt = async (number: number): Promise<ResponseHead> => {
     setRetryHeader(request.headers, number)
     if (replayable !== undefined) request.body = replayable.nextAttempt()
-    const target = pickTarget(exchange, backend, chosen, failed)
+    const target = pickTarget(exchange, backend, choice, failed)
     failed = target.endpoint
     return callEndpoint(exchange, target, plan, active, judge)
   }
@@ -128,14 +126,15 @@ function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: Forw
   })
 }
 
-function pickTarget(exchange: Exchange, { destination }: PlannedBackend, chosen?: readonly string[], avoid?: EndpointState): AttemptTarget {
+function pickTarget(exchange: Exchange, { destination }: PlannedBackend, choice?: EndpointChoice, avoid?: EndpointState): AttemptTarget {
+  const chosen = choice?.labels
   const traced = chosen === undefined && exchange.trace !== undefined ? destination.pickWithReason(exchange, avoid) : undefined
   const endpoint = traced?.endpoint ?? (chosen === undefined ? destination.pick(exchange, avoid) : nextOf(destination, chosen, exchange.retryAttempt))
   if (endpoint === undefined) {
     const detail =
       chosen === undefined
         ? destination.explainNoEndpoint(exchange.request.authority)
-        : `no endpoint that the endpoint picker chose is left in ${destination.name}: ${chosen.join(', ')}`
+        : `no endpoint that ${choice?.by} chose is left in ${destination.name}: ${chosen.join(', ')}`
     throw new ProxyError('NO_HEALTHY_BACKENDS', { detail })
   }
   return {
@@ -143,7 +142,7 @@ function pickTarget(exchange: Exchange, { destination }: PlannedBackend, chosen?
     endpoint,
     request: exchange.request,
     load: endpoint,
-    why: traced?.why ?? (chosen && `choice ${(exchange.retryAttempt % chosen.length) + 1} of ${chosen.length} of the endpoint picker`),
+    why: traced?.why ?? (chosen && `choice ${(exchange.retryAttempt % chosen.length) + 1} of ${chosen.length} of ${choice?.by}`),
   }
 }
 

@@ -5,20 +5,19 @@ import type { ConfigSnapshot } from '../../config/store.ts'
 import type { PolicyState } from '../../policy/state.ts'
 import type { BackendService, ServiceConfig, ServiceSlot } from './service.ts'
 
-type ServiceKind = 'ai' | 'mcp' | 'cloudBackend'
-/** Creates the service of a backend, by the kind of the backend. */
-export type ServiceFactories = { readonly [K in ServiceKind]?: (config: ServiceConfig) => BackendService }
+/** Creates the service of a backend. */
+export type ServiceFactory = (config: ServiceConfig) => BackendService
+/** By the kind of the backend: the name of its field in the Backend message. Those that the config needs are added before it is applied. */
+export type ServiceFactories = { readonly [K in keyof Backend]?: ServiceFactory }
 
 interface Known {
   readonly key: string
   readonly outerSections: readonly BackendFull[]
   readonly slot: ServiceSlot
-  kind: ServiceKind | undefined
+  create: ServiceFactory | undefined
   /** Whether policies changed since a rule used the service. */
   isStale: boolean
 }
-
-const kinds = ['ai', 'mcp', 'cloudBackend'] as const
 
 /** The services of rules: one for each backend and set of policies from Gateway to rule. They are kept over config versions. */
 export class Services {
@@ -39,7 +38,7 @@ export class Services {
     const id = `${backend} ${JSON.stringify(outerSections)}`
     let known = this.#known.get(id)
     if (known === undefined) {
-      known = { key: backend, outerSections, slot: { current: undefined }, kind: undefined, isStale: false }
+      known = { key: backend, outerSections, slot: { current: undefined }, create: undefined, isStale: false }
       this.#known.set(id, known)
       this.#configure(known)
     }
@@ -79,18 +78,17 @@ export class Services {
 
   #configure(known: Known): void {
     const backend = this.#snapshot?.backends.get(known.key)
-    const kind = kinds.find((name) => backend?.[name] !== undefined)
-    const create = kind === undefined ? undefined : this.#factories[kind]
-    if (kind !== known.kind || create === undefined) known.slot.current?.close()
+    const create = backend && Object.entries(this.#factories).find(([kind]) => backend[kind as keyof Backend] !== undefined)?.[1]
+    const isOther = create !== known.create
+    known.create = create
+    if (isOther || create === undefined) known.slot.current?.close()
     if (backend === undefined || create === undefined || this.#snapshot === undefined || this.#state === undefined) {
       known.slot.current = undefined
-      known.kind = kind
       return
     }
     const config = this.#configOf(known, backend, this.#snapshot, this.#state)
-    if (known.slot.current === undefined || kind !== known.kind) known.slot.current = create(config)
+    if (known.slot.current === undefined || isOther) known.slot.current = create(config)
     else known.slot.current.update(config)
-    known.kind = kind
   }
 
   #configOf({ key, outerSections }: Known, backend: Backend, snapshot: ConfigSnapshot, state: PolicyState): ServiceConfig {

@@ -13,6 +13,7 @@ import { ImmediateAnswer, ProcessorSession } from '../../policy/ext-proc/session
 import { setLogField } from '../../observe/telemetry/access-log/fields.ts'
 import { createRegistry, type Registry } from '../../observe/telemetry/metrics/registry.ts'
 import type { Destination } from '../../net/upstream/destination.ts'
+import type { EndpointPool } from '../../net/upstream/hooks.ts'
 import { UpstreamError } from '../../net/upstream/types.ts'
 import { RequestReplies } from './replies.ts'
 
@@ -26,6 +27,13 @@ const TIMEOUT_MS = 30_000
 const PIECE_BYTES = 1024 * 1024
 const modes = modesOf()
 const uncounted = createRegistry()
+
+/** The endpoint picker of an InferencePool. */
+export interface EndpointPicker {
+  readonly destination: Destination
+  /** Balances if the picker is unavailable; otherwise requests fail. */
+  readonly isFailOpen: boolean
+}
 
 interface PickerOptions {
   /** Largest body that is sent to the picker, in bytes. Default 2 MiB. */
@@ -50,8 +58,8 @@ export interface PickedEndpoints {
  */
 export async function pickEndpoints(
   exchange: Exchange,
-  pool: Destination,
-  picker: NonNullable<Destination['picker']>,
+  pool: EndpointPool,
+  picker: EndpointPicker,
   options: PickerOptions,
 ): Promise<PickedEndpoints | undefined> {
   const { maxBufferBytes = MAX_BUFFER_BYTES, registry = uncounted, timeoutMs = TIMEOUT_MS } = options
@@ -89,7 +97,7 @@ export async function pickEndpoints(
   }
 }
 
-function missed(named: readonly string[], pool: Destination): ProxyError {
+function missed(named: readonly string[], pool: EndpointPool): ProxyError {
   if (named.length === 0) return new ProxyError('ENDPOINT_PICKER', { detail: 'the picker named no endpoint' })
   const text = named.join(',')
   // For logs only: it has addresses.

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import type { BackendNode, EndpointNode, Overview } from '#api/management/overview.ts'
 import { mergeEndpoint } from '#api/management/merge.ts'
-import type { Backend, BackendRef, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { BackendRef, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import { kindOf } from '../../backend/kinds.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
 import { authorityOf } from '../../http/message.ts'
 import { Slice } from '../../runtime/cooperative.ts'
@@ -87,26 +88,17 @@ export async function listBackends(snapshot: ConfigSnapshot, threads: readonly (
     if (slice.isOver) await slice.next()
     for (const { ref } of refsOf(message)) {
       const key = nameOfRef(ref)
-      if (!nodes.has(key)) nodes.set(key, { key, kind: kindOf(ref, snapshot), endpoints: endpointsOf(ref, key, snapshot, states) })
+      if (!nodes.has(key)) nodes.set(key, { key, kind: kindOfRef(ref, snapshot), endpoints: endpointsOf(ref, key, snapshot, states) })
     }
   }
   return [...nodes.values()]
 }
 
-function kindOf(ref: BackendRef, { backends }: ConfigSnapshot): BackendNode['kind'] {
+function kindOfRef(ref: BackendRef, { backends }: ConfigSnapshot): BackendNode['kind'] {
   if (ref.service !== undefined) return 'service'
   if (ref.address !== undefined) return 'static'
   const backend = ref.backend === undefined ? undefined : backends.get(ref.backend)
-  return backend === undefined ? 'invalid' : kindOfBackend(backend)
-}
-
-function kindOfBackend({ ai, mcp, a2a, cloudBackend, dynamicForwardProxy, static: fixed }: Backend): BackendNode['kind'] {
-  if (ai !== undefined) return 'ai'
-  if (mcp !== undefined) return 'mcp'
-  if (cloudBackend !== undefined) return 'agentRuntime'
-  if (dynamicForwardProxy !== undefined) return 'dynamic'
-  if (a2a !== undefined) return 'a2a'
-  return fixed === undefined ? 'invalid' : 'static'
+  return (backend && kindOf(backend)?.kind.node) ?? 'invalid'
 }
 
 /** Endpoints of the config, and those of the parts of a backend (providers, MCP targets), which are destinations named `<backend>/<part>`. */
@@ -124,7 +116,8 @@ function endpointsOf(
     found.set(label, { ...(known?.get(label) ?? unused(label)), draining: draining ?? false, zone: zone ?? null })
   }
   const backend = ref.backend === undefined ? undefined : backends.get(ref.backend)
-  const fixed = backend?.static ?? backend?.a2a
+  const { kind, part } = (backend && kindOf(backend)) ?? {}
+  const fixed = kind?.endpoint?.(part)
   if (fixed !== undefined) {
     const label = authorityOf(fixed.host, fixed.port)
     found.set(label, known?.get(label) ?? unused(label))

@@ -1,28 +1,18 @@
-import type { A2ABackend, BackendFull, BackendRef, EndpointPicker } from '#gen/config/types.ts'
+import type { BackendFull, BackendRef } from '#gen/config/types.ts'
 import { isIP } from 'node:net'
-import { authorityOf, originAuthority, withoutBrackets } from '../../http/message.ts'
+import { authorityOf } from '../../http/message.ts'
 import type { EndpointState, EvictionEvent, SharedHealths } from '../upstream/balancer/balancer.ts'
 import type { SharedHealthTable } from '../upstream/balancer/shared-health.ts'
 import { dialing } from '../upstream/dial.ts'
-import { defaultSettings, Destination, type DestinationConfig, type Measured, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
+import { Destination, type DestinationConfig, type Measured, type PoolFactory, type UpstreamSettings } from '../upstream/destination.ts'
 import type { OpenConnections } from '../upstream/connections.ts'
 import type { LoopMarks } from '../upstream/loop.ts'
 import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
 import { targetKey, type PolicyIndex } from '../../config/merge.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
 import { guardIdentity } from './identity.ts'
-import { compileReach } from './reach.ts'
+import { addressConfig, addressKinds, compileDestination, noEndpoints, splitAddress, type DestinationKinds, type DestinationParts } from './kinds.ts'
 import { upstreamSettings, type Target } from './upstream.ts'
-
-const noEndpoints = {
-  endpoints: [],
-  appProtocol: undefined,
-  settings: defaultSettings,
-  hostname: undefined,
-  isHostRewritten: false,
-  isDynamic: false,
-  error: undefined,
-} as const
 
 /** Identity of a destination over config versions. */
 function keyOf(ref: BackendRef): string {
@@ -50,6 +40,8 @@ export interface DestinationOptions {
   readonly connections?: OpenConnections | undefined
   /** Health of endpoints in all workers; default: this thread handles all traffic. */
   readonly health?: SharedHealthTable | undefined
+  /** Default: those that lead to an address. */
+  readonly kinds?: DestinationKinds
 }
 
 /** A part of a backend: an LLM provider, an MCP target. */
@@ -246,60 +238,47 @@ export class Destinations {
     const service = this.#snapshot?.services.get(key)
     const port = service?.ports.find((candidate) => candidate.port === portNumber)
     if (service === undefined || port === undefined) return { ...noEndpoints, type: 'service', error: 'SERVICE_NOT_FOUND' }
+    const settingsFor = (host: string | undefined): UpstreamSettings => this.#settingsOf('Service', key, { host, port: portNumber, inline: undefined, outer })
     return {
       ...noEndpoints,
       endpoints: placeEndpoints(port.endpoints, service, this.#ownPlace()),
       type: 'service',
       appProtocol: port.appProtocol,
       hostname: service.hostname,
-      picker: service.picker && { destination: this.#forPicker(service.picker), isFailOpen: service.picker.failureMode === 'FailOpen' },
-      settings: this.#settingsOf('Service', key, { host: service.hostname, port: portNumber, inline: undefined, outer }),
+      hooks: this.#options.kinds?.ofService?.(service, port, this.#partsOf(settingsFor)),
+      settings: settingsFor(service.hostname),
     }
   }
 
-  /** Pickers use self-signed certificates, which cannot be verified unless a policy on their Service configures TLS (operator.md §4.9). */
-  #forPicker({ backend, isPlaintext = false }: EndpointPicker): Destination {
-    return this.#getOrCreate(`picker ${keyOf(backend)} ${isPlaintext}`, nameOf(backend), {
+  /** Endpoint pickers use self-signed certificates, which cannot be verified unless a policy on their Service configures TLS (operator.md §4.9). */
+  readonly #unverified = (ref: BackendRef, isPlaintext: boolean): Destination =>
+    this.#getOrCreate(`picker ${keyOf(ref)} ${isPlaintext}`, nameOf(ref), {
       routeKey: undefined,
       staleWith: 'policies',
       configure: () => {
-        const config = this.#configOf(backend, undefined)
+        const config = this.#configOf(ref, undefined)
         const { tls, broken } = config.settings
         if (isPlaintext || tls !== undefined || broken !== undefined) return config
         const unverified = { ...systemTls(config.hostname ?? ''), verify: 'none' as const }
         return { ...config, settings: { ...config.settings, tls: unverified } }
       },
     })
-  }
 
   #backendConfig(key: string, outer: BackendFull | undefined): DestinationConfig {
     const backend = this.#snapshot?.backends.get(key)
     if (backend === undefined) return { ...noEndpoints, error: 'BACKEND_NOT_FOUND' }
     const settingsFor = (host: string | undefined): UpstreamSettings =>
       this.#settingsOf('Backend', key, { host, port: undefined, inline: backend.policies, outer })
-    if (backend.dynamicForwardProxy !== undefined) {
-      const { listens } = this.#options
-      const guard = compileReach(backend.dynamicForwardProxy, { ...dialing.rules, ports: () => listens?.() ?? [] })
-      return { ...noEndpoints, type: 'dynamic', isDynamic: true, guard, settings: settingsFor(undefined) }
-    }
-    if (backend.a2a !== undefined) {
-      const { host, port } = backend.a2a
-      return {
-        ...addressConfig(authorityOf(host, port), settingsFor(host)),
-        appProtocol: 'A2A',
-        agent: { backend: backend.a2a, signingKey: this.#signingKey(backend.a2a) },
-      }
-    }
-    const type = backend.ai === undefined ? (backend.mcp === undefined ? 'unknown' : 'mcp') : 'ai'
-    if (backend.static === undefined) return { ...noEndpoints, type, error: 'BACKEND_NOT_FOUND' }
-    const { host, port } = backend.static
-    return addressConfig(authorityOf(host, port), settingsFor(host))
+    return compileDestination(backend, this.#options.kinds ?? { backends: addressKinds }, this.#partsOf(settingsFor))
   }
 
-  #signingKey({ cardSigning }: A2ABackend): string | undefined {
-    if (cardSigning?.key !== undefined) return cardSigning.key
-    const secret = cardSigning?.secretRef?.secret
-    return secret === undefined ? undefined : this.#secrets().get(secret)?.data?.['key']
+  #partsOf(settingsFor: DestinationParts['settingsFor']): DestinationParts {
+    return {
+      settingsFor,
+      listens: () => this.#options.listens?.() ?? [],
+      secret: (key, name) => this.#secrets().get(key)?.data?.[name],
+      unverified: this.#unverified,
+    }
   }
 
   /** The zone of a node does not change: it is cached once known. */
@@ -346,23 +325,4 @@ function nameOf(ref: BackendRef): string {
 function systemTls(host: string): NonNullable<UpstreamSettings['tls']> {
   const servername = isIP(host) === 0 ? host : undefined
   return { servername, ca: undefined, cert: undefined, key: undefined, subjectAltNames: undefined, verify: 'full', alpn: undefined }
-}
-
-/** `host:port`, IPv6 in brackets. */
-function splitAddress(address: string): { host: string; port: number } {
-  const colon = address.lastIndexOf(':')
-  return { host: withoutBrackets(address.slice(0, colon)), port: Number(address.slice(colon + 1)) }
-}
-
-function addressConfig(address: string, settings: UpstreamSettings): DestinationConfig {
-  const { host, port } = splitAddress(address)
-  return {
-    ...noEndpoints,
-    type: 'static',
-    endpoints: [{ address: host, port }],
-    settings,
-    // An IP address is no virtual host name: keep the client's Host (traffic.md §8.11).
-    ...(isIP(host) === 0 && { hostname: host, authority: originAuthority(host, port, settings.tls !== undefined) }),
-    isHostRewritten: true,
-  }
 }

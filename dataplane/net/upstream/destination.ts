@@ -1,5 +1,5 @@
 import type { ErrorCode } from '#api/errors.ts'
-import type { A2ABackend, ServicePort } from '#gen/config/types.ts'
+import type { ServicePort } from '#gen/config/types.ts'
 import type { BackendType, Exchange } from '../../request/exchange/exchange.ts'
 import { isGrpcRequest } from '../../request/exchange/error.ts'
 import { hostOf, portOf, withoutBrackets } from '../../http/message.ts'
@@ -10,6 +10,7 @@ import { explainPick } from './balancer/explain.ts'
 import type { HealthPolicy } from './balancer/health.ts'
 import type { PlacedEndpoint } from './balancer/locality.ts'
 import type { OpenConnections } from './connections.ts'
+import type { DestinationHooks } from './hooks.ts'
 import type { LoopMarks } from './loop.ts'
 import type { ConnectGuard, TcpProbes, Transport, Tunnel, UpstreamPool, UpstreamTls } from './types.ts'
 
@@ -78,17 +79,8 @@ export interface DestinationConfig {
   readonly error: ErrorCode | undefined
   /** Default: unknown. */
   readonly type?: BackendType
-  /** The agent that the backend describes, for A2A. `signingKey`: the private key of its cards, if it resolves. */
-  readonly agent?: { readonly backend: A2ABackend; readonly signingKey: string | undefined } | undefined
-  /** Endpoint picker; default: none, endpoints are balanced. */
-  readonly picker?: EndpointPicker | undefined
-}
-
-/** The endpoint picker of an InferencePool. */
-export interface EndpointPicker {
-  readonly destination: Destination
-  /** Balances if the picker is unavailable; otherwise requests fail. */
-  readonly isFailOpen: boolean
+  /** Default: none. */
+  readonly hooks?: DestinationHooks | undefined
 }
 
 /** The parts of all transports of a destination. */
@@ -164,15 +156,11 @@ export class Destination {
     return this.#config.type ?? 'unknown'
   }
 
-  get picker(): EndpointPicker | undefined {
-    return this.#config.picker
+  get hooks(): DestinationHooks | undefined {
+    return this.#config.hooks
   }
 
   /** Its endpoints are A2A agents. */
-  get agent(): DestinationConfig['agent'] {
-    return this.#config.agent
-  }
-
   get isA2a(): boolean {
     return this.#config.appProtocol === 'A2A'
   }
