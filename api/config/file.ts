@@ -1,5 +1,6 @@
 import { DURATION_PATTERN } from '../duration.ts'
 import { atMostOneOf, exactlyOneOf, ref, type Definitions, type Schema } from '../schema.ts'
+import { sensitiveHeaders } from '../v1alpha1/parameters.ts'
 import { integer, list, object, port, string } from './shared.ts'
 import { shortFormDefinitions } from './short-forms.ts'
 
@@ -47,6 +48,7 @@ export const fileDefinitions: Definitions = {
     logging: object('Logging.', {
       level: string('`error`, `warn`, `info` (default), `debug`, `trace`, or comma-separated `module=level` pairs. Environment: PROXY_LOG.'),
       format: { type: 'string', enum: ['json', 'text'], description: 'Default text.' },
+      sensitiveHeaders,
     }),
     adminAddr: string('Admin endpoint, `host:port`; default 127.0.0.1:15000. Environment: ADMIN_ADDR.'),
     statsAddr: string('Metrics endpoint, `host:port`; default `[::]:15020`, all addresses of both families. Environment: STATS_ADDR.'),

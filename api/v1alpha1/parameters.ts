@@ -20,6 +20,18 @@ const optionalBool: Schema = { type: 'boolean', description: 'Whether the object
 const keyOf = (what: string): Schema =>
   object(`A key of a ${what}.`, { name: string(`Name of the ${what}.`), key: string('Key to select.'), optional: optionalBool }, ['key'])
 
+/** Also of config files. */
+export const sensitiveHeaders: Schema = list(
+  string('A name; `*` is any text, as in `x-acme-*`. Upper and lower case are equal.', {
+    minLength: 1,
+    maxLength: 128,
+    pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+  }),
+  'Names of further headers that hold credentials: their values are `<redacted>` in traces, the live tail and config dumps. Headers with `token`, `secret`, `authorization` and the like in their names always are. Default: none.',
+  undefined,
+  64,
+)
+
 /** Without defaults: the operator applies them when it merges the parameters of GatewayClass and Gateway (operator.md §1). */
 export const parametersDefinitions: Definitions = {
   ProxyParametersSpec: object(
@@ -50,6 +62,7 @@ export const parametersDefinitions: Definitions = {
   ProxyLogging: object('Logging of the data plane.', {
     level: string('A level (`error`, `warn`, `info`, `debug`, `trace`), or comma-separated `module=level` pairs. Default: info.'),
     format: choice(['json', 'text'], 'Format of log lines. Default: text.'),
+    sensitiveHeaders,
   }),
   Image: object('Image of the data plane. Parts that are not set come from the operator’s settings; an empty string drops the part.', {
     registry: string('Registry host.'),

@@ -25,6 +25,7 @@ import type { SavedCounters } from './counters/saved.ts'
 import type { Registry } from '../observe/telemetry/metrics/registry.ts'
 import { createLogging, type Logging } from '../observe/telemetry/log.ts'
 import { releaseMemory, releaseMemoryWhenQuiet } from '../runtime/garbage.ts'
+import { issuedSecrets } from '../runtime/issued-secrets.ts'
 import { countHeldBuffers } from '../runtime/buffer-memory.ts'
 import { lowerGarbageCollection } from '../runtime/thread-priority.ts'
 import { createWriter } from '../observe/telemetry/writer.ts'
@@ -39,12 +40,15 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   countHeldBuffers()
   lowerGarbageCollection()
   const adminToken = takeAdminToken(env)
+  const keys = readSessionKeys(env)
+  for (const secret of [adminToken, ...keys.map((key) => key.toString('hex'))]) if (secret !== undefined) issuedSecrets.add(secret)
   const fileOptions = fileOptionsOf(env)
   const first = file === undefined ? undefined : await readConfigFile(file, fileOptions)
   const processConfig: ProcessConfig = first?.process ?? {}
   const settings = readSettings(env, processConfig)
   if (file === undefined && settings.xdsAddress === undefined) throw new Error(NO_SOURCE)
-  const logging = createLogging({ writer: createWriter(1), level: settings.logLevel, format: settings.logFormat })
+  const { logLevel: level, logFormat: format, sensitiveHeaders } = settings
+  const logging = createLogging({ writer: createWriter(1), level, format, sensitiveHeaders })
   const addresses = resolveAddresses(env, processConfig)
   const operator = settings.xdsAddress === undefined ? undefined : followOperator(settings.xdsAddress)
   let management: Management | undefined
@@ -59,7 +63,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     openLedger: (registry) => openLedger(settings, logging, registry),
     openCounters: (memory) => openCounters(settings, logging, memory),
     logging,
-    keys: readSessionKeys(env),
+    keys,
     peer: settings.peer,
     version,
     nodeName: settings.nodeName,

@@ -10,6 +10,7 @@ import type { SharedState } from '../policy/state.ts'
 import type { Logging } from '../observe/telemetry/log.ts'
 import { createEvictionReport } from '../observe/telemetry/metrics/eviction.ts'
 import { createTelemetry, type Telemetry } from '../observe/telemetry/telemetry.ts'
+import { issuedSecrets } from '../runtime/issued-secrets.ts'
 import { descriptorLimit } from '../runtime/descriptors.ts'
 import { connectionLimits, OpenConnections } from '../net/upstream/connections.ts'
 import { createPool } from '../net/upstream/pools.ts'
@@ -65,6 +66,7 @@ interface WorkerOptions {
 
 /** Creates the parts of a thread that handles traffic. Config goes into `store`. */
 export function createParts(options: PartsOptions): Parts {
+  for (const key of options.keys) issuedSecrets.add(key.toString('hex'))
   const { logging, nodeName, keys, version, loopSecret = keys[0], worker, budgetCells, shares, quotas } = options
   const telemetry = createTelemetry(logging, { version, isWorker: worker !== undefined })
   const { metrics } = telemetry

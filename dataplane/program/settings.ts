@@ -35,6 +35,8 @@ export interface ProcessSettings {
   readonly upstreams: UpstreamsSpec
   readonly logLevel: string
   readonly logFormat: 'json' | 'text'
+  /** Headers that hold credentials, besides those that are known. */
+  readonly sensitiveHeaders: readonly string[]
   /** Milliseconds after SIGTERM during which new requests are accepted. */
   readonly minDrainMs: number
   /** Milliseconds after SIGTERM until open connections are cut. */
@@ -80,6 +82,7 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     upstreams: file.upstreams ?? {},
     logLevel: text('PROXY_LOG', file.logging?.level ?? 'info'),
     logFormat: file.logging?.format ?? 'text',
+    sensitiveHeaders: file.logging?.sensitiveHeaders ?? [],
     minDrainMs: readMs('CONNECTION_MIN_TERMINATION_DEADLINE', text('CONNECTION_MIN_TERMINATION_DEADLINE', file.connectionMinTerminationDeadline ?? '0s')),
     maxDrainMs: readGrace(env, file),
     workers: readWorkers(text('WORKERS', String(file.workers ?? 'auto'))),

@@ -115,7 +115,7 @@ async function inThisThread({ settings, openLedger, openCounters, ...options }: 
 }
 
 async function inWorkers({ settings, openLedger, openCounters, logging, version, keys, peer }: TrafficOptions): Promise<Traffic> {
-  const { workers: count, nodeName, logFormat, xdsAddress } = settings
+  const { workers: count, nodeName, logFormat, sensitiveHeaders, xdsAddress } = settings
   const memory = allocateMemory(count)
   bodyBudget.share(new SharedHeldBytes(memory.held, 0))
   dialing.share(memory.dialed)
@@ -145,7 +145,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
       count,
       memory,
       version,
-      log: { level: logging.level, format: logFormat satisfies LogFormat },
+      log: { level: logging.level, format: logFormat satisfies LogFormat, sensitiveHeaders },
       nodeName,
       keys,
       peer,

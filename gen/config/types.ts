@@ -2613,6 +2613,14 @@ export interface ProcessConfig {
      * Default text.
      */
     format?: 'json' | 'text'
+    /**
+     * Names of further headers that hold credentials: their values are `<redacted>` in traces, the live tail and config dumps. Headers with `token`, `secret`, `authorization` and the like in their names always are. Default: none.
+     *
+     * @maxItems 64
+     *
+     * Items: A name; `*` is any text, as in `x-acme-*`. Upper and lower case are equal.
+     */
+    sensitiveHeaders?: string[]
   }
   /**
    * Admin endpoint, `host:port`; default 127.0.0.1:15000. Environment: ADMIN_ADDR.

@@ -3050,6 +3050,14 @@ export interface ProxyLogging {
    * Format of log lines. Default: text.
    */
   format?: 'json' | 'text'
+  /**
+   * Names of further headers that hold credentials: their values are `<redacted>` in traces, the live tail and config dumps. Headers with `token`, `secret`, `authorization` and the like in their names always are. Default: none.
+   *
+   * @maxItems 64
+   *
+   * Items: A name; `*` is any text, as in `x-acme-*`. Upper and lower case are equal.
+   */
+  sensitiveHeaders?: string[]
 }
 /**
  * Image of the data plane. Parts that are not set come from the operator’s settings; an empty string drops the part.

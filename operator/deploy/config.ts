@@ -7,7 +7,9 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
 /** The data plane's config file: rawConfig, overridden by the typed fields (operator.md §2.5). The log level is an environment variable instead. */
 export function renderConfig(rawConfig: Fields, logging: ProxyLogging, plugins: PluginsSpec = {}, upstreams: UpstreamsSpec = {}): string {
   const config = {
-    ...(logging.format !== undefined && { logging: { format: logging.format } }),
+    ...((logging.format ?? logging.sensitiveHeaders) !== undefined && {
+      logging: { ...(logging.format && { format: logging.format }), ...(logging.sensitiveHeaders && { sensitiveHeaders: logging.sensitiveHeaders }) },
+    }),
     // The config stream carries the permission, so that pods need not be replaced; only a withdrawn one overrides rawConfig.
     ...(plugins.inProcess === false && { plugins: { inProcess: false } }),
     ...(Object.keys(upstreams).length > 0 && { upstreams }),

@@ -1,4 +1,5 @@
 import { REDACTED } from '#api/names.ts'
+import { issuedSecrets } from '../../runtime/issued-secrets.ts'
 
 /** The parts of a Secret message that are secret. */
 export interface SecretMessage {
@@ -10,6 +11,8 @@ export interface SecretMessage {
 const MIN_LENGTH = 8
 /** Values that are found in encoded form too; further ones as they are. */
 const MAX_ENCODED = 2000
+/** Secrets that were issued at run time, the latest ones: tokens of users are many, and expire. */
+const MAX_ISSUED = 1000
 /** Entries of Secrets, and members of their JSON, that are no secrets. */
 const publicEntry = /^(?:user(?:name)?|e-?mail|region|host(?:name)?|port|url|issuer|type|name|namespace|tenant-?id|client-?id|(?:ca|tls)\.crt|certificate)$/i
 /** Members of JSON that are secrets: an API key has metadata, a service account has URLs. */
@@ -20,17 +23,23 @@ const secretMember = /^(?:key|key-?hash|auth|.*(?:token|secret|passw(?:or)?d|pri
  * values there are: three characters select the places to look at, eight the lengths of the values that begin with them.
  */
 export class KnownSecrets {
-  #source: ReadonlyMap<string, SecretMessage> | undefined
+  #source: ReadonlyMap<string, SecretMessage> = new Map()
+  #isCompiled = true
+  /** The oldest first. */
+  readonly #issued = new Set<string>()
+  #forgotten = 0
   #values = new Set<string>()
   readonly #lengths = new Map<string, number[]>()
   readonly #starts = new Uint8Array(1 << 16)
 
   set(source: ReadonlyMap<string, SecretMessage>): void {
     this.#source = source
+    this.#isCompiled = false
   }
 
   redact(text: string): string {
-    if (this.#source !== undefined) this.#compile(this.#source)
+    if (issuedSecrets.hasNew) this.#addIssued(issuedSecrets.take())
+    if (!this.#isCompiled) this.#compile()
     if (this.#values.size === 0 || text.length < MIN_LENGTH) return text
     let [out, copied] = ['', 0]
     for (let at = 0; at <= text.length - MIN_LENGTH; at++) {
@@ -44,26 +53,58 @@ export class KnownSecrets {
     return copied === 0 ? text : out + text.slice(copied)
   }
 
-  #compile(source: ReadonlyMap<string, SecretMessage>): void {
-    this.#source = undefined
+  /** Adds secrets without a pass over all others. */
+  #addIssued(secrets: readonly string[]): void {
+    const found = new Set<string>()
+    for (const secret of secrets) addEntry(found, secret)
+    for (const value of found) {
+      // At the end: it is in use.
+      const isKnown = this.#issued.delete(value)
+      this.#issued.add(value)
+      if (!isKnown && this.#isCompiled) this.#addForms(value, true)
+    }
+    for (const value of this.#issued) {
+      if (this.#issued.size <= MAX_ISSUED) break
+      this.#issued.delete(value)
+      this.#forgotten++
+    }
+    // What is forgotten leaves the index with the next pass.
+    if (this.#forgotten > MAX_ISSUED) this.#isCompiled = false
+  }
+
+  #compile(): void {
+    this.#isCompiled = true
+    this.#forgotten = 0
     const plain = new Set<string>()
-    for (const { privateKey, data } of source.values()) {
+    for (const { privateKey, data } of this.#source.values()) {
       if (privateKey !== undefined) addEntry(plain, privateKey)
       for (const [name, value] of Object.entries(data ?? {})) if (!publicEntry.test(name)) addEntry(plain, value)
     }
-    this.#values = new Set(plain)
-    for (const value of [...plain].slice(0, MAX_ENCODED)) for (const form of formsOf(value)) if (form.length >= MIN_LENGTH) this.#values.add(form)
+    this.#values = new Set()
     this.#lengths.clear()
     this.#starts.fill(0)
-    for (const value of this.#values) {
-      this.#starts[slotOf(value, 0)] = 1
-      const start = value.slice(0, MIN_LENGTH)
-      const lengths = this.#lengths.get(start)
-      if (lengths === undefined) this.#lengths.set(start, [value.length])
-      else if (!lengths.includes(value.length)) lengths.push(value.length)
+    let count = 0
+    for (const value of plain) this.#addForms(value, count++ < MAX_ENCODED)
+    for (const value of this.#issued) this.#addForms(value, true)
+  }
+
+  #addForms(value: string, isEncoded: boolean): void {
+    this.#addValue(value)
+    if (isEncoded) for (const form of formsOf(value)) if (form.length >= MIN_LENGTH) this.#addValue(form)
+  }
+
+  #addValue(value: string): void {
+    if (this.#values.has(value)) return
+    this.#values.add(value)
+    this.#starts[slotOf(value, 0)] = 1
+    const start = value.slice(0, MIN_LENGTH)
+    const lengths = this.#lengths.get(start)
+    if (lengths === undefined) this.#lengths.set(start, [value.length])
+    else if (!lengths.includes(value.length)) {
+      // The longest value wins.
+      const at = lengths.findIndex((length) => length < value.length)
+      lengths.splice(at === -1 ? lengths.length : at, 0, value.length)
     }
-    // The longest value wins.
-    for (const lengths of this.#lengths.values()) lengths.sort((a, b) => b - a)
   }
 }
 

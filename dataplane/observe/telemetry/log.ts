@@ -1,6 +1,6 @@
 import type { MessageCode } from '#api/messages/code.ts'
 import { REDACTED } from '#api/names.ts'
-import { Redacted, isSensitiveName, redactText } from './redact.ts'
+import { Redacted, isSensitiveName, redactText, setSensitiveHeaders } from './redact.ts'
 import { formatTime, toEpochMs } from '../../runtime/time.ts'
 import type { LineWriter } from './writer.ts'
 
@@ -107,13 +107,16 @@ export interface LoggingOptions {
   /** PROXY_LOG or `config.logging.level`; default `info`. An invalid one throws a LogLevelError. */
   level?: string | undefined
   format?: LogFormat | undefined
+  /** `config.logging.sensitiveHeaders`, in force for this thread. */
+  sensitiveHeaders?: readonly string[]
   /** Epoch milliseconds, with fraction. */
   now?: () => number
 }
 
 /** Creates the logging of a process. Modules get their Logger from it. */
 export function createLogging(options: LoggingOptions): Logging {
-  const { writer, level: initial = 'info', format = 'text', now = () => toEpochMs(performance.now()) } = options
+  const { writer, level: initial = 'info', format = 'text', sensitiveHeaders, now = () => toEpochMs(performance.now()) } = options
+  if (sensitiveHeaders !== undefined) setSensitiveHeaders(sensitiveHeaders)
   const formatLine = format === 'json' ? formatJson : formatText
   const scopes = new Map<string, ScopeLogger>()
   let spec = initial

@@ -33,7 +33,15 @@ const sensitiveHeader =
 
 /** True for headers that hold credentials, by the name. */
 export function isSensitiveHeader(name: string): boolean {
-  return sensitiveHeader.test(name) || isSensitiveName(name)
+  return sensitiveHeader.test(name) || isSensitiveName(name) || ownHeaders?.test(name) === true
+}
+
+let ownHeaders: RegExp | undefined
+
+/** Sets the headers that hold credentials besides those that `isSensitiveHeader` knows: names, in which `*` is any text (`logging.sensitiveHeaders`). */
+export function setSensitiveHeaders(names: readonly string[]): void {
+  ownHeaders =
+    names.length === 0 ? undefined : new RegExp(`^(?:${names.map((name) => name.replace(/[.+?^$|]/g, String.raw`\$&`).replaceAll('*', '.*')).join('|')})$`, 'i')
 }
 
 const sensitiveName =

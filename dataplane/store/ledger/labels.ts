@@ -1,3 +1,4 @@
+import { redactValue } from '../../observe/telemetry/redact.ts'
 import { labelColumns } from './columns.ts'
 
 /** Characters of a text. Longer ones are cut: clients choose some of them. */
@@ -38,5 +39,5 @@ export class BatchLabels {
 export function textOf(value: unknown): string | null {
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value)
   // A half of a surrogate pair at the cut would not be valid UTF-8.
-  return typeof value === 'string' && value !== '' ? value.slice(0, MAX_TEXT).toWellFormed() : null
+  return typeof value === 'string' && value !== '' ? redactValue(value).slice(0, MAX_TEXT).toWellFormed() : null
 }

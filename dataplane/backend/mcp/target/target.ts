@@ -11,6 +11,8 @@ import type {
 } from '#gen/config/types.ts'
 import { mergeBackend } from '../../../config/merge.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
+import { isSensitiveHeader } from '../../../observe/telemetry/redact.ts'
+import { issuedSecrets } from '../../../runtime/issued-secrets.ts'
 import type { Destination } from '../../../net/upstream/destination.ts'
 import { compileMcpAuthentication, type McpAuthentication } from '../auth/index.ts'
 import { compileToolGuards, type ToolGuards } from '../guards/tool-guards.ts'
@@ -267,6 +269,7 @@ function grpcTarget(config: ServiceConfig, entry: McpTargetSelector, api: Resolv
 /** A program. Its processes go on while the command is the same. */
 function programTarget(config: ServiceConfig, entry: McpTargetSelector, command: readonly string[], previous: Program | undefined): Target {
   const { log, monotonicMs } = config.state
+  for (const [name, value] of Object.entries(entry.env ?? {})) if (isSensitiveHeader(name)) issuedSecrets.add(value)
   const program: Program = { command, env: { ...(entry.inheritEnv === true ? ownEnvironment() : {}), ...entry.env }, log, monotonicMs }
   const isSame = previous !== undefined && JSON.stringify([previous.command, previous.env]) === JSON.stringify([command, program.env])
   const target = staticTarget(config, entry, { host: '127.0.0.1', port: 1 })

@@ -1,3 +1,5 @@
+import { issuedSecrets } from '../../../runtime/issued-secrets.ts'
+
 /** A token or temporary credentials with an expiry. */
 export interface Expiring {
   /** Epoch milliseconds; undefined: never. */
@@ -19,6 +21,7 @@ export function cacheUntilExpiry<T extends Expiring>(fetch: () => Promise<T>, no
   const renew = (): Promise<T> =>
     (pending ??= fetch()
       .then((value) => {
+        for (const secret of Object.values(value)) if (typeof secret === 'string') issuedSecrets.add(secret)
         const now = nowMs()
         const life = (value.expiresAtMs ?? Infinity) - now
         kept = { value, renewAtMs: now + Math.max(life - MARGIN_MS, life * 0.9) }
