@@ -146,12 +146,12 @@ export class LlmCall {
     this.#failed = target
     // The response side applies to every response from here on, including the gateway's own (traffic.md §5).
     backendTransformation.set(exchange, target.destination.settings.transformation)
-    const { type: route, isDefault } = target.settings.routeOf(exchange.request.target)
+    const { type: route, isDefault, modelId } = target.settings.routeOf(exchange.request.target, exchange.request.method)
     setErrorFormat(exchange, route)
     checkTarget(target)
     checkGuarded(target, route, exchange, this.#keys, this.#hooks !== undefined)
     if (isDefault) checkCompletionsHead(exchange)
-    if (route === 'Models') return this.#respond(listModels(this.#context.groups, this.#keys.isAllowed))
+    if (route === 'Models') return this.#respond(listModels(this.#context.groups, this.#keys.isAllowed, modelId))
     const entry = entryOf(route)
     const { limitBytes } = this.#context
     const context = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, hooks: this.#hooks, limitBytes, isDefault }

@@ -83,6 +83,48 @@ describe('without routes', () => {
     expect(text.endsWith(`add ${entry} to backend.ai.routes`)).toBe(true)
   })
 
+  const otherApis: readonly (readonly [string, object, string])[] = [
+    ['/v1/completions', { prompt: 'x' }, '"/v1/completions": Detect'],
+    ['/v1/completions', { prompt: ['x', 'y'], stream: true }, '"/v1/completions": Detect'],
+    ['/v1/fim/completions', { prompt: 'x', suffix: 'y' }, '"/v1/fim/completions": Detect'],
+    ['/v1/images/generations', { prompt: 'x' }, '"/v1/images/generations": Detect'],
+    ['/v1/images/edits', { prompt: 'x', image: 'y' }, '"/v1/images/edits": Detect'],
+    ['/v1/rerank', { query: 'q', documents: ['a'] }, '"/v1/rerank": Detect'],
+    ['/v2/rerank', { query: 'q', documents: ['a'] }, '"/rerank": Detect'],
+    ['/v1/audio/speech', { input: 'x', voice: 'v' }, '"/v1/audio/speech": Detect'],
+    ['/v1/audio/transcriptions', { file: 'x' }, '"/v1/audio/transcriptions": Detect'],
+    ['/v1/moderations', { input: 'x' }, '"/v1/moderations": Detect'],
+    ['/v1/ocr', { document: {} }, '"/v1/ocr": Detect'],
+    ['/v1/responses/compact', { input: 'x' }, '"/v1/responses/compact": Detect'],
+    ['/api/generate', { prompt: 'x' }, '"/api/generate": Detect'],
+    ['/v1beta/models/gemini-pro:generatecontent', { contents: [] }, '":generatecontent": Detect'],
+    ['/model/m/converse', { messages: [] }, '"/model/m/converse": Detect'],
+    ['/v1/files', { purpose: 'x' }, '"/v1/files": Passthrough'],
+    ['/v1/batches', { input_file_id: 'x' }, '"/v1/batches": Passthrough'],
+  ]
+  test.each(otherApis)('requests of other APIs for %s are not sent to chat completions', async (path, body, entry) => {
+    const { post, mock } = await start()
+    const { status, text } = await post({ path, body: { model: 'm', ...body } })
+    expect([status, mock.requests.length]).toEqual([400, 0])
+    expect(text.endsWith(`add ${entry} to backend.ai.routes`)).toBe(true)
+  })
+
+  test.each(otherApis.filter(([, body]) => !('messages' in body || 'image' in body || 'purpose' in body || 'input_file_id' in body)))(
+    'an entry of type Completions does not send the body of %s to chat completions',
+    async (path, body) => {
+      const { post, mock } = await start({ ai: { routes: { '*': 'Completions', '/completions': 'Completions' } } })
+      const { status, text } = await post({ path, body: { model: 'm', ...body } })
+      expect([status, mock.requests.length]).toEqual([400, 0])
+      expect(text).toContain(`${JSON.stringify(path)}: Detect to backend.ai.routes`)
+    },
+  )
+
+  test.each(otherApis.filter(([path]) => !path.includes(':')))('an entry of type Detect sends the request for %s on at its path', async (path, body) => {
+    const { post, mock } = await start({ ai: { routes: { [path]: 'Detect', '*': 'Completions' } } })
+    await post({ path, body: { model: 'm', ...body } })
+    expect(mock.requests.map((request) => request.path)).toEqual([path])
+  })
+
   test('a chat completion passes at any other path', async () => {
     const { post, mock } = await start()
     expect((await post({ path: '/anything', body: chat('x', { input: 'not of embeddings' }) })).status).toBe(200)
@@ -124,5 +166,47 @@ describe('requests that no check covers', () => {
   test('with unguardedRoutes Reject are forwarded if nothing is to be checked', async () => {
     const { post } = await start({ ai: { routes, unguardedRoutes: 'Reject' } })
     expect((await post({ path: '/raw', body: chat() })).status).toBe(200)
+  })
+})
+
+describe('one model of the list', () => {
+  const ai: BackendAI = { routes: sdkRoutes, modelAliases: { fast: 'gpt-4o-mini', 'org/big': 'gpt-4o', 'claude-*': 'gpt-4o' } }
+
+  test.each([
+    ['/v1/models/fast', 'fast'],
+    ['/models/fast/', 'fast'],
+    ['/v1/models/org%2Fbig', 'org/big'],
+    ['/v1/models/org/big', 'org/big'],
+    ['/v1/models/claude-any', 'claude-any'],
+  ])('is the response to GET %s', async (path, id) => {
+    const { post, mock } = await start({ ai })
+    const { status, json } = await post({ path, method: 'GET' })
+    expect([status, json['id'], json['object'], json['owned_by']]).toEqual([200, id, 'model', 'openai'])
+    expect(mock.requests).toEqual([])
+  })
+
+  test('that is unknown is 404 with the names of the list', async () => {
+    const { post, mock } = await start({ ai })
+    const { status, json } = await post({ path: '/v1/models/nothing', method: 'GET' })
+    expect([status, json['error']?.['code']]).toEqual([404, 'model_not_found'])
+    expect(json['error']?.['message']).toBe('the model "nothing" is not in the list of models; use one of fast, org/big')
+    expect(mock.requests).toEqual([])
+  })
+
+  test('that the key may not use is 404', async () => {
+    const { post } = await start({ ai, ...keyed({ models: ['fast'] }) })
+    expect((await post({ path: '/v1/models/org%2Fbig', method: 'GET', headers })).status).toBe(404)
+    expect((await post({ path: '/v1/models/fast', method: 'GET', headers })).status).toBe(200)
+  })
+
+  test('is not what a POST request for a verb of Google is', async () => {
+    const { post, mock } = await start({ ai })
+    await post({ path: '/v1beta/models/gemini-pro:generateContent', body: { contents: [] } })
+    expect(mock.requests.map(({ path }) => path)).toEqual(['/v1beta/models/gemini-pro:generateContent'])
+  })
+
+  test('without routes gets the hint of the list', async () => {
+    const { post } = await start()
+    expect((await post({ path: '/v1/models/gpt-4o', method: 'GET' })).text).toMatch(/add "\/v1\/models": Models to backend.ai.routes$/)
   })
 })

@@ -183,7 +183,7 @@ function routeToList(): FileRoute {
   const paths = ['/v1/models', '/models']
   return {
     name: NAME,
-    matches: paths.map((value) => ({ path: { type: 'Exact', value }, method: 'GET' })),
+    matches: paths.map((value) => ({ path: { type: 'PathPrefix', value }, method: 'GET' })),
     backends: [{ backend: NAME }],
   }
 }
@@ -195,7 +195,7 @@ function listBackend(models: ShortLLM['models']): FileBackend {
     const { model: _, ...settings } = splitProvider(entries[0]?.[1][kind] ?? {}).settings
     return { name: kind.toLowerCase(), [kind]: settings, policies: { ai: { modelAliases: Object.fromEntries(entries.map(([name]) => [name, name])) } } }
   })
-  return { name: NAME, ai: { groups: [{ providers }] }, policies: { ai: { routes: { '*': 'Models' } } } }
+  return { name: NAME, ai: { groups: [{ providers }] }, policies: { ai: { routes: { '/models': 'Models', '*': 'Models' } } } }
 }
 
 /** Routes for requests without a known model. Errors have the format of the API that is called. */

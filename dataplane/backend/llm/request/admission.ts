@@ -23,26 +23,25 @@ export function checkGuarded({ settings, guards }: LlmTarget, type: RouteType, e
   throw new ProxyError('LLM_UNGUARDED', { detail: `${evaded.join(' and ')} do not cover requests of type ${type}, and ai.unguardedRoutes is Reject` })
 }
 
-/** Well-known paths of other APIs than chat completions, longest first. */
+/** Well-known paths of other APIs than chat completions, in comparable form, each with its type. */
 const knownPaths = [
-  ['/messages/count_tokens', 'TokenCount'],
-  ['/audio/transcriptions', 'Detect'],
-  ['/audio/translations', 'Detect'],
-  ['/images/generations', 'Detect'],
-  ['/images/variations', 'Detect'],
-  ['/fim/completions', 'Detect'],
-  ['/images/edits', 'Detect'],
-  ['/audio/speech', 'Detect'],
-  ['/moderations', 'Detect'],
-  ['/embeddings', 'Embeddings'],
-  ['/responses', 'Responses'],
-  ['/messages', 'Messages'],
-  ['/realtime', 'Realtime'],
-  ['/models', 'Models'],
-  ['/rerank', 'Detect'],
+  [/\/messages\/count_tokens$/, 'TokenCount'],
+  [/\/embeddings$/, 'Embeddings'],
+  [/\/responses$/, 'Responses'],
+  [/\/messages$/, 'Messages'],
+  [/\/realtime$/, 'Realtime'],
+  [/\/models$/, 'Models'],
   // The completions of a text; those of a chat have a path of their own.
-  ['/completions', 'Detect'],
-] as const satisfies readonly (readonly [string, RouteType])[]
+  [/(?:\/fim|(?<!\/chat))\/completions$/, 'Detect'],
+  [/\/images\/(?:generations|edits|variations)$/, 'Detect'],
+  [/\/audio\/(?:speech|transcriptions|translations|voices)$/, 'Detect'],
+  [/\/(?:moderations|rerank|ocr|videos|score|pooling|classify|classifications|tokenize|detokenize)$/, 'Detect'],
+  [/\/responses\/(?:compact|input_tokens)$/, 'Detect'],
+  [/\/api\/(?:generate|chat|embed)$/, 'Detect'],
+  [/:(?:streamgeneratecontent|generatecontent|counttokens|embedcontent|batchembedcontents|predict|rawpredict|streamrawpredict)$/, 'Detect'],
+  [/\/model\/[^/]+\/(?:invoke|invoke-with-response-stream|converse|converse-stream)$/, 'Detect'],
+  [/\/(?:files|batches|uploads|assistants|threads|vector_stores|conversations|containers|evals|fine_tuning\/jobs)$/, 'Passthrough'],
+] as const satisfies readonly (readonly [RegExp, RouteType])[]
 /** Characters of the client's path that an error repeats. */
 const MAX_QUOTED_LENGTH = 128
 
@@ -52,22 +51,47 @@ const MAX_QUOTED_LENGTH = 128
  */
 export function checkCompletionsHead({ request }: Exchange): void {
   const path = comparablePath(pathOf(request.target))
-  const known = path.endsWith('/chat/completions') ? undefined : knownPaths.find(([suffix]) => path.endsWith(suffix))
-  if (known !== undefined) throw notCompletions(`requests for ${known[0]} are`, path.endsWith(`/v1${known[0]}`) ? `/v1${known[0]}` : known[0], known[1])
   const { method, body } = request
-  if (method === 'GET' || method === 'HEAD') throw notCompletions(`a ${method} request is`, path, 'Passthrough')
+  const isGet = method === 'GET' || method === 'HEAD'
+  const known = knownPathOf(path)
+  if (known !== undefined)
+    throw notCompletions(`requests for ${known.suffix} are`, path.endsWith(`/v1${known.suffix}`) ? `/v1${known.suffix}` : known.suffix, known.type)
+  const list = isGet ? /^.*?(\/v1)?(\/models)\/./.exec(path) : null
+  if (list !== null) throw notCompletions('requests for /models are', `${list[1] ?? ''}/models`, 'Models')
+  if (isGet) throw notCompletions(`a ${method} request is`, path, 'Passthrough')
   // An empty chat completion is reported as a body that does not parse.
   if ((body === undefined || body.length === 0) && !path.endsWith('/chat/completions')) throw notCompletions('a request without a body is', path, 'Passthrough')
 }
 
-/** Rejects a body with `input` or `prompt` and without `messages` at a path that no entry of `ai.routes` matches. Throws a FormatError. */
+/** The API of a path other than chat completions, and the suffix that an entry needs; undefined if the path is of none. */
+function knownPathOf(path: string): { readonly suffix: string; readonly type: RouteType } | undefined {
+  for (const [pattern, type] of knownPaths) {
+    const suffix = pattern.exec(path)?.[0]
+    if (suffix !== undefined) return { suffix, type }
+  }
+  return undefined
+}
+
+/**
+ * Rejects the body of another API on a route of type Completions: one without `messages` that has a prompt, an input or a query. It must not be sent
+ * to a path of chat completions. Throws a FormatError.
+ */
 export function checkCompletionsBody({ request }: Exchange, body: JsonObject): void {
   if (body['messages'] !== undefined) return
-  if (typeof body['prompt'] === 'string')
-    throw notCompletions('a body with "prompt" and without "messages" is', comparablePath(pathOf(request.target)), 'Detect')
-  if (body['input'] === undefined) return
-  const isResponses = responsesFields.some((name) => Object.hasOwn(body, name))
-  throw notCompletions('a body with "input" and without "messages" is', comparablePath(pathOf(request.target)), isResponses ? 'Responses' : 'Embeddings')
+  const field = otherInputs.find((name) => body[name] !== undefined)
+  if (field === undefined) return
+  const path = comparablePath(pathOf(request.target))
+  const type = knownPathOf(path)?.type ?? (field === 'input' ? typeOfInput(body) : 'Detect')
+  throw notCompletions(`a body with "${field}" and without "messages" is`, path, type)
+}
+
+/** What other APIs have in place of `messages`: legacy completions, fill-in-the-middle, images, rerank, audio, OCR, Gemini. */
+const otherInputs = ['input', 'prompt', 'query', 'documents', 'suffix', 'contents', 'inputs', 'inputText', 'texts', 'document', 'file']
+
+/** The type of a request with `input`, by its other fields. */
+function typeOfInput(body: JsonObject): RouteType {
+  if (responsesFields.some((name) => Object.hasOwn(body, name))) return 'Responses'
+  return body['voice'] !== undefined || String(body['model']).includes('moderation') ? 'Detect' : 'Embeddings'
 }
 
 /** Fields that requests of the Responses API have, and requests for embeddings have not. */

@@ -84,7 +84,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     exchange,
     keys.check,
   )
-  if (context.isDefault) checkCompletionsBody(exchange, shaped)
+  if (entry.format === 'completions') checkCompletionsBody(exchange, shaped)
   checkShape(entry.format, shaped)
   const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
   const isStreaming = isChat && entry.isStreaming(enriched)

@@ -8,20 +8,41 @@ export interface RouteMatch {
   readonly type: RouteType
   /** No entry matches, so that the request is taken as Completions. */
   readonly isDefault: boolean
+  /** Set if the request is for one model of the list: `GET /v1/models/{id}`. */
+  readonly modelId?: string
 }
 
-/** Returns a function from request target to route type. The longest matching path suffix wins; `*` matches any path (llm.md §3). */
-export function createRouteTable(routes: Routes | undefined): (target: string) => RouteMatch {
+/**
+ * Returns a function from request target and method to route type. The longest matching path suffix wins; `*` matches any path. A GET request below a
+ * suffix of type Models is for one model (llm.md §3).
+ */
+export function createRouteTable(routes: Routes | undefined): (target: string, method?: string) => RouteMatch {
   const entries = Object.entries(routes ?? {})
     .filter(([suffix]) => suffix !== '*')
     .map(([suffix, type]) => [comparablePath(suffix), { type, isDefault: false }] as const)
     .toSorted(([a], [b]) => b.length - a.length)
   const any = routes?.['*']
   const fallback: RouteMatch = any === undefined ? { type: 'Completions', isDefault: true } : { type: any, isDefault: false }
-  return (target) => {
+  const lists = entries.flatMap(([suffix, { type }]) => (type === 'Models' ? [`${suffix}/`] : []))
+  return (target, method) => {
     if (entries.length === 0) return fallback
     const path = comparablePath(pathOf(target))
-    return entries.find(([suffix]) => path.endsWith(suffix))?.[1] ?? fallback
+    const found = entries.find(([suffix]) => path.endsWith(suffix))?.[1]
+    if (found !== undefined) return found
+    const list = method === 'GET' || method === 'HEAD' ? lists.find((prefix) => path.includes(prefix)) : undefined
+    return list === undefined ? fallback : { type: 'Models', isDefault: false, modelId: modelIn(pathOf(target), path, list) }
+  }
+}
+
+/** The model below a list, as the client spells it if the rest of the path has its usual form. */
+function modelIn(given: string, comparable: string, list: string): string {
+  const at = given.toLowerCase().indexOf(list)
+  if (at === -1) return comparable.slice(comparable.indexOf(list) + list.length)
+  const id = given.slice(at + list.length).replace(/\/$/, '')
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
   }
 }
 

@@ -61,7 +61,7 @@ function writeChoice({ blocks, stop }: Reply): JsonObject {
   let signature: string | undefined
   const calls: JsonObject[] = []
   for (const block of blocks) {
-    if (block.type === 'text') content = (content ?? '') + block.text
+    if (block.type === 'text') content = block.text === '' ? content : (content ?? '') + block.text
     else if (block.type === 'thinking') {
       reasoning = block.text
       signature = block.signature === '' ? undefined : block.signature

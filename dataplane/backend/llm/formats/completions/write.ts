@@ -12,7 +12,7 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext, r
   if (chat.system.length > 0) {
     const role = chat.origin === 'responses' && rules.roles.hasDeveloper ? 'developer' : 'system'
     const parts = chat.system.map(({ text }) => ({ type: 'text', text }))
-    messages.push({ role, content: chat.isSystemPlain ? (parts[0]?.text ?? '') : parts })
+    messages.push({ role, content: plainest(parts) })
   }
   for (const turn of chat.turns) messages.push(...writeTurn(turn))
   const body = compact({
@@ -35,7 +35,7 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext, r
 }
 
 /** Writes a turn as several messages: tool results come before the text of the user, and their images and files are part of that text (llm.md §7.4). */
-function writeTurn({ role, blocks, isPlain }: Turn): JsonObject[] {
+function writeTurn({ role, blocks }: Turn): JsonObject[] {
   const messages: JsonObject[] = []
   const parts: JsonObject[] = []
   const calls: JsonObject[] = []
@@ -47,18 +47,22 @@ function writeTurn({ role, blocks, isPlain }: Turn): JsonObject[] {
     else if (block.type !== 'redacted') parts.push(writePart(block))
   }
   if (parts.length === 0 && calls.length === 0) return messages
-  const only = parts.length === 1 ? parts[0] : undefined
-  const content = isPlain === true && typeof only?.['text'] === 'string' ? only['text'] : parts
   const hasReasoning = calls.length > 0 && thoughts.length > 0
   messages.push(
     compact({
       role,
-      content: parts.length > 0 ? content : undefined,
+      content: parts.length > 0 ? plainest(parts) : undefined,
       reasoning_content: hasReasoning ? thoughts.join('\n') : undefined,
       tool_calls: calls.length > 0 ? calls : undefined,
     }),
   )
   return messages
+}
+
+/** The content of a message: one text is a string, because some servers read no lists of parts (llm.md §7.4). */
+function plainest(parts: readonly JsonObject[]): unknown {
+  const [first] = parts
+  return parts.length === 1 && typeof first?.['text'] === 'string' ? first['text'] : parts
 }
 
 function writeCall(use: ToolUse): JsonObject {
@@ -92,11 +96,11 @@ function writeDocument({ mediaType, filename, data, text, at }: Extract<Block, {
 }
 
 /** Writes a tool message, which may hold text only. Images and files are added to `parts`, for the message of the user that follows. */
-function writeToolResult({ id, content, isPlain }: ToolResult, parts: JsonObject[]): JsonObject {
+function writeToolResult({ id, content }: ToolResult, parts: JsonObject[]): JsonObject {
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
   const files = content.flatMap((block) => (block.type === 'image' || block.type === 'imageUrl' || block.type === 'document' ? [writePart(block)] : []))
   if (files.length > 0) parts.push({ type: 'text', text: `Files in the result of tool call ${id}:` }, ...files)
-  return { role: 'tool', tool_call_id: id, content: isPlain || texts.length === 0 ? texts.join('\n') : texts.map((text) => ({ type: 'text', text })) }
+  return { role: 'tool', tool_call_id: id, content: texts.length === 0 ? '' : plainest(texts.map((text) => ({ type: 'text', text }))) }
 }
 
 function writeTool({ name, description, schema, isStrict }: Chat['tools'][number]): JsonObject {

@@ -20,12 +20,13 @@ function readInputs(body: JsonObject): string[] {
 }
 
 function readSingleInput(body: JsonObject): string {
-  const given = body['input']
-  // SDKs always send a list.
-  const input: unknown = Array.isArray(given) && given.length === 1 ? given[0] : given
-  if (typeof input !== 'string')
-    throw new FormatError('unsupported', 'unsupported conversion: input must be one string, this model embeds one text per request')
-  return input
+  const [text, ...others] = readInputs(body)
+  // SDKs always send lists.
+  if (text !== undefined && others.length === 0) return text
+  throw new FormatError(
+    'unsupported',
+    `unsupported conversion: input has ${others.length + 1} texts, but this model embeds one text per request; send one request for each text`,
+  )
 }
 
 /** Vertex AI `:predict`. */
@@ -43,15 +44,21 @@ export function writePredict(body: JsonObject, model: string): ConvertedRequest 
   return { body: written, memo: memoOf(body, model), omitted: [] }
 }
 
+/** The first generation rejects other members than the text (Bedrock user guide, Titan Embeddings G1). */
+const firstTitan = /titan-embed-(?:g1|text-v1)/
+
 /** Amazon Titan, `/invoke`. */
 export function writeTitan(body: JsonObject, model: string): ConvertedRequest {
   const encoding = textOf(body['encoding_format'])
-  const written = compact({
-    inputText: readSingleInput(body),
-    dimensions: anyNumber(body['dimensions']),
-    normalize: booleanOf(body['normalize']),
-    embeddingTypes: encoding === undefined ? undefined : [encoding === 'binary' ? 'binary' : 'float'],
-  })
+  const inputText = readSingleInput(body)
+  const written = firstTitan.test(model)
+    ? { inputText }
+    : compact({
+        inputText,
+        dimensions: anyNumber(body['dimensions']),
+        normalize: booleanOf(body['normalize']),
+        embeddingTypes: encoding === undefined ? undefined : [encoding === 'binary' ? 'binary' : 'float'],
+      })
   return { body: written, memo: memoOf(body, model), omitted: [] }
 }
 

@@ -44,11 +44,17 @@ export function writeMessagesReply(reply: Reply, context: ResponseContext): Json
     type: 'message',
     role: 'assistant',
     model: reply.model ?? context.memo.model,
-    content: blocks.filter((block) => block.type !== 'text' || block.text !== '').map(writeBlock),
+    content: blocks.filter(isFilled).map(writeBlock),
     stop_reason: messagesStops[stop ?? 'end'],
     stop_sequence: reply.stopSequence ?? null,
     usage: writeMessagesUsage(reply.usage),
   }
+}
+
+/** Claude rejects empty blocks in the history. */
+function isFilled(block: ReplyBlock): boolean {
+  if (block.type === 'text') return block.text !== ''
+  return block.type !== 'thinking' || block.text !== '' || block.signature !== ''
 }
 
 function writeBlock(block: ReplyBlock): JsonObject {

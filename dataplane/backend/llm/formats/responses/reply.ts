@@ -20,7 +20,9 @@ export function writeResponsesReply(reply: Reply, context: ResponseContext): Jso
 
 function writeOutput(blocks: readonly ReplyBlock[], status: string, context: ResponseContext): JsonObject[] {
   const reasoning = blocks.flatMap((block) =>
-    block.type === 'thinking' ? [writeReasoning(`rs_${context.hex(16)}`, block.text, block.signature, 'completed')] : [],
+    block.type === 'thinking' && (block.text !== '' || block.signature !== '')
+      ? [writeReasoning(`rs_${context.hex(16)}`, block.text, block.signature, 'completed')]
+      : [],
   )
   const parts = blocks.flatMap((block) => (block.type === 'text' && block.text !== '' ? [writeTextPart(block.text)] : []))
   const calls = blocks.flatMap((block) => (block.type === 'toolUse' ? [writeCall(block.id, block.name, printArguments(block), 'completed')] : []))

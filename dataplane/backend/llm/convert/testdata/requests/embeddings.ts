@@ -20,7 +20,32 @@ export const embeddingsRows: RequestRows = {
     body: { input: 'a', dimensions: 256, normalize: true, encoding_format: 'float' },
     is: { inputText: 'a', dimensions: 256, normalize: true, embeddingTypes: ['float'] },
   },
-  'Embeddings -> Titan: a list of texts is rejected': { from: 'embeddings', to: 'titanEmbeddings', body: { input: ['a', 'b'] }, error: 'unsupported conversion' },
+  'Embeddings -> Titan: a list of one text is that text': {
+    from: 'embeddings',
+    to: 'titanEmbeddings',
+    body: { input: ['a'], encoding_format: 'base64' },
+    is: { inputText: 'a', embeddingTypes: ['float'] },
+  },
+  'Embeddings -> Titan: the first generation gets the text only': {
+    from: 'embeddings',
+    to: 'titanEmbeddings',
+    context: { model: 'amazon.titan-embed-text-v1' },
+    body: { input: ['a'], encoding_format: 'base64', dimensions: 256 },
+    is: { inputText: 'a' },
+  },
+  'Embeddings -> Titan: several texts are rejected with the reason': {
+    from: 'embeddings',
+    to: 'titanEmbeddings',
+    body: { input: ['a', 'b'] },
+    error: 'input has 2 texts, but this model embeds one text per request; send one request for each text',
+  },
+  'Embeddings -> Titan: an empty list is rejected': { from: 'embeddings', to: 'titanEmbeddings', body: { input: [] }, error: 'input must be' },
+  'Embeddings -> Nova: a list of one text is that text': {
+    from: 'embeddings',
+    to: 'novaEmbeddings',
+    body: { input: ['a'] },
+    is: { taskType: 'SINGLE_EMBEDDING', singleEmbeddingParams: { embeddingPurpose: 'GENERIC_INDEX', text: { truncationMode: 'END', value: 'a' } } },
+  },
   'Embeddings -> Cohere: a list of texts is converted': {
     from: 'embeddings',
     to: 'cohereEmbeddings',

@@ -139,7 +139,7 @@ export const mediaRows: RequestRows = {
     body: result,
     has: {
       messages: [
-        { role: 'tool', tool_call_id: 'i', content: [{ type: 'text', text: 'seen' }] },
+        { role: 'tool', tool_call_id: 'i', content: 'seen' },
         {
           role: 'user',
           content: [

@@ -47,7 +47,7 @@ export const messagesRows: RequestRows = {
             { type: 'text', text: 'b' },
           ],
         },
-        { role: 'assistant', content: [{ type: 'text', text: 'calling' }], tool_calls: [call('i', 'f', '{"a":1}')] },
+        { role: 'assistant', content: 'calling', tool_calls: [call('i', 'f', '{"a":1}')] },
         { role: 'tool', tool_call_id: 'i', content: 'r' },
         {
           role: 'user',
@@ -188,5 +188,27 @@ export const messagesRows: RequestRows = {
     ...msgToCv,
     body: { max_tokens: 1, messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'https://x' } }] }] },
     error: 'unsupported conversion',
+  },
+  'Messages -> Chat Completions: one text is a string everywhere': {
+    from: 'messages',
+    to: 'completions',
+    body: {
+      max_tokens: 5,
+      system: [{ type: 'text', text: 's', cache_control: { type: 'ephemeral' } }],
+      messages: [
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: [{ type: 'text', text: 'b' }, { type: 'tool_use', id: 'i', name: 'f', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'i', content: [{ type: 'text', text: 'c' }] }, { type: 'text', text: 'd' }] },
+      ],
+    },
+    has: {
+      messages: [
+        { role: 'system', content: 's' },
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: 'b', tool_calls: [call('i', 'f', '{}')] },
+        { role: 'tool', tool_call_id: 'i', content: 'c' },
+        { role: 'user', content: 'd' },
+      ],
+    },
   },
 }
