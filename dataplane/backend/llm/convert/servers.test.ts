@@ -99,6 +99,26 @@ describe('parallel tool calls in a stream', () => {
     )
   })
 
+  test.each<[string, (index: number) => object]>([
+    ['as text', (index) => ({ index: String(index) })],
+    ['left out of what continues a call', () => ({ index: undefined })],
+  ])('with indexes %s are complete', (_, place) => {
+    const part = (json: string, index: number): JsonObject => chunk({ tool_calls: [{ ...place(index), function: { arguments: json } }] })
+    const events = [
+      call(0, { arguments: '' }),
+      part('{"a":', 0),
+      part('1}', 0),
+      call(1, { arguments: '' }),
+      part('{"b":', 1),
+      part('2}', 1),
+      chunk({}, 'tool_calls'),
+    ]
+    expect(blocksOf(stream('messages', 'completions', sse(...events)).text)).toEqual([
+      { type: 'tool_use', id: 'c0', name: 'f0', input: { a: 1 } },
+      { type: 'tool_use', id: 'c1', name: 'f1', input: { b: 2 } },
+    ])
+  })
+
   test('with arguments for a call that is complete are an error', () => {
     const events = [call(0, { arguments: '{}' }), call(1, { arguments: '{}' }), call(0, { arguments: '{"late":1}' }, false), chunk({}, 'tool_calls')]
     expect(stream('messages', 'completions', sse(...events)).text).toContain('event: error')

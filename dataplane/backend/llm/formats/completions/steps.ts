@@ -33,6 +33,7 @@ export class CompletionsReader implements SseReader {
   readonly #isEveryChoice: boolean
   readonly #tools = new Map<string, OpenTool>()
   #toolCount = 0
+  #last: { readonly choice: number; readonly key: string } | undefined
   #isStarted = false
 
   /** `isEveryChoice`: read all choices, for the facts of a native stream. Translations read only the first. */
@@ -76,7 +77,7 @@ export class CompletionsReader implements SseReader {
     // Mistral sends content as a list of parts.
     const text = filledText(joinText(delta['content'], '')) ?? filledText(delta['refusal'])
     if (text !== undefined) steps.push({ type: 'text', block: base, text })
-    callsOf(delta).forEach((call, at) => this.#readCall(call, `${index}:${numberOf(call['index']) ?? at}`, base, steps))
+    callsOf(delta).forEach((call, at) => this.#readCall(call, this.#keyOf(call, index, at), base, steps))
     const failure = this.#isEveryChoice ? undefined : (readStopFailure(choice['finish_reason']) ?? this.#findNameless(choice['finish_reason']))
     if (failure !== undefined) {
       steps.push({ type: 'error', errorType: failure.type, message: failure.message })
@@ -84,6 +85,17 @@ export class CompletionsReader implements SseReader {
     }
     const stop = readCompletionsStop(choice['finish_reason'])
     if (stop !== undefined) steps.push({ type: 'finish', stop: withTools(stop, this.#toolCount > 0) })
+  }
+
+  /** The place of a call. Some servers write its index as text, or leave it out: then a part without id and name continues the last call. */
+  #keyOf(call: JsonObject, choice: number, at: number): string {
+    const { index } = call
+    const isContinued = filledText(call['id']) === undefined && filledText(inside(call['function'] ?? call['custom'])['name']) === undefined
+    const place = numberOf(index) ?? (typeof index === 'string' && /^\d{1,4}$/.test(index) ? Number(index) : undefined)
+    if (place === undefined && isContinued && this.#last?.choice === choice) return this.#last.key
+    const key = `${choice}:${place ?? at}`
+    this.#last = { choice, key }
+    return key
   }
 
   /** A call whose name never came: its arguments cannot be passed on. */
