@@ -1,5 +1,3 @@
-import { withCode } from '#api/messages/code.ts'
-import { findToolClashes } from '#api/tool-clashes.ts'
 import { GROUP } from '#api/names.ts'
 import type { Backend } from '#gen/config/types.ts'
 import type { ProxyBackend } from '../../source/objects.ts'
@@ -7,10 +5,10 @@ import { keyOf } from '../../source/objects.ts'
 import { condition, conditionOf } from '../../model/conditions.ts'
 import type { Context } from '../common/context.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
-import { findMcpClashes, findOwnAuthentication } from '../reference/mcp-targets.ts'
 import { resolveBody, type BodyError, type ResolvedBody } from '../reference/references.ts'
-import type { Condition, ObjectStatus } from '../../model/translation.ts'
+import type { ObjectStatus } from '../../model/translation.ts'
 import { findRefusedHosts } from './hosts.ts'
+import { kindOf } from './kinds.ts'
 import { findDeniedServers, findUnusedServers } from './servers.ts'
 
 /** A ProxyBackend in the config's form. */
@@ -24,30 +22,19 @@ export interface BackendState {
 }
 
 export function readBackend(context: Context, backend: ProxyBackend): BackendState {
-  const resolved = withClashes(resolveBody(context, 'ProxyBackend', backend.metadata, 'ProxyBackendSpec', backend.spec))
+  const body = resolveBody(context, 'ProxyBackend', backend.metadata, 'ProxyBackendSpec', backend.spec)
   // The config's Backend is ProxyBackendSpec with its references resolved (api/config/backend.ts), plus the key.
-  const message = { key: keyOf(backend), ...resolved.body } as Backend
+  const message = { key: keyOf(backend), ...body.body } as Backend
+  const { kind, sent } = kindOf(backend.spec, message)
+  const clashes = sent === undefined ? [] : (kind.clashes?.(sent) ?? []).map((clash) => ({ ...clash, kind: 'selection' as const }))
+  const resolved = clashes.length === 0 ? body : { ...body, errors: [...body.errors, ...clashes] }
   return { backend, resolved, gateways: new Set(), ...(resolved.errors.some((error) => error.kind === 'selection') ? {} : { message }) }
 }
 
-/** Each MCP selector was looked at by itself. */
-function withClashes(resolved: ResolvedBody): ResolvedBody {
-  const { mcp } = resolved.body as { mcp?: Parameters<typeof findMcpClashes>[0] }
-  const errors = (mcp === undefined ? [] : findMcpClashes(mcp)).map((message) => ({
-    path: ['mcp', 'targets'],
-    kind: 'selection' as const,
-    message: withCode(message, 'PX1313'),
-  }))
-  return errors.length === 0 ? resolved : { ...resolved, errors: [...resolved.errors, ...errors] }
-}
-
-/** Names that `sectionName` of a policy may use: MCP targets, AI providers; the single provider answers to `backend`. */
+/** Names that `sectionName` of a policy may use. */
 export function sectionsOf({ spec }: ProxyBackend): string[] {
-  return [
-    ...(spec.mcp?.targets ?? []).map((target) => target.name),
-    ...(spec.ai?.groups ?? []).flatMap((group) => group.providers.map((provider) => provider.name)),
-    ...(spec.ai?.provider ? ['backend'] : []),
-  ]
+  const { kind, part } = kindOf(spec)
+  return kind.sections?.(part) ?? []
 }
 
 /**
@@ -55,22 +42,22 @@ export function sectionsOf({ spec }: ProxyBackend): string[] {
  * do not receive the credentials of the data plane.
  */
 export function backendStatus(state: BackendState, ofPaths: readonly string[] = [], ofIdentities: readonly string[] = []): ObjectStatus {
-  const { backend, resolved } = state
-  const warnings = [...ofPaths, ...findUnusedServers(state)]
+  const { backend, resolved, gateways } = state
   const { generation, namespace, name } = backend.metadata
+  const { kind, part, sent } = kindOf(backend.spec, state.message)
+  const replicatedBy = [...gateways].filter(({ hasReplicas }) => hasReplicas).map(({ key }) => key)
+  const conditions = replicatedBy.length === 0 || sent === undefined ? [] : (kind.conditions?.(sent, replicatedBy, generation) ?? [])
+  const warnings = [...ofPaths, ...findUnusedServers(state)]
   const textOf = ({ path, message }: BodyError): string => `${path.join('.')}: ${message}`
   // A broken expression or document fails where it stands; the rest of the backend is in force.
-  const isPartial = ({ kind }: BodyError): boolean => kind !== 'reference' && kind !== 'selection'
+  const isPartial = (error: BodyError): boolean => error.kind !== 'reference' && error.kind !== 'selection'
   const problems = resolved.errors.filter((error) => !isPartial(error)).map(textOf)
   const partial = [
     ...resolved.errors.filter(isPartial).map(textOf),
     ...findDeniedServers(state),
     ...findRefusedHosts(state),
     ...ofIdentities,
-    ...findOwnAuthentication(backend.spec.mcp?.targets ?? []).map((message) => withCode(message, 'PX1314')),
-    ...(backend.spec.mcp === undefined ? [] : findToolClashes(backend.spec.mcp)).map(({ path, message }) =>
-      withCode(`mcp.${path.join('.')}: ${message}`, 'PX1323'),
-    ),
+    ...(kind.faults?.(part) ?? []),
   ]
   const failure =
     problems.length > 0 ? { reason: 'TranslationError' as const, message: `failed to translate backend: ${[...problems, ...partial].join('; ')}` } : undefined
@@ -83,21 +70,6 @@ export function backendStatus(state: BackendState, ofPaths: readonly string[] = 
     kind: 'ProxyBackend',
     namespace,
     name,
-    status: { conditions: [accepted, ...sessionCondition(state)] },
+    status: { conditions: [accepted, ...conditions] },
   }
-}
-
-/** A session with a target of the older transport lives in one pod, because its connection does (mcp.md §5.1). */
-function sessionCondition({ backend, message, gateways }: BackendState): Condition[] {
-  const replicatedBy = [...gateways].filter(({ hasReplicas }) => hasReplicas).map(({ key }) => key)
-  if (replicatedBy.length === 0 || message?.mcp === undefined || message.mcp.sessionRouting === 'Stateless') return []
-  const targets = message.mcp.targets.flatMap((target) => {
-    if (target.static?.protocol === 'SSE') return [target.name]
-    return (target.selector?.targets ?? []).filter(({ protocol }) => protocol === 'SSE').map(({ name }) => name)
-  })
-  if (targets.length === 0) return []
-  const text =
-    `sessions with targets that speak SSE (${targets.join(', ')}) live in one pod, and Gateways ${replicatedBy.toSorted().join(', ')} can have several: ` +
-    'requests that reach another pod get 404; use Streamable HTTP, sessionRouting Stateless, or one replica'
-  return [condition('SessionsShared', false, 'OlderTransport', withCode(text, 'PX1317'), backend.metadata.generation)]
 }
