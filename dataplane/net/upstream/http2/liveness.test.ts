@@ -127,11 +127,11 @@ test('a call that times out on a slow connection leaves it open', async () => {
     if (!isSlow) answerOnce(stream)
   })
   const short = pool.call(testRequest(), { connectMs: 20_000 })
-  const failed = expect(short.response).rejects.toThrow('cancelled')
+  const failure = short.response.catch((error: unknown) => error)
   // A call that is cancelled before the connection is open says nothing about it.
   await until(() => received === 1)
   setTimeout(() => short.cancel(new Error('timed out')), 20)
-  await failed
+  expect(String(await failure)).toContain('cancelled')
   await until(() => pings() === 1)
   isSlow = false
   expect([await call('POST'), connections()]).toEqual(['200 here', 1])
