@@ -254,6 +254,28 @@ test.each([
   expect(error?.code).toBe(isDenied ? -32602 : undefined)
 })
 
+test.each([
+  // An element without the member hides none that has it.
+  ['mcp.tool.arguments.items.filter(i, i.kind == "bad").size() > 0', { items: [{}, { kind: 'bad' }] }],
+  ['mcp.tool.arguments.items.exists(i, i.kind == "bad")', { items: [{}, { kind: 'bad' }] }],
+  ['!mcp.tool.arguments.items.all(i, i.kind != "bad")', { items: [{}, { kind: 'bad' }] }],
+  ['"bad" in mcp.tool.arguments.items.map(i, i.kind)', { items: [{}, { kind: 'bad' }] }],
+])('a Deny of %s is not evaded by an element without the member', async (expression, given) => {
+  const { gateway, servers } = await start({ inline: rules('Deny', expression) }, 1)
+  const { post } = await begin(gateway.url)
+  expect((await post(call('tools/call', { name: 'echo', arguments: given }))).json.error).toBeDefined()
+  expect(servers[0]?.received.filter(({ body }) => body?.method === 'tools/call')).toEqual([])
+  expect((await post(call('tools/call', { name: 'echo', arguments: { items: [{ kind: 'good' }] } }))).json.error).toBeUndefined()
+})
+
+test('a Deny of a cookie is not evaded by a second one of the name', async () => {
+  const { gateway } = await start({ inline: rules('Deny', 'mcp.tool.name == "echo" && request.headers.cookie("team") == "bad"') }, 1)
+  const { post } = await begin(gateway.url)
+  for (const cookie of ['team=bad', 'team=good; team=bad', 'team=bad; team=good'])
+    expect((await post(call('tools/call', { name: 'echo' }), { cookie })).json.error).toBeDefined()
+  expect((await post(call('tools/call', { name: 'echo' }), { cookie: 'team=good' })).json.error).toBeUndefined()
+})
+
 test('a change of rules applies to open sessions (row 36)', async () => {
   const { gateway, client } = await start({}, 1)
   await client.callTool({ name: 'echo' })
