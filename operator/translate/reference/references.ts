@@ -410,7 +410,7 @@ class Resolver {
     this.keySets.push({ id, backend, path: remote.jwksPath, cacheMs: parseDuration(remote.cacheDuration ?? '') ?? DEFAULT_CACHE_MS })
     const { keySets, keySetErrors } = this.#context.options
     const inline = keySets.get(id)
-    const url = `${this.#hostOf(backend)}${remote.jwksPath.startsWith('/') ? '' : '/'}${remote.jwksPath}`
+    const url = `${this.#placeOf(backend)}${remote.jwksPath.startsWith('/') ? '' : '/'}${remote.jwksPath}`
     const error = keySetErrors.get(id)
     if (inline === undefined) {
       const invalid = `keyset for "${url}" isn't available: it has not been fetched yet`
@@ -430,10 +430,12 @@ class Resolver {
     else if (found !== undefined) this.#fail(path, name + found.problem, 'PX1308', kind)
   }
 
-  #hostOf({ kind, key, port }: BackendTarget): string {
+  /** The host of a backend; of another namespace its name only, because a grant to use a backend shows nobody its address. */
+  #placeOf({ kind, key, port }: BackendTarget): string {
     const [namespace = '', name = ''] = key.split('/')
     const fixed = kind === 'ProxyBackend' ? this.#context.snapshot.get('ProxyBackend', namespace, name)?.spec.static : undefined
-    return fixed ? `${fixed.host}:${fixed.port}` : `${name}.${namespace}.svc.${this.#context.options.clusterDomain}:${port ?? ''}`
+    if (fixed === undefined) return `${name}.${namespace}.svc.${this.#context.options.clusterDomain}:${port ?? ''}`
+    return namespace === this.#namespace ? `${fixed.host}:${fixed.port}` : `${kind} ${key}: `
   }
 
   #check(name: string, value: Record<string, unknown>, resolved: Record<string, unknown>, path: readonly string[]): void {
