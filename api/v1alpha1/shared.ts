@@ -35,7 +35,7 @@ export const sharedDefinitions: Definitions = {
   TinyString: string('Text of 1 to 64 characters.', { minLength: 1, maxLength: 64 }),
   LongString: string('Text of 1 to 1024 characters.', { minLength: 1, maxLength: 1024 }),
   CELExpression: string(
-    'A Common Expression Language expression. The operator checks its syntax and reports an error in the status; an expression that does not compile always fails when evaluated. The field that uses the expression documents the effect of a failed evaluation.',
+    'A Common Expression Language (CEL) expression. One that does not compile is reported in the status and always fails; the field says what a failure does.',
     { minLength: 1, maxLength: 16384 },
   ),
   HeaderName: string('HTTP header name (RFC 9110 token), or one of the pseudo headers `:authority`, `:method`, `:path`, `:scheme`, `:status`.', {

@@ -907,7 +907,7 @@ export interface BackendAI {
    */
   unguardedRoutes?: 'Allow' | 'Reject'
   /**
-   * Handling of parts of a request that the format of the provider lacks and that only add an option, such as tools that another provider would run, `store` or `service_tier`. Omit: they are left out and named in the response header `x-proxy-omitted`, the access log and a metric. Reject: the response is 400. What changes the meaning of the response is 400 in both cases. Default: Omit.
+   * Parts of a request that the format of the provider lacks and that only add an option, such as `store` or tools that another provider would run. Omit: left out, and named in the response header `x-proxy-omitted`, the access log and a metric. Reject: the response is 400. What changes the meaning of the response is 400 in both cases. Default: Omit.
    */
   unsupported?: 'Omit' | 'Reject'
   /**

@@ -31,7 +31,7 @@ export type TinyString = string
  */
 export type LongString = string
 /**
- * A Common Expression Language expression. The operator checks its syntax and reports an error in the status; an expression that does not compile always fails when evaluated. The field that uses the expression documents the effect of a failed evaluation.
+ * A Common Expression Language (CEL) expression. One that does not compile is reported in the status and always fails; the field says what a failure does.
  */
 export type CELExpression = string
 /**
@@ -1921,7 +1921,7 @@ export interface BackendAI {
    */
   unguardedRoutes?: 'Allow' | 'Reject'
   /**
-   * Handling of parts of a request that the format of the provider lacks and that only add an option, such as tools that another provider would run, `store` or `service_tier`. Omit: they are left out and named in the response header `x-proxy-omitted`, the access log and a metric. Reject: the response is 400. What changes the meaning of the response is 400 in both cases. Default: Omit.
+   * Parts of a request that the format of the provider lacks and that only add an option, such as `store` or tools that another provider would run. Omit: left out, and named in the response header `x-proxy-omitted`, the access log and a metric. Reject: the response is 400. What changes the meaning of the response is 400 in both cases. Default: Omit.
    */
   unsupported?: 'Omit' | 'Reject'
   /**

@@ -26,7 +26,7 @@ const fields = {
   ),
   unsupported: choice(
     ['Omit', 'Reject'],
-    'Handling of parts of a request that the format of the provider lacks and that only add an option, such as tools that another provider would run, `store` or `service_tier`. Omit: they are left out and named in the response header `x-proxy-omitted`, the access log and a metric. Reject: the response is 400. What changes the meaning of the response is 400 in both cases. Default: Omit.',
+    'Parts of a request that the format of the provider lacks and that only add an option, such as `store` or tools that another provider would run. Omit: left out, and named in the response header `x-proxy-omitted`, the access log and a metric. Reject: the response is 400. What changes the meaning of the response is 400 in both cases. Default: Omit.',
   ),
   firstTokenTimeout: duration(
     'Longest time from sending a streaming request to a provider until the first content of its response. A slower attempt fails: `traffic.retry` repeats it at another provider, or the client gets 504. Default: none.',
