@@ -6,6 +6,8 @@ export default {
   testPathIgnorePatterns: ['/node_modules/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '@swc/jest' },
+  // A worker keeps the modules of all its test files: with 2 GiB of them, a test that moves 1 GiB took seven times as long.
+  workerIdleMemoryLimit: '1GB',
   // CI reports a test that passes on retry by name, with its first failure. On a developer's machine each failure counts.
   setupFilesAfterEnv: process.env.CI === undefined ? [] : ['<rootDir>/.ci/retry.js'],
   // Long enough for a loaded machine: only a test that hangs exceeds it.
