@@ -103,13 +103,11 @@ test('chat completions from LiteLLM are returned to a messages client: buffered,
   expect(called.content.at(-1)).toMatchObject({ type: 'tool_use', name: 'get_weather', input: { city: 'Paris' } })
 })
 
-test('a buffered response of LiteLLM to a streaming messages request is passed on', async () => {
+test('a buffered response of LiteLLM to a streaming messages request becomes a stream', async () => {
   const body = { model: 'gpt-4o', max_tokens: 100, messages }
   expect((await anthropic('asAnthropic').messages.create(body)).content).toMatchObject([{ type: 'text', text: SAID }])
-  const init = { method: 'POST', body: JSON.stringify({ ...body, stream: true }) }
-  const response = await fetch(`${gateway.origin('asAnthropic')}/v1/chat/completions`, init)
-  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
-  expect(await response.json()).toMatchObject({ object: 'chat.completion', choices: [{ message: { content: SAID } }] })
+  const streamed = await openai('asAnthropic').chat.completions.stream({ ...body, messages }).finalChatCompletion()
+  expect(streamed.choices[0]?.message.content).toBe(SAID)
 })
 
 test('responses and embeddings of LiteLLM are returned', async () => {
