@@ -1,6 +1,7 @@
 import type { AddressInfo, ListenOptions, Server } from 'node:net'
 import { ADMIN_PORT, LIVENESS_PORT, READINESS_PORT, STATS_PORT } from '#api/names.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
+import { authorityOf } from '../../http/message.ts'
 
 export interface HostPort {
   readonly host: string
@@ -58,17 +59,17 @@ function parseAddress(text: string, setting: string): HostPort {
 /** Options of `listen`. Without a host, Node listens on all addresses of both families, and on those of IPv4 if the kernel has no IPv6. */
 export const listenOptions = ({ host, port }: HostPort): ListenOptions => ({ port, ...(host !== '::' && { host }) })
 
-export function formatAddress({ host, port }: HostPort): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-}
-
 /** Listens and returns the address with the port in use; ::1 where 127.0.0.1 does not exist. Rejects with an AddressError that names the setting to change. */
 export function listen(server: Server, address: HostPort, endpoint: Endpoint): Promise<HostPort> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {
       if (error.code === 'EADDRNOTAVAIL' && address.host === '127.0.0.1') return resolve(listen(server, { host: '::1', port: address.port }, endpoint))
       const why = listenErrors[error.code ?? ''] ?? error.message
-      reject(new AddressError(`cannot listen on ${formatAddress(address)} (${endpoint} endpoint): ${why}; set ${sources[endpoint].env} to another host:port`))
+      reject(
+        new AddressError(
+          `cannot listen on ${authorityOf(address.host, address.port)} (${endpoint} endpoint): ${why}; set ${sources[endpoint].env} to another host:port`,
+        ),
+      )
     }
     server.once('error', onError)
     server.listen(listenOptions(address), () => {

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { AddressError, formatAddress, type HostPort } from './listen.ts'
+import { authorityOf } from '../../http/message.ts'
+import { AddressError, type HostPort } from './listen.ts'
 
 /** Milliseconds between two beats. */
 const BEAT_MS = 1000
@@ -43,5 +44,7 @@ export async function startLiveness(address: HostPort): Promise<Liveness> {
   worker.unref()
   if ('port' in message) return { address: { host: address.host, port: message.port }, close }
   await close()
-  throw new AddressError(`cannot listen on ${formatAddress(address)} (liveness endpoint): ${message.error}; set LIVENESS_ADDR to another host:port`)
+  throw new AddressError(
+    `cannot listen on ${authorityOf(address.host, address.port)} (liveness endpoint): ${message.error}; set LIVENESS_ADDR to another host:port`,
+  )
 }

@@ -5,7 +5,8 @@ import type { Server, Socket } from 'node:net'
 import type { Logging } from '../../observe/telemetry/log.ts'
 import { createAdminApp, type AdminOptions } from './admin.ts'
 import type { ConfigDump } from './dump.ts'
-import { formatAddress, listen, type Endpoint, type HostPort, type ManagementAddresses } from './listen.ts'
+import { authorityOf } from '../../http/message.ts'
+import { listen, type Endpoint, type HostPort, type ManagementAddresses } from './listen.ts'
 import { createProxyHeaderServer } from './proxy-header.ts'
 import { createReadinessApp } from './readiness.ts'
 import { createStatsApp, type MetricsSource } from './stats.ts'
@@ -74,7 +75,11 @@ export async function startManagement(options: ManagementOptions): Promise<Manag
     )
     logging
       .logger('admin')
-      .info('management endpoints listen', { admin: formatAddress(admin), stats: formatAddress(stats), readiness: formatAddress(readiness) })
+      .info('management endpoints listen', {
+        admin: authorityOf(admin.host, admin.port),
+        stats: authorityOf(stats.host, stats.port),
+        readiness: authorityOf(readiness.host, readiness.port),
+      })
     return { addresses: { admin, stats, readiness }, close }
   } catch (error) {
     await close()
