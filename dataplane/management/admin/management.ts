@@ -73,13 +73,11 @@ export async function startManagement(options: ManagementOptions): Promise<Manag
       'readiness',
       createReadinessApp(() => options.readiness()),
     )
-    logging
-      .logger('admin')
-      .info('management endpoints listen', {
-        admin: authorityOf(admin.host, admin.port),
-        stats: authorityOf(stats.host, stats.port),
-        readiness: authorityOf(readiness.host, readiness.port),
-      })
+    logging.logger('admin').info('management endpoints listen', {
+      admin: authorityOf(admin.host, admin.port),
+      stats: authorityOf(stats.host, stats.port),
+      readiness: authorityOf(readiness.host, readiness.port),
+    })
     return { addresses: { admin, stats, readiness }, close }
   } catch (error) {
     await close()

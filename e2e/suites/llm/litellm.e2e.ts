@@ -106,7 +106,9 @@ test('chat completions from LiteLLM are returned to a messages client: buffered,
 test('a buffered response of LiteLLM to a streaming messages request becomes a stream', async () => {
   const body = { model: 'gpt-4o', max_tokens: 100, messages }
   expect((await anthropic('asAnthropic').messages.create(body)).content).toMatchObject([{ type: 'text', text: SAID }])
-  const streamed = await openai('asAnthropic').chat.completions.stream({ ...body, messages }).finalChatCompletion()
+  const streamed = await openai('asAnthropic')
+    .chat.completions.stream({ ...body, messages })
+    .finalChatCompletion()
   expect(streamed.choices[0]?.message.content).toBe(SAID)
 })
 
