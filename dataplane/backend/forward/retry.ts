@@ -13,6 +13,8 @@ import type { RetryPlan } from './call-plan.ts'
 export interface RetryOptions {
   /** False if the request cannot be sent again, or must not be after this outcome. Default: always true. */
   readonly canRetry?: (outcome: ResponseHead | Error) => boolean
+  /** Time to wait before the next attempt, if that is more than the backoff. */
+  readonly waitMs?: () => number
   /** False if the caller records its calls for traces itself. Default: true. */
   readonly recordsAttempts?: boolean
 }
@@ -34,7 +36,7 @@ export async function withRetries(
   retry: RetryPlan | undefined,
   /** `number` counts from 0. */
   attempt: (number: number, isLast: boolean) => Promise<ResponseHead>,
-  { canRetry = () => true, recordsAttempts = true }: RetryOptions = {},
+  { canRetry = () => true, waitMs = () => 0, recordsAttempts = true }: RetryOptions = {},
 ): Promise<ResponseHead> {
   if (retry === undefined) return attempt(0, true)
   for (let number = 0; ; number++) {
@@ -44,7 +46,7 @@ export async function withRetries(
     const startedAtMs = performance.now()
     const outcome = await attempt(number, isLast).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))))
     const isFinal = isLast || exchange.abortReason !== undefined || !isRetryable(outcome, retry) || !canRetry(outcome)
-    const next = isFinal ? 'stop' : await backOff(exchange, retry.backoffMs)
+    const next = isFinal ? 'stop' : await backOff(exchange, Math.max(retry.backoffMs, waitMs()))
     if (recordsAttempts && (number > 0 || next !== 'stop')) recordAttempt(exchange, startedAtMs, outcome)
     if (next === 'stop') {
       if (outcome instanceof Error) throw outcome

@@ -3,7 +3,6 @@ import { withRetries } from '../forward/retry.ts'
 import { toProxyFailure } from '../forward/failure.ts'
 import { ProxyError, retryAfter } from '../../request/exchange/error.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
-import { isUnhealthy } from '../../net/callout/health.ts'
 import { BodyTooLargeError } from '../../http/body.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { PolicyState } from '../../policy/state.ts'
@@ -15,13 +14,13 @@ import { BodyCapture } from './response/capture.ts'
 import { CacheRecording, cacheQueryOf, findCached, replay } from './response/cache.ts'
 import type { ResponseCache } from './response/cache-store.ts'
 import { finishResponse, isStream, openStream, readReply, type Opened, type Reply } from './response/finish.ts'
-import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, recordOutcome } from './choice/candidates.ts'
+import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, hasOther, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { setErrorFormat } from './errors.ts'
-import { evictionOf } from './choice/eviction.ts'
+import { Failures } from './failures.ts'
 import { LlmHooks } from './hooks/index.ts'
-import { FormatError, type Conversion } from './common/types.ts'
+import { FormatError, type Conversion, type StreamError } from './common/types.ts'
 import { denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
 import { listModels } from './request/models.ts'
 import { prepareRaw } from './request/raw.ts'
@@ -48,6 +47,8 @@ interface Attempted {
   readonly prepared: Prepared
   readonly startedAtMs: number
   readonly isHealthy: boolean
+  /** The limit until the first content is `firstTokenTimeout`. */
+  readonly isFirstToken: boolean
   /** The part of the response that was read already. */
   readonly opened: Opened | undefined
 }
@@ -67,6 +68,7 @@ export class LlmCall {
   readonly #active: Active = { call: undefined }
   #failed: LlmTarget | undefined
   #attempted: Attempted | undefined
+  readonly #failures: Failures
   /** The response is the gateway's own: a guard's rejection, a list of models, a token count. */
   #isLocal = false
   /** A request was sent to a provider. */
@@ -83,6 +85,7 @@ export class LlmCall {
     this.#record = new LlmRecord(exchange, context.state.registry)
     this.#hooks = LlmHooks.of(exchange)
     this.#capture = BodyCapture.of(exchange, context.state.registry)
+    this.#failures = new Failures(exchange, { state: context.state, record: this.#record, backoffMs: plan.retry?.backoffMs })
   }
 
   async run(): Promise<ResponseHead> {
@@ -95,9 +98,10 @@ export class LlmCall {
     })
     try {
       this.#keys = this.#context.budgets.apply(exchange)
-      const canRetry = (outcome: ResponseHead | Error): boolean =>
-        !this.#isLocal && !this.#isCached && this.#source.isReplayable && !(outcome instanceof Error && outcome.cause instanceof BodyTooLargeError)
-      const response = await withRetries(exchange, this.#plan.retry, (_, isLast) => this.#attempt(isLast), { canRetry })
+      const response = await withRetries(exchange, this.#plan.retry, (_, isLast) => this.#attempt(isLast), {
+        canRetry: (outcome) => this.#canRetry(outcome),
+        waitMs: () => this.#failures.waitMs(this.#hasOther()),
+      })
       if (this.#isLocal) {
         exchange.isLocalAnswer = true
         return response
@@ -119,6 +123,15 @@ export class LlmCall {
     }
   }
 
+  #canRetry(outcome: ResponseHead | Error): boolean {
+    if (this.#isLocal || this.#isCached || !this.#source.isReplayable) return false
+    return !(outcome instanceof Error && outcome.cause instanceof BodyTooLargeError) && this.#failures.canRetry(this.#hasOther())
+  }
+
+  #hasOther(): boolean {
+    return hasOther(this.#context.groups, this.#context.state.monotonicMs(), this.#failed)
+  }
+
   async #attempt(isLast: boolean): Promise<ResponseHead> {
     try {
       return await this.#tryOne(isLast)
@@ -130,6 +143,7 @@ export class LlmCall {
   async #tryOne(isLast: boolean): Promise<ResponseHead> {
     const exchange = this.#exchange
     this.#attempted = undefined
+    this.#failures.begin()
     this.#recording?.stop()
     this.#recording = undefined
     // Drop the transformation of the previous attempt's provider.
@@ -170,14 +184,18 @@ export class LlmCall {
       ? leastOf(this.#plan.backendRequestMs, target.destination.settings.requestMs, target.settings.firstTokenMs)
       : undefined
     const limits = firstContentMs === undefined ? this.#plan : { backendRequestMs: firstContentMs }
-    let isHealthy = true
     this.#isSent = true
     const call = { destination: target.destination, endpoint, request, load: target.state, why }
+    const isFirstToken = firstContentMs !== undefined && firstContentMs === target.settings.firstTokenMs
+    let isFailed = false
     const response = await callEndpoint(exchange, call, limits, this.#active, (_, __, received) => {
-      isHealthy = received !== undefined && !isUnhealthy(exchange, received, target.destination.settings.health?.condition)
-      if (!isHealthy) this.#recordFailure(target, received)
+      isFailed = received === undefined
+    }).catch((error: unknown) => {
+      if (isFailed) this.#failures.failWith(target, prepared, error, isFirstToken)
+      throw error
     })
-    const attempted: Attempted = { target, prepared, startedAtMs, isHealthy, opened: undefined }
+    const isHealthy = await this.#failures.checkResponse(target, prepared, response)
+    const attempted: Attempted = { target, prepared, startedAtMs, isHealthy, isFirstToken, opened: undefined }
     this.#attempted = attempted
     const { conversion, isStreaming } = prepared
     if (conversion === undefined || response.status < 200 || response.status > 299) return response
@@ -217,13 +235,15 @@ export class LlmCall {
     try {
       const reply = await readReply(response, context, conversion)
       if (reply.isValid) context.onEnd(true)
-      else this.#failAttempt(attempted)
-      if (!reply.isValid && !isLast && this.#plan.retry?.codes.has(502) === true)
-        throw new ProxyError('LLM_RESPONSE', { detail: `failed to parse response: it is no response of ${conversion.to}` })
+      else {
+        const error = new ProxyError('LLM_RESPONSE', { detail: `failed to parse response: it is no response of ${conversion.to}` })
+        this.#failAttempt(attempted, error)
+        if (!isLast && this.#plan.retry?.codes.has(502) === true) throw error
+      }
       this.#attempted = { ...attempted, opened: { reply } }
       return response
     } catch (error) {
-      if (error instanceof FormatError) this.#failAttempt(attempted)
+      if (error instanceof FormatError) this.#failAttempt(attempted, toLlmError(error))
       throw error
     }
   }
@@ -241,7 +261,8 @@ export class LlmCall {
       return response
     }
     // The gateway's own limit is no failure of the provider.
-    if (failure?.code !== 'HELD_BYTES') this.#failAttempt(attempted)
+    if (failure !== undefined && failure.code !== 'HELD_BYTES') this.#failAttempt(attempted, failure)
+    else if (failure === undefined) this.#failStream(attempted, events.error)
     events.discard()
     throw (
       failure ??
@@ -253,8 +274,12 @@ export class LlmCall {
   }
 
   /** Records a failure that the status of the response does not show. */
-  #failAttempt({ target, isHealthy }: Attempted): void {
-    if (isHealthy && this.#exchange.abortReason === undefined) this.#recordFailure(target, undefined)
+  #failAttempt({ target, prepared, isFirstToken }: Attempted, error: unknown): void {
+    this.#failures.failWith(target, prepared, error, isFirstToken)
+  }
+
+  #failStream({ target, prepared }: Attempted, error: StreamError | undefined): void {
+    this.#failures.failAfterHead(target, prepared, error ?? { type: 'api_error', message: '' })
   }
 
   #finish(response: ResponseHead): Promise<ResponseHead> | ResponseHead {
@@ -273,9 +298,7 @@ export class LlmCall {
       onEnd: (isComplete) => {
         if (isHealthy && isComplete) this.#recordSuccess(target, (performance.now() - startedAtMs) / 1000)
       },
-      onFailure: () => {
-        if (isHealthy) this.#recordFailure(target, undefined)
-      },
+      onFailure: (error) => this.#failStream(attempted, error),
     }
   }
 
@@ -287,12 +310,6 @@ export class LlmCall {
 
   #recordSuccess({ state }: LlmTarget, seconds: number): void {
     recordOutcome(state, true, seconds, undefined, this.#context.state.monotonicMs())
-  }
-
-  #recordFailure({ state, destination }: LlmTarget, response: ResponseHead | undefined): void {
-    const { monotonicMs, epochMs } = this.#context.state
-    const eviction = evictionOf(destination.settings.health, response, this.#plan.retry?.backoffMs, epochMs())
-    recordOutcome(state, false, undefined, eviction, monotonicMs(), response?.status)
   }
 }
 

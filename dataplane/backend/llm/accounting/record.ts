@@ -80,6 +80,8 @@ export class LlmRecord extends HostMap {
   #firstTokenAtMs: number | undefined
   #isFinished = false
   #omitted: string | undefined
+  /** Targets that failed, each with the cause. */
+  #failed: string | undefined
   #endedAtMs = 0
   /** Price of the exchange, once it is known. */
   #cost: number | undefined
@@ -118,6 +120,13 @@ export class LlmRecord extends HostMap {
     this.#omitted = places.length === 0 ? undefined : listPlaces(places)
     if (this.#omitted === undefined) clearLogField(this.#exchange, 'proxy.ai.omitted')
     else setLogField(this.#exchange, 'proxy.ai.omitted', this.#omitted)
+  }
+
+  /** Records that an attempt failed, and why (llm.md §15.4). `status` of the response; undefined: there was none. */
+  failAttempt(target: string, cause: string, status: number | undefined): void {
+    const failed = `${target}: ${cause}${status === undefined ? '' : ` (${status})`}`
+    this.#failed = this.#failed === undefined ? failed : `${this.#failed}, ${failed}`
+    setLogField(this.#exchange, 'proxy.ai.failed', this.#failed)
   }
 
   /** Names the parts that were left out to the client. A header of the provider with this name is no report of the gateway. */

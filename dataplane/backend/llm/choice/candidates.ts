@@ -24,20 +24,27 @@ export interface Candidate {
  * selected only if the group has no other.
  */
 export function chooseCandidate<T extends Candidate>(groups: readonly (readonly T[])[], nowMs: number, random: () => number, avoid?: T): T | undefined {
-  let pool: readonly T[] | undefined
-  for (const group of groups) {
-    const available = group.filter(({ state }) => isAvailable(state, nowMs))
-    if (available.length === 0) continue
-    pool = available
-    break
-  }
-  pool ??= groups[0] ?? []
+  let pool = poolOf(groups, nowMs)
   if (pool.length > 1 && avoid !== undefined) pool = pool.filter((candidate) => candidate !== avoid)
   const first = pool[Math.floor(random() * pool.length)]
   if (pool.length <= 1) return first
   const second = pool[Math.floor(random() * pool.length)]
   if (first === undefined || second === undefined) return first ?? second
   return score(first) >= score(second) ? first : second
+}
+
+/** The providers of which one is selected. */
+function poolOf<T extends Candidate>(groups: readonly (readonly T[])[], nowMs: number): readonly T[] {
+  for (const group of groups) {
+    const available = group.filter(({ state }) => isAvailable(state, nowMs))
+    if (available.length > 0) return available
+  }
+  return groups[0] ?? []
+}
+
+/** Whether `chooseCandidate` selects another provider than the one that failed. */
+export function hasOther<T extends Candidate>(groups: readonly (readonly T[])[], nowMs: number, failed: T | undefined): boolean {
+  return poolOf(groups, nowMs).some((candidate) => candidate !== failed)
 }
 
 /** Why `chooseCandidate` returned a provider, for traces. */

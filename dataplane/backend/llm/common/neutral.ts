@@ -174,4 +174,5 @@ export type Step =
   | { readonly type: 'usage'; readonly usage: RawUsage }
   /** The upstream's terminator. */
   | { readonly type: 'done' }
-  | { readonly type: 'error'; readonly errorType: string; readonly message: string }
+  /** `received` is the event as parsed, for the cause of the failure. */
+  | { readonly type: 'error'; readonly errorType: string; readonly message: string; readonly received?: unknown }

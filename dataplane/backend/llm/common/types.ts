@@ -33,10 +33,13 @@ export type Target = 'openai' | 'azure' | 'compatible' | 'responses' | 'anthropi
  */
 export class FormatError extends Error {
   readonly kind: 'invalid' | 'missing' | 'unsupported' | 'response'
-  constructor(kind: FormatError['kind'], message: string) {
+  /** The error that the upstream sent in a response with status 200. */
+  readonly received: StreamError | undefined
+  constructor(kind: FormatError['kind'], message: string, received?: StreamError) {
     super(message)
     this.name = 'FormatError'
     this.kind = kind
+    this.received = received
   }
 }
 
@@ -135,6 +138,14 @@ export interface ResponseFacts {
   toolCalls: ToolCallFact[]
 }
 
+/** An error event of an upstream, or one of the gateway that ends a stream. */
+export interface StreamError {
+  readonly type: string
+  readonly message: string
+  /** The event as parsed; undefined if it is no JSON. */
+  readonly received?: unknown
+}
+
 /** The facts about a streamed response, updated with every event. */
 export interface StreamFacts extends ResponseFacts {
   /** A content, tool or reasoning delta was returned. From here on no failover happens; the time to first token ends. */
@@ -146,7 +157,7 @@ export interface StreamFacts extends ResponseFacts {
   /** The upstream's terminator was received ([DONE], message_stop, response.completed, metadata ...). */
   isComplete: boolean
   /** An error event of the upstream. Its translation is among the returned events too. */
-  error: { readonly type: string; readonly message: string } | undefined
+  error: StreamError | undefined
 }
 
 /** The conversion between one client format and one upstream format. */

@@ -122,7 +122,7 @@ describe('streams of Gemini', () => {
     const bytes = Buffer.concat([sse(chunk({ content: 'one' }, null, 1)), sse(error)])
     const stream = open('messages')
     expect(run(stream, bytes)).toMatch(/event: error\ndata: {"type":"error","error":{"type":"rate_limit_error","message":"quota"}}\n\n$/)
-    expect(stream.facts.error).toEqual({ type: 'rate_limit_error', message: 'quota' })
+    expect(stream.facts.error).toMatchObject({ type: 'rate_limit_error', message: 'quota' })
     expect(run(open('responses'), bytes)).toMatch(/"code":"rate_limit_error","message":"quota","param":null}\n\n$/)
     expect(run(open('completions'), bytes)).toBe(bytes.toString())
   })

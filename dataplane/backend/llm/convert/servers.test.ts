@@ -259,7 +259,7 @@ describe('an error inside of a stream', () => {
     for (const from of chats) {
       const open = pair(from, 'completions').stream(responseContext())
       const text = renderEvents([...open.push(sse(chunk({ content: 'a' }))), ...open.push(Buffer.from(event)), ...open.end()]).toString()
-      expect(open.facts.error).toEqual({ type, message: 'no' })
+      expect(open.facts.error).toMatchObject({ type, message: 'no' })
       expect(text).toContain('event: error')
       expect(text).not.toMatch(/message_stop|response\.completed/)
     }

@@ -1,6 +1,7 @@
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import type { Prepared } from '../request/chat.ts'
 import type { LlmRecord } from '../accounting/record.ts'
+import type { StreamError } from '../common/types.ts'
 import type { LlmTarget } from '../choice/target.ts'
 
 /** The attempt that a response belongs to. */
@@ -13,5 +14,5 @@ export interface AttemptContext {
   /** The upstream's response ended; false if the client disconnected before. */
   onEnd(isComplete: boolean): void
   /** The stream reported an error before its first content. */
-  onFailure(): void
+  onFailure(error: StreamError): void
 }

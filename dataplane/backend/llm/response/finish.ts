@@ -119,7 +119,11 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
     const parsed = await parseBody(text, context.exchange, { numbers, limits })
     const problem = findReplyProblem(conversion.to, parsed)
     const failure = problem === undefined ? undefined : readFailure(parsed)
-    if (failure !== undefined) throw new FormatError('response', `the upstream sent an error with status 200: ${failure.message.slice(0, MAX_LOGGED_LENGTH)}`)
+    if (failure !== undefined)
+      throw new FormatError('response', `the upstream sent an error with status 200: ${failure.message.slice(0, MAX_LOGGED_LENGTH)}`, {
+        ...failure,
+        received: parsed,
+      })
     if (problem !== undefined && !conversion.isNative) throw new FormatError('response', problem)
     const { body, facts } = conversion.response(parsed, responseContext(response.headers, context))
     return { isValid: problem === undefined, raw, text, parsed, body, facts }
@@ -260,7 +264,7 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
       if (end === 'timeout') exchange.cutBy = 'timeout'
       if (failure !== undefined) exchange.error ??= toProxyFailure(failure)
       else if (end !== 'rejected' && facts.error !== undefined) exchange.error ??= streamError(facts.error)
-      if (facts.error !== undefined && !facts.hasContent) onFailure()
+      if (facts.error !== undefined && !facts.hasContent) onFailure(facts.error)
       else onEnd(end !== 'cancelled')
       const isComplete = end === 'complete' || (end === 'cancelled' && facts.isComplete)
       record.finish(facts, isComplete ? 'complete' : 'partial', shown && (() => shown.facts), end === 'rejected' ? 'Guardrail' : undefined)

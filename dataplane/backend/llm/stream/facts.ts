@@ -80,7 +80,7 @@ export class FactsRecorder {
         facts.isComplete = true
         break
       case 'error':
-        facts.error ??= { type: step.errorType, message: step.message }
+        facts.error ??= { type: step.errorType, message: step.message, received: step.received }
         break
       case 'signature':
       case 'blockStop':

@@ -19,6 +19,8 @@ export interface Eviction {
   readonly consecutiveFailures: number | undefined
   /** An unhealthy response evicts if the health before that response was below this (llm.md §15.2). */
   readonly healthThreshold: number | undefined
+  /** The duration is that of the upstream's own word: it does not grow with consecutive evictions. */
+  readonly isExact?: boolean
 }
 
 /** Measured health of an endpoint. */
@@ -71,9 +73,12 @@ export function countOutcome(
   endpoint.failures++
   if (eviction === undefined || !isOverLimit(endpoint.failures, healthBefore, eviction)) return false
   endpoint.evictions++
-  endpoint.evicted = { untilMs: nowMs + eviction.durationMs * endpoint.evictions, health: eviction.restoreHealth ?? endpoint.health, status }
+  endpoint.evicted = { untilMs: nowMs + durationAfter(eviction, endpoint.evictions), health: eviction.restoreHealth ?? endpoint.health, status }
   return true
 }
+
+/** Duration of the eviction that is the `count`th in a row. */
+export const durationAfter = ({ durationMs, isExact }: Eviction, count: number): number => (isExact === true ? durationMs : durationMs * count)
 
 /** Whether an unhealthy response evicts, by the failures with it and the health before it. */
 export function isOverLimit(failures: number, health: number, { consecutiveFailures, healthThreshold }: Eviction): boolean {

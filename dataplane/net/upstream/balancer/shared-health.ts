@@ -1,5 +1,5 @@
 import { CLOCK_OFFSET_MS, type SharedCell, type SharedCells } from '../../../runtime/shared-cells.ts'
-import { EWMA_ALPHA, isOverLimit, type EndpointHealth, type Eviction, type SharedHealth } from './health.ts'
+import { durationAfter, EWMA_ALPHA, isOverLimit, type EndpointHealth, type Eviction, type SharedHealth } from './health.ts'
 
 /** Words of a cell. Health and the health after an eviction are in millionths, times in microseconds; 0: not evicted. */
 const HEALTH = 0
@@ -116,7 +116,7 @@ class CellHealth implements SharedHealth {
     if (Atomics.load(words, UNTIL) !== 0n) return false
     const failures = Number(Atomics.add(words, FAILURES, 1n)) + 1
     if (eviction === undefined || !isOverLimit(failures, healthBefore, eviction)) return false
-    const durationMs = eviction.durationMs * (Number(Atomics.load(words, EVICTIONS)) + 1)
+    const durationMs = durationAfter(eviction, Number(Atomics.load(words, EVICTIONS)) + 1)
     Atomics.store(words, RESTORED, eviction.restoreHealth === undefined ? Atomics.load(words, HEALTH) : toWord(eviction.restoreHealth))
     Atomics.store(words, STATUS, BigInt(status))
     if (Atomics.compareExchange(words, UNTIL, 0n, BigInt(Math.round((nowMs + durationMs + CLOCK_OFFSET_MS) * 1000))) !== 0n) return false

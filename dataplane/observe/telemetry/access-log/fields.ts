@@ -66,6 +66,7 @@ const contributedFields = [
   'proxy.ai.usage.cost.total',
   'proxy.cache',
   'proxy.ai.omitted',
+  'proxy.ai.failed',
   'proxy.ai.cache',
   'proxy.ai.cache.saved_cost',
   'proxy.budget.exceeded',

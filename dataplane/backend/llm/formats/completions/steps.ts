@@ -48,7 +48,7 @@ export class CompletionsReader implements SseReader {
     if (!isObject(data)) return name === 'error' ? [{ type: 'error', errorType: 'api_error', message: text.trim().slice(0, MAX_MESSAGE_LENGTH) }] : []
     const steps: Step[] = []
     const failure = readFailure(data, name)
-    if (failure !== undefined) return [{ type: 'error', errorType: failure.type, message: failure.message }]
+    if (failure !== undefined) return [{ type: 'error', errorType: failure.type, message: failure.message, received: data }]
     // Azure sends the results of its prompt filter first, in a chunk without choices whose id and model are empty.
     if (!this.#isStarted && (objectsOf(data['choices']).length > 0 || filledText(data['id']) !== undefined)) {
       this.#isStarted = true
@@ -80,7 +80,7 @@ export class CompletionsReader implements SseReader {
     callsOf(delta).forEach((call, at) => this.#readCall(call, this.#keyOf(call, index, at), base, steps))
     const failure = this.#isEveryChoice ? undefined : (readStopFailure(choice['finish_reason']) ?? this.#findNameless(choice['finish_reason']))
     if (failure !== undefined) {
-      steps.push({ type: 'error', errorType: failure.type, message: failure.message })
+      steps.push({ type: 'error', errorType: failure.type, message: failure.message, received: choice['finish_reason'] })
       return
     }
     const stop = readCompletionsStop(choice['finish_reason'])

@@ -25,7 +25,7 @@ export class ConverseReader {
         return [{ type: 'blockStop', block }]
       case 'messageStop': {
         const failure = readStopFailure(data['stopReason'])
-        if (failure !== undefined) return [{ type: 'error', errorType: failure.type, message: failure.message }]
+        if (failure !== undefined) return [{ type: 'error', errorType: failure.type, message: failure.message, received: data['stopReason'] }]
         return [
           {
             type: 'finish',

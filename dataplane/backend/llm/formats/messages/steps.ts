@@ -13,7 +13,7 @@ export class MessagesReader implements SseReader {
   readonly needsTerminator = false
 
   read(name: string | undefined, data: unknown): Step[] {
-    if (!isObject(data)) return name === 'error' ? [toError(readFailure(data, name))] : []
+    if (!isObject(data)) return name === 'error' ? [toError(readFailure(data, name), data)] : []
     const block = numberOf(data['index']) ?? 0
     switch (data['type']) {
       case 'message_start': {
@@ -34,7 +34,7 @@ export class MessagesReader implements SseReader {
         const delta = inside(data['delta'])
         const usage = objectOf(data['usage'])
         const failure = readStopFailure(delta['stop_reason'])
-        if (failure !== undefined) return [toError(failure)]
+        if (failure !== undefined) return [toError(failure, delta['stop_reason'])]
         const stop = readMessagesStop(delta['stop_reason'])
         const steps: Step[] = usage ? [{ type: 'usage', usage: readMessagesUsage(usage) }] : []
         if (stop !== undefined) steps.push({ type: 'finish', stop, stopSequence: textOf(delta['stop_sequence']) })
@@ -44,14 +44,14 @@ export class MessagesReader implements SseReader {
         return [{ type: 'done' }]
       default: {
         const failure = readFailure(data, name)
-        return failure === undefined ? [] : [toError(failure)]
+        return failure === undefined ? [] : [toError(failure, data)]
       }
     }
   }
 }
 
-function toError(failure: Failure | undefined): Step {
-  return { type: 'error', errorType: failure?.type ?? 'api_error', message: failure?.message ?? 'the upstream reported an error' }
+function toError(failure: Failure | undefined, received: unknown): Step {
+  return { type: 'error', errorType: failure?.type ?? 'api_error', message: failure?.message ?? 'the upstream reported an error', received }
 }
 
 function readStart(content: JsonObject, block: number): Step[] {

@@ -40,10 +40,10 @@ export class ResponsesReader implements SseReader {
         return readEnd(inside(data['response']))
       case 'response.failed': {
         const response = inside(data['response'])
-        return [...readEnd(response), readError(inside(response['error']))]
+        return [...readEnd(response), readError(inside(response['error']), data)]
       }
       case 'error':
-        return [readError(objectOf(data['error']) ?? data)]
+        return [readError(objectOf(data['error']) ?? data, data)]
       default:
         return []
     }
@@ -60,6 +60,6 @@ function readEnd(response: JsonObject): Step[] {
   ]
 }
 
-function readError(error: JsonObject): Step {
-  return { type: 'error', errorType: textOf(error['code']) ?? 'api_error', message: textOf(error['message']) ?? 'the upstream reported an error' }
+function readError(error: JsonObject, received: JsonObject): Step {
+  return { type: 'error', errorType: textOf(error['code']) ?? 'api_error', message: textOf(error['message']) ?? 'the upstream reported an error', received }
 }
