@@ -6,9 +6,20 @@ import type { Imported } from './import/source.ts'
 import { CommandError, UsageError } from './output.ts'
 import type { Command } from './types.ts'
 
-const importers: Readonly<Record<string, { readonly fields: readonly string[]; run(config: unknown): Imported }>> = {
-  litellm: { fields: ['model_list', 'litellm_settings', 'general_settings', 'router_settings', 'mcp_servers', 'include'], run: importLiteLlm },
-  agentgateway: { fields: ['binds', 'llm', 'mcp', 'config', 'backends', 'services', 'workloads'], run: importAgentgateway },
+interface Importer {
+  readonly fields: readonly string[]
+  /** The version of YAML that the gateway reads: in 1.1, `off` is false, and `1_000` a number. */
+  readonly yaml: '1.1' | '1.2'
+  run(config: unknown): Imported
+}
+
+const importers: Readonly<Record<string, Importer>> = {
+  litellm: { fields: ['model_list', 'litellm_settings', 'general_settings', 'router_settings', 'mcp_servers', 'include'], yaml: '1.1', run: importLiteLlm },
+  agentgateway: {
+    fields: ['binds', 'llm', 'mcp', 'config', 'backends', 'services', 'workloads', 'gateways', 'routes', 'frontendPolicies'],
+    yaml: '1.2',
+    run: importAgentgateway,
+  },
 }
 
 /** Prints a config file with the settings of another gateway, and a list of those that it does not have. Fails if nothing can be imported. */
@@ -21,7 +32,7 @@ export const runImport: Command = async ({ args, options, output, readInput }) =
   if (format === undefined) fail(`${path}: neither the config of LiteLLM nor that of agentgateway: it has none of their top-level fields`)
   const importer = Object.hasOwn(importers, format) ? importers[format] : undefined
   if (importer === undefined) throw new UsageError(`--from: ${JSON.stringify(format)} is not one of ${Object.keys(importers).join(', ')}`)
-  const imported = importer.run(config)
+  const imported = importer.run(importer.yaml === '1.2' ? config : parseConfig(path, text, importer.yaml))
   if (Object.keys(imported.config).length === 0) fail(`${path}: nothing can be carried over${explain(imported)}`)
   output.print({ config: imported.config, notCarriedOver: imported.losses }, () => describe(imported, format))
   return 0
@@ -37,9 +48,9 @@ function fail(message: string): never {
   throw new CommandError('PX6009', message)
 }
 
-function parseConfig(path: string, text: string): object {
+function parseConfig(path: string, text: string, version: '1.1' | '1.2' = '1.2'): object {
   try {
-    const config: unknown = parse(text, { merge: true })
+    const config: unknown = parse(text, { merge: true, version })
     if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config
   } catch (error) {
     fail(`${path}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`)

@@ -1,4 +1,5 @@
 import { parseDuration } from '#api/duration.ts'
+import { harmlessFields } from './agentgateway-fields.ts'
 import { compact, REJECT_ALL, type ImportSource } from './source.ts'
 
 /** Policies of a route or a backend, by the place where the config file has them. */
@@ -26,8 +27,7 @@ const forRoutes: readonly string[] = [
   'timeout',
   'urlRewrite',
 ]
-/** Policies that reject no request. All others may be what protects a route, also those that this version does not know. */
-const harmless: ReadonlySet<string> = new Set(['a2a', 'accessLog', 'health', 'hostRewrite', 'http', 'requestMirror', 'tcp', 'tracing'])
+const harmless: ReadonlySet<string> = new Set(harmlessFields.policies)
 
 const routeTypes: Readonly<Record<string, string>> = {
   completions: 'Completions',
@@ -43,6 +43,7 @@ const routeTypes: Readonly<Record<string, string>> = {
  */
 export function importOwnPolicies(source: ImportSource | undefined): RoutePolicies['backend'] | undefined {
   if (source === undefined) return {}
+  source.withHarmless(...harmlessFields.policies)
   const lost = protectiveOf(source, forDestinations)
   for (const name of lost) source.lose(name, 'is not carried over, and the destination is left out')
   const ai = source.object('ai')
@@ -71,15 +72,15 @@ const protectiveOf = (source: ImportSource, known: readonly string[]): string[] 
 
 export function importRoutePolicies(source: ImportSource | undefined): RoutePolicies {
   if (source === undefined) return { backend: {} }
+  source.withHarmless(...harmlessFields.policies)
   const backend = importBackendPolicies(source)
   const jwt = importJwt(source)
   const rules = importRules(source, 'authorization')
   const lost = protectiveOf(source, forRoutes).filter((name) => name !== 'jwtAuth' || jwt === undefined)
   for (const name of lost) source.reject(name)
   const timeout = source.object('timeout')
-  const retry = source.object('retry')
-  // With a condition, a response rejects what may not pass.
-  const direct = source.object('directResponse')?.asGuard()
+  const retry = source.object('retry')?.withHarmless(...harmlessFields.retry)
+  const direct = source.object('directResponse')
   const limits = source.list('localRateLimit').flatMap(importLimit)
   return {
     filters: importFilters(source),
@@ -90,18 +91,18 @@ export function importRoutePolicies(source: ImportSource | undefined): RoutePoli
       jwtAuthentication: jwt,
       rateLimit: limits.length > 0 ? { local: limits } : undefined,
       directResponse: direct && compact({ status: direct.number('status'), body: direct.text('body') }),
-      csrf: source.has('csrf') ? { additionalOrigins: source.object('csrf')?.asGuard().texts('additionalOrigins') ?? [] } : undefined,
+      csrf: source.has('csrf') ? { additionalOrigins: source.object('csrf')?.texts('additionalOrigins') ?? [] } : undefined,
     }),
     backend,
   }
 }
 
 function importBackendPolicies(source: ImportSource): Record<string, unknown> {
-  const auth = source.object('backendAuth')
-  const key = auth?.text('key') ?? auth?.object('key')?.text('value')
-  const tls = source.object('backendTLS')?.asGuard().withHarmless('alpn', 'keyExchangeGroups')
-  const insecure = tls?.text('insecure') === 'true' ? 'All' : tls?.text('insecureHost') === 'true' ? 'Hostname' : undefined
-  const ai = source.object('ai')
+  const auth = source.object('backendAuth')?.withHarmless(...harmlessFields.backendAuth)
+  const key = auth && (importSecret(auth, 'key') ?? importSecret(auth.object('key'), 'value'))
+  const tls = source.object('backendTLS')?.withHarmless(...harmlessFields.backendTls)
+  const insecure = tls?.flag('insecure') === true ? 'All' : tls?.flag('insecureHost') === true ? 'Hostname' : undefined
+  const ai = source.object('ai')?.withHarmless(...harmlessFields.ai)
   const routes = ai?.object('routes')
   const types = (routes?.names ?? []).flatMap((path) => {
     const type = routeTypes[routes?.text(path) ?? '']
@@ -118,7 +119,7 @@ function importBackendPolicies(source: ImportSource): Record<string, unknown> {
   const mcpRules = importRules(source, 'mcpAuthorization')
   return (
     compact({
-      auth: key !== undefined ? { key } : auth?.take('passthrough') !== undefined ? { passthrough: {} } : undefined,
+      auth: key !== undefined ? { key } : auth?.object('passthrough') !== undefined ? { passthrough: {} } : undefined,
       tls: tls && { ...compact({ insecureSkipVerify: insecure, sni: tls.text('hostname') }) },
       ai: settings,
       mcp: mcpRules && { authorization: mcpRules },
@@ -126,10 +127,18 @@ function importBackendPolicies(source: ImportSource): Record<string, unknown> {
   )
 }
 
+/** A secret of the config, or of a file. */
+export function importSecret(source: ImportSource | undefined, name: string): string | undefined {
+  const own = source?.text(name)
+  if (own !== undefined || source?.has(name) !== true) return own
+  const file = source.object(name)?.text('file')
+  return file === undefined ? undefined : `\${file:${file}}`
+}
+
 /** CEL rules with one action; several actions cannot be combined in one policy of a route. */
 function importRules(source: ImportSource, name: string): object | undefined {
   if (!source.has(name)) return undefined
-  const section = source.object(name)?.asGuard()
+  const section = source.object(name)
   const texts = section?.texts('rules')
   if (texts !== undefined) return { policy: { matchExpressions: texts } }
   const rules = section?.list('rules') ?? []
@@ -148,7 +157,7 @@ function importRules(source: ImportSource, name: string): object | undefined {
 
 /** Tokens are checked with a key set of a file, by a placeholder, or of the config. Key sets at a URL need an operator. */
 function importJwt(source: ImportSource): object | undefined {
-  const jwt = source.object('jwtAuth')?.asGuard()
+  const jwt = source.object('jwtAuth')
   if (jwt === undefined) return undefined
   const providers = jwt.has('providers') ? jwt.list('providers') : [jwt]
   const mode = { optional: 'Optional', permissive: 'Permissive', strict: 'Strict' }[jwt.text('mode') ?? 'strict']
@@ -167,7 +176,11 @@ function importLimit(limit: ImportSource): object[] {
   const seconds = (parseDuration(limit.text('fillInterval') ?? '') ?? 0) / 1000
   const unit = { 1: 'Seconds', 60: 'Minutes', 3600: 'Hours' }[seconds]
   const most = limit.number('maxTokens') ?? perFill
-  const what = limit.text('type') === 'tokens' ? 'tokens' : 'requests'
+  const what = limit.text('type') ?? 'requests'
+  if (what !== 'requests' && what !== 'tokens') {
+    limit.reject('type')
+    return []
+  }
   if (unit !== undefined) return [{ [what]: perFill, unit, ...(most > perFill && { burst: most - perFill }) }]
   // The next longer unit has the same rate over time.
   const [longer, length] = seconds < 60 ? (['Minutes', 60] as const) : (['Hours', 3600] as const)
@@ -191,12 +204,13 @@ function importFilters(source: ImportSource): Record<string, unknown> | undefine
     const found = headers && compact({ add: toPairs(headers.object('add')), set: toPairs(headers.object('set')), remove: headers.texts('remove') })
     return found && [found]
   }
-  const cors = source.object('cors')?.asGuard()
+  const cors = source.object('cors')
   const maxAge = cors?.text('maxAge')
   const seconds = maxAge === undefined ? undefined : /^\d+$/.test(maxAge) ? Number(maxAge) : Math.round((parseDuration(maxAge) ?? 5000) / 1000)
   const redirect = source.object('requestRedirect')
   const rewrite = source.object('urlRewrite')
   const [to, host] = [importAuthority(redirect), importAuthority(rewrite)]
+  if (host.port !== undefined) rewrite?.lose('authority', 'has a port, which is left out of the Host header')
   return compact({
     requestHeaders: modifier('requestHeaderModifier'),
     responseHeaders: modifier('responseHeaderModifier'),
@@ -217,7 +231,7 @@ function importFilters(source: ImportSource): Record<string, unknown> | undefine
         allowMethods: cors.texts('allowMethods'),
         allowHeaders: cors.texts('allowHeaders'),
         exposeHeaders: cors.texts('exposeHeaders'),
-        allowCredentials: cors.has('allowCredentials') ? cors.text('allowCredentials') === 'true' : undefined,
+        allowCredentials: cors.flag('allowCredentials'),
         maxAge: seconds,
       }),
   })
@@ -225,14 +239,16 @@ function importFilters(source: ImportSource): Record<string, unknown> | undefine
 
 function importAuthority(source: ImportSource | undefined): { readonly hostname?: string | undefined; readonly port?: number | undefined } {
   const authority = source?.object('authority')
-  const [host, port] = (authority?.text('full') ?? authority?.text('host') ?? '').split(/:(?=\d+$)/)
-  const own = authority?.number('port')
+  const full = authority?.text('full')
+  const [host, port] = (full ?? authority?.text('host') ?? '').split(/:(?=\d+$)/)
+  const own = full === undefined ? authority?.number('port') : undefined
   return { hostname: host === '' ? undefined : host, port: port === undefined ? own : Number(port) }
 }
 
 function importPath(source: ImportSource): object | undefined {
   const path = source.object('path')
-  const [full, prefix] = [path?.text('full'), path?.text('prefix')]
+  const full = path?.text('full')
+  const prefix = full === undefined ? path?.text('prefix') : undefined
   if (full !== undefined) return { type: 'ReplaceFullPath', value: full }
   return prefix === undefined ? undefined : { type: 'ReplacePrefixMatch', value: prefix }
 }

@@ -1,4 +1,5 @@
-import { asTraffic, importOwnPolicies, importRoutePolicies, type RoutePolicies } from './agentgateway-policies.ts'
+import { harmlessFields } from './agentgateway-fields.ts'
+import { asTraffic, importOwnPolicies, importRoutePolicies, importSecret, type RoutePolicies } from './agentgateway-policies.ts'
 import { toName } from './litellm.ts'
 import { closePolicies, compact, ImportSource, type Imported, type Loss } from './source.ts'
 
@@ -13,6 +14,9 @@ const providerNames: Readonly<Record<string, string>> = {
   vertex: 'vertexAI',
   bedrock: 'bedrock',
 }
+
+/** Limit of a buffered body without a setting. */
+const OWN_BUFFER_SIZE = 2_097_152
 
 /** Variables of agentgateway, `$NAME` and `${NAME}`, as placeholders. */
 function replaceVariables(value: unknown): unknown {
@@ -30,7 +34,7 @@ function replaceVariables(value: unknown): unknown {
 export function importAgentgateway(config: unknown): Imported {
   const losses: Loss[] = []
   const source = new ImportSource(replaceVariables(config), '', losses)
-  const binds = source.list('binds').map((bind): Bind => ({ port: bind.number('port') ?? 0, listeners: bind.list('listeners').flatMap(importListener) }))
+  const binds = source.list('binds').map(importBind)
   const llm = importModels(source.object('llm'))
   const servers = importServers(source.object('mcp'))
   const settings = importProcess(source.object('config'))
@@ -40,14 +44,36 @@ export function importAgentgateway(config: unknown): Imported {
     for (const { listeners } of binds) listeners.forEach(closeListener)
     for (const section of [llm, servers?.mcp]) if (section) closePolicies(section)
   })
-  source.object('frontendPolicies')?.asGuard().withHarmless('accessLog', 'logging', 'tracing', 'metrics')
-  source.withHarmless('routeGroups').finish()
+  importGateways(source.object('gateways'))
+  const frontend = source.object('frontendPolicies')?.withHarmless(...harmlessFields.frontend)
+  const http = frontend?.object('http')?.withHarmless(...harmlessFields.frontendHttp)
+  if ((http?.number('maxBufferSize') ?? 0) >= OWN_BUFFER_SIZE) http?.lose('maxBufferSize', 'is not carried over; the limit is 2 MiB, for LLM requests 32 MiB')
+  else if (http?.has('maxBufferSize') === true) http.reject('maxBufferSize')
+  for (const name of ['accessLog', 'logging']) frontend?.object(name)?.withHarmless(...harmlessFields.accessLog)
+  frontend?.object('tracing')?.withHarmless(...harmlessFields.tracing)
+  source.withHarmless(...harmlessFields.file).finish()
   const sections = { config: settings, llm, mcp: servers?.mcp, binds }
   return { config: compact(sections) ?? {}, losses }
 }
 
+/** Gateways serve the sections `llm` and `mcp`, also those that do not name one: what a gateway has beside its address protects them. */
+function importGateways(gateways: ImportSource | undefined): void {
+  for (const name of gateways?.names ?? []) {
+    const gateway = gateways?.object(name)?.withHarmless(...harmlessFields.gateway)
+    for (const listener of gateway?.list('listeners') ?? []) listener.withHarmless(...harmlessFields.gatewayListener)
+  }
+}
+
 function importProcess(config: ImportSource | undefined): object | undefined {
-  const logging = config?.object('logging')
+  config?.withHarmless(...harmlessFields.config)
+  const logging = config?.object('logging')?.withHarmless(...harmlessFields.logging)
+  logging?.object('fields')?.withHarmless('add')
+  config?.object('metrics')?.withHarmless(...harmlessFields.metrics)
+  config
+    ?.object('tracing')
+    ?.withHarmless(...harmlessFields.tracing)
+    .object('fields')
+    ?.withHarmless('add')
   return compact({
     adminAddr: config?.text('adminAddr'),
     statsAddr: config?.text('statsAddr'),
@@ -73,7 +99,20 @@ function closeListener(listener: Listener): void {
   for (const route of listener.tcpRoutes ?? []) delete route['backends']
 }
 
+function importBind(bind: ImportSource): Bind {
+  const imported: Bind = { port: bind.number('port') ?? 0, listeners: bind.list('listeners').flatMap(importListener) }
+  // Other modes open no socket, or take who the client is from a tunnel.
+  for (const [name, plain] of [
+    ['mode', 'standard'],
+    ['tunnelProtocol', 'direct'],
+  ] as const)
+    if ((bind.text(name) ?? plain) !== plain) bind.reject(name)
+  bind.closedBy(() => imported.listeners.forEach(closeListener))
+  return imported
+}
+
 function importListener(listener: ImportSource): Listener[] {
+  listener.withHarmless(...harmlessFields.listener)
   const protocol = listener.text('protocol')
   const isPassthrough = protocol === 'TLS' && !listener.has('tls')
   const isSecure = (protocol === 'HTTPS' || protocol === 'TLS') && !isPassthrough
@@ -81,7 +120,7 @@ function importListener(listener: ImportSource): Listener[] {
     listener.loseAll(protocol === 'HBONE' ? 'has protocol HBONE, which is not supported' : 'has no tls.cert; certificates of a mesh are not supported')
     return []
   }
-  const tls = listener.object('tls')?.asGuard().withHarmless('keyExchangeGroups')
+  const tls = listener.object('tls')?.withHarmless(...harmlessFields.tls)
   const own = listener.object('policies')
   const policies = importRoutePolicies(own)
   if (compact(policies.backend) !== undefined) own?.reject('', 'has policies of backends; add them to each route. Until then requests are rejected')
@@ -100,6 +139,7 @@ function importListener(listener: ImportSource): Listener[] {
 }
 
 function importTcpRoute(route: ImportSource): Record<string, unknown> {
+  route.withHarmless(...harmlessFields.route)
   const backends = route.list('backends').flatMap((backend) => importBackend(backend, {}))
   const imported: Record<string, unknown> = compact({ name: route.text('name'), hostnames: route.texts('hostnames'), backends }) ?? {}
   route.closedBy(() => delete imported['backends'])
@@ -107,7 +147,7 @@ function importTcpRoute(route: ImportSource): Record<string, unknown> {
 }
 
 function importRoute(route: ImportSource): Record<string, unknown> {
-  const policies = importRoutePolicies(route.object('policies'))
+  const policies = importRoutePolicies(route.withHarmless(...harmlessFields.route).object('policies'))
   const imported = makeRoute(route, policies)
   route.closedBy(() => closePolicies(imported))
   return imported
@@ -130,11 +170,10 @@ function makeRoute(route: ImportSource, policies: RoutePolicies): Record<string,
 }
 
 function importMatch(match: ImportSource): object[] {
-  // A condition less matches more requests than the route is for.
-  match.asGuard()
   const path = match.object('path')
-  const regex = path?.texts('regex')?.[0] ?? path?.text('regex')
-  const [exact, prefix] = [path?.text('exact'), path?.text('pathPrefix')]
+  const exact = path?.text('exact')
+  const prefix = exact === undefined ? path?.text('pathPrefix') : undefined
+  const regex = (exact ?? prefix) === undefined ? (path?.texts('regex')?.[0] ?? path?.text('regex')) : undefined
   const method = match.text('method') ?? match.object('method')?.text('method')
   const values = (name: string): object[] =>
     match.list(name).map((each) => {
@@ -169,8 +208,7 @@ function importBackend(backend: ImportSource, inherited: RoutePolicies['backend'
   if (host !== undefined) return [compact({ host, ...common }) ?? {}]
   if (ai) return importAi(ai, common)
   if (mcp) return importMcp(mcp, common)
-  if (backend.has('dynamic')) {
-    backend.take('dynamic')
+  if (backend.object('dynamic') !== undefined) {
     return [compact({ dynamicForwardProxy: {}, ...common }) ?? {}]
   }
   backend.loseAll('is not host, ai, mcp or dynamic; requests to it fail with 500 until you add a destination')
@@ -189,7 +227,6 @@ interface Common {
 }
 
 function importAi(ai: ImportSource, { weight, policies }: Common): object[] {
-  ai.text('name')
   const groups = ai
     .list('groups')
     .map((group) => ({ providers: group.list('providers').flatMap((each) => importProvider(each, toName(each.text('name') ?? 'backend'))) }))
@@ -201,7 +238,7 @@ function importAi(ai: ImportSource, { weight, policies }: Common): object[] {
 
 /** Fields of an LLM provider of the long form. */
 function importProvider(source: ImportSource, name?: string): Record<string, unknown>[] {
-  const provider = source.object('provider')
+  const provider = source.withHarmless(...harmlessFields.provider).object('provider')
   const [kind = ''] = provider?.names ?? []
   const ours = providerNames[kind]
   const fields = provider?.object(kind) ?? new ImportSource({}, '', [])
@@ -225,14 +262,26 @@ function importProvider(source: ImportSource, name?: string): Record<string, unk
   ]
 }
 
+/** Fields of a provider, which a model of the section `llm` has under longer names. */
 function providerFields(ours: string, fields: ImportSource): object {
+  const first = (name: string, long: string): string | undefined => fields.text(name) ?? fields.text(long)
   const model = fields.text('model')
   if (ours === 'azureOpenAI')
-    return compact({ endpoint: fields.text('host') ?? fields.text('resourceName'), deploymentName: model, apiVersion: fields.text('apiVersion') }) ?? {}
-  if (ours === 'vertexAI') return compact({ model, projectId: fields.text('projectId'), region: fields.text('region') ?? 'global' }) ?? {}
+    return (
+      compact({
+        endpoint: fields.text('host') ?? first('resourceName', 'azureResourceName'),
+        deploymentName: model,
+        apiVersion: first('apiVersion', 'azureApiVersion'),
+      }) ?? {}
+    )
+  if (ours === 'vertexAI') return compact({ model, projectId: first('projectId', 'vertexProject'), region: first('region', 'vertexRegion') ?? 'global' }) ?? {}
   if (ours !== 'bedrock') return compact({ model }) ?? {}
-  const [identifier, version] = [fields.text('guardrailIdentifier'), fields.text('guardrailVersion')]
-  return compact({ model, region: fields.text('region'), guardrail: identifier === undefined ? undefined : { identifier, version: version ?? 'DRAFT' } }) ?? {}
+  const identifier = fields.text('guardrailIdentifier')
+  const version = identifier === undefined ? undefined : fields.text('guardrailVersion')
+  return (
+    compact({ model, region: first('region', 'awsRegion'), guardrail: identifier === undefined ? undefined : { identifier, version: version ?? 'DRAFT' } }) ??
+    {}
+  )
 }
 
 interface Target {
@@ -249,8 +298,8 @@ function readTarget(target: ImportSource): Target | undefined {
   const fields = kind === undefined ? undefined : target.object(kind)
   const host = fields?.text('host')
   if (fields === undefined || host === undefined) return undefined
-  const [port, path] = [fields.number('port'), fields.text('path')]
   const url = /^https?:\/\//.test(host) ? URL.parse(host) : null
+  const [port, path] = url === null ? [fields.number('port'), fields.text('path')] : []
   const isTls = url?.protocol === 'https:'
   return {
     host: url?.hostname ?? host,
@@ -273,7 +322,8 @@ function readProgram(target: ImportSource): object | undefined {
   if (stdio === undefined || command === undefined) return undefined
   const env = stdio.object('env')
   const variables = Object.fromEntries((env?.names ?? []).map((name) => [name, env?.text(name) ?? '']))
-  return { command: [command, ...(stdio.texts('args') ?? [])], ...(env && { env: variables }), inheritEnv: true }
+  const isCleared = stdio.flag('clear_env') === true
+  return { command: [command, ...(stdio.texts('args') ?? [])], ...(env && { env: variables }), ...(!isCleared && { inheritEnv: true }) }
 }
 
 function importMcp(mcp: ImportSource, common: Common): object[] {
@@ -290,29 +340,48 @@ function importMcp(mcp: ImportSource, common: Common): object[] {
     return [{ name, static: compact({ host, port, path, protocol: isSse ? 'SSE' : undefined, policies }) }]
   })
   if (targets.length === 0) return []
-  const mode = mcp.text('statefulMode')
-  // MCP backends reject foreign origins by default.
-  mcp.take('dnsRebindingProtection')
-  const prefixMode = { always: 'Always', conditional: 'Conditional' }[mcp.text('prefixMode') ?? '']
-  return [compact({ mcp: compact({ targets, sessionRouting: mode?.toLowerCase() === 'stateless' ? 'Stateless' : undefined, prefixMode }), ...common }) ?? {}]
+  const sessionRouting = choose(mcp, 'statefulMode', { stateful: undefined, stateless: 'Stateless' })
+  importOriginCheck(mcp)
+  const prefixMode = choose(mcp, 'prefixMode', { always: 'Always', conditional: 'Conditional' })
+  return [compact({ mcp: compact({ targets, sessionRouting, prefixMode }), ...common }) ?? {}]
 }
 
-/** Fields of a model that protect nothing. */
-const modelFields: ReadonlySet<string> = new Set(['name', 'provider', 'params', 'visibility', 'defaults', 'health'])
+/** Our name of a value. Another value is reported, and closes. */
+function choose<T>(source: ImportSource, name: string, names: Readonly<Record<string, T>>): T | undefined {
+  const value = source.take(name)
+  if (typeof value === 'string' && Object.hasOwn(names, value)) return names[value]
+  if (value !== undefined) source.reject(name)
+  return undefined
+}
+
+/** MCP backends reject foreign origins by default. */
+function importOriginCheck(mcp: ImportSource): void {
+  mcp.withHarmless(...harmlessFields.mcp)
+  if (mcp.flag('dnsRebindingProtection') === false) mcp.lose('dnsRebindingProtection', 'stays on: requests of foreign origins are rejected')
+}
+
+const modelFields: ReadonlySet<string> = new Set(['name', 'provider', 'params', 'visibility', ...harmlessFields.model])
+const paramFields: ReadonlySet<string> = new Set(
+  ['model', 'apiKey', 'baseUrl', 'awsRegion', 'azureApiVersion', 'azureResourceName', 'vertexProject', 'vertexRegion'].concat(harmlessFields.params),
+)
 
 /** Section `llm`. */
 function importModels(llm: ImportSource | undefined): Record<string, unknown> | undefined {
   if (llm === undefined) return undefined
   const models: Record<string, unknown> = {}
-  const own = llm.object('policies')
+  const own = llm.withHarmless(...harmlessFields.llm).object('policies')
   const policies = importRoutePolicies(own)
   if (policies.backend['mcp'] !== undefined) own?.lose('mcpAuthorization', 'has no effect on models')
   for (const model of llm.list('models')) {
     const name = model.text('name') ?? ''
     const kind = model.text('provider') ?? ''
     const ours = providerNames[kind]
-    const params = model.object('params')
-    const isGuarded = model.names.some((field) => !modelFields.has(field))
+    const params = model
+      .withHarmless(...harmlessFields.model)
+      .object('params')
+      ?.withHarmless(...harmlessFields.params)
+    // Another host would get the prompts and the key.
+    const isGuarded = model.names.some((field) => !modelFields.has(field)) || params?.names.some((field) => !paramFields.has(field)) === true
     // Only virtual models lead to an internal one.
     if (model.has('visibility') && model.text('visibility') !== 'public') {
       model.loseAll('is not public: clients cannot request it directly, as they could here')
@@ -320,13 +389,13 @@ function importModels(llm: ImportSource | undefined): Record<string, unknown> | 
     }
     if (ours === undefined || name === '' || name.includes('*') || Object.hasOwn(models, name) || isGuarded) {
       const reason = isGuarded
-        ? `has fields that may protect it: only ${[...modelFields].join(', ')} are carried over or ignored`
+        ? `has fields that may protect it: only ${[...modelFields].join(', ')} are carried over or ignored, and of params ${[...paramFields].join(', ')}`
         : 'is a pattern or a second entry of a name; list models one by one'
       model.loseAll(ours === undefined ? 'has a provider that is not supported' : reason)
       continue
     }
     const isLocal = kind === 'ollama'
-    const [apiKey, base] = [params?.text('apiKey'), params?.text('baseUrl') ?? (isLocal ? 'http://localhost:11434/v1' : undefined)]
+    const [apiKey, base] = [importSecret(params, 'apiKey'), params?.text('baseUrl') ?? (isLocal ? 'http://localhost:11434/v1' : undefined)]
     // A key of the model takes precedence over that of the section.
     const { auth, mcp: _, ...others } = policies.backend
     models[name] = {
@@ -372,7 +441,7 @@ function importServers(mcp: ImportSource | undefined): { readonly mcp?: Record<s
       servers[name] = compact({ url, protocol: isSse ? 'SSE' : undefined, policies: compact({ ...own }) })
     }
   }
-  mcp.take('dnsRebindingProtection')
+  importOriginCheck(mcp)
   if (Object.keys(servers).length === 0) return leaveSection(mcp, 'has no server that can be carried over')
   const imported: Record<string, unknown> = compact({ port, policies: policies.traffic, ...servers }) ?? {}
   mcp.closedBy(() => closePolicies(imported))

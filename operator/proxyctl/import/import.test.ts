@@ -129,10 +129,12 @@ describe('import of agentgateway', () => {
     expect(closed).toMatchObject({ policies: { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } } })
     const routes = 'binds[0].listeners[0].routes'
     expect(lost).toEqual([
+      `${routes}[1].backends[0].ai.name`,
+      `${routes}[1].backends[1].ai.name`,
       `${routes}[1].policies.localRateLimit[1].fillInterval`,
       `${routes}[2].backends[1]`,
       `${routes}[4].policies.extAuthz`,
-      'config.tracing',
+      'config.tracing.otlpEndpoint',
     ])
   })
 

@@ -201,7 +201,7 @@ describe('import of LiteLLM', () => {
   test.each(['policies', 'Port', 'tls', 'A.b', '__'])('leaves out an MCP server whose name another one or the section has: %s', async (name) => {
     const url = 'https://a.example/mcp'
     const { config, lost } = await runImport(JSON.stringify({ mcp_servers: { 'a.b': { url }, [name]: { url: 'https://b.example', command: 'x' } } }))
-    expect(config).toEqual({ mcp: { 'a.b': { url, protocol: 'SSE' } } })
+    expect(config).toEqual({ mcp: { 'a.b': { url } } })
     expect(lost).toEqual([`mcp_servers.${name}`])
   })
 })

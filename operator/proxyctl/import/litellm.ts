@@ -50,7 +50,7 @@ function value(text: string | undefined): string | undefined {
 /** Imports the config.yaml of the LiteLLM proxy into the short forms `llm` and `mcp`. */
 export function importLiteLlm(config: unknown): Imported {
   const losses: Loss[] = []
-  const source = new ImportSource(config, '', losses).asGuard().withHarmless(...harmlessSettings.file)
+  const source = new ImportSource(config, '', losses).withHarmless(...harmlessSettings.file)
   if (source.has('include')) {
     source.lose('include', 'names files that may hold any setting; copy their content into this file')
     return { config: {}, losses }
@@ -72,7 +72,7 @@ export function importLiteLlm(config: unknown): Imported {
   servers?.closedBy(() => mcp && closePolicies(mcp))
   source.closedBy(() => [llm, mcp].forEach((section) => section && closePolicies(section)))
   source.finish()
-  return { config: compact({ llm, mcp, secrets }) ?? {}, losses }
+  return { config: llm === undefined && mcp === undefined ? {} : (compact({ llm, mcp, secrets }) ?? {}), losses }
 }
 
 /** Names of models by the limits of each of them for a minute. */
@@ -209,6 +209,9 @@ function importSettings(source: ImportSource, secrets: unknown[]): Record<string
   }
 }
 
+/** Transports of servers at a URL; http is the default. */
+const transports: ReadonlySet<string> = new Set(['http', 'sse', 'streamable_http'])
+
 /** Names of fields that servers have beside them. */
 const reserved = shortFormDefinitions['ShortMCP']?.properties ?? {}
 
@@ -228,10 +231,11 @@ function importServers(servers: ImportSource | undefined): Record<string, unknow
       else server.loseAll('has no url')
       continue
     }
-    const [transport, type] = [server.text('transport') ?? 'sse', server.text('auth_type')]
+    const [transport, type] = [server.text('transport'), server.text('auth_type')]
     const token = value(server.text('authentication_token') ?? server.text('auth_value'))
     if (token !== undefined && type !== 'bearer_token') server.lose('auth_type', 'is not bearer_token; the token is sent as Authorization: Bearer')
     if (token === undefined && type !== undefined && type !== 'none') server.reject('auth_type')
+    if (transport !== undefined && !transports.has(transport)) server.reject('transport')
     imported[ownName] = compact({ url, protocol: transport === 'sse' ? 'SSE' : undefined, apiKey: token })
   }
   return compact(imported)

@@ -14,15 +14,8 @@ export interface Imported {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Names of fields that may protect something: if one is lost, the nearest route, listener or section that can be closed rejects all requests. The list is wide,
- * because a field of a later version of the source must not open a route.
- */
-const PROTECTIVE =
-  /auth|oidc|saml|sso|jwt|polic|guard|moderation|limit|quota|budget|allow|deny|forbid|block|permi|restrict|require|enforce|access|acl|rbac|role|only|private|internal|valid|verif|protect|tls|cert|^ca$|root|spiffe|subject|cors|csrf|secret|password|ip_?(?:range|s$)|network/i
-
-/**
- * An object of a config to import. Each field is taken at most once; `finish` reports all fields that nothing took, so that no setting is lost silently, and
- * closes what a lost field may have protected.
+ * An object of a config to import. `finish` reports each field that nothing took, so that no setting is lost silently. A lost field closes what the object
+ * serves, because it may have protected that, also if it is a field of a later version of the source; `withHarmless` names those that did not.
  */
 export class ImportSource {
   readonly path: string
@@ -33,7 +26,6 @@ export class ImportSource {
   readonly #inner = new Map<string, ImportSource>()
   readonly #harmless = new Set<string>()
   #close: (() => void) | undefined
-  #isGuard = false
   #isRejected = false
 
   constructor(value: unknown, path: string, losses: Loss[], parent?: ImportSource) {
@@ -66,8 +58,16 @@ export class ImportSource {
   }
 
   number(name: string): number | undefined {
-    const value = Number(this.#peek(name) ?? NaN)
+    const field = this.#peek(name)
+    const value = typeof field === 'string' || typeof field === 'number' ? Number(field === '' ? NaN : field) : NaN
     if (!Number.isFinite(value)) return undefined
+    this.#taken.add(name)
+    return value
+  }
+
+  flag(name: string): boolean | undefined {
+    const value = this.#peek(name)
+    if (typeof value !== 'boolean') return undefined
     this.#taken.add(name)
     return value
   }
@@ -100,13 +100,7 @@ export class ImportSource {
     return this
   }
 
-  /** The object is authentication, authorization, a guard or TLS: each field of it that is lost may protect something. */
-  asGuard(): this {
-    this.#isGuard = true
-    return this
-  }
-
-  /** Fields whose loss opens nothing, although their names or the object suggest it. `*` at the end of a name stands for any text. */
+  /** Fields whose loss opens nothing. `*` at the end of a name stands for any text. */
   withHarmless(...names: readonly string[]): this {
     for (const name of names) this.#harmless.add(name)
     return this
@@ -140,8 +134,8 @@ export class ImportSource {
   finish(): void {
     for (const name of this.names) {
       if (this.#taken.has(name) || !this.has(name)) continue
-      if (!this.#isHarmless(name) && (this.#isGuard || PROTECTIVE.test(name))) this.reject(name)
-      else this.lose(name, 'has no equivalent, or is not supported by import')
+      if (this.#isHarmless(name)) this.lose(name, 'has no equivalent, or is not supported by import')
+      else this.reject(name)
     }
     for (const inner of this.#inner.values()) inner.finish()
     if (this.#isRejected) this.#closeNearest()
@@ -162,7 +156,6 @@ export class ImportSource {
 
   #open(value: unknown, name: string): ImportSource {
     const inner = this.#inner.get(name) ?? new ImportSource(value, this.path === '' ? name : `${this.path}.${name}`, this.#losses, this)
-    if (this.#isGuard) inner.asGuard()
     this.#inner.set(name, inner)
     return inner
   }
