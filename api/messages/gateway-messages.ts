@@ -152,6 +152,12 @@ export const gatewayMessages = {
       'A listener has tls.options, or a BackendTLSPolicy has options. Gateway API defines no key; those of other controllers have no effect here. Everything else of the listener or policy is in force.',
     fix: 'Remove the options. For TLS versions, cipher suites and ALPN of a listener, use frontend.tls of a ProxyPolicy; for certificates of clients, tls.frontend of the Gateway.',
   },
+  PX1030: {
+    title: 'field of ProxyParameters has no effect in a directory',
+    cause:
+      'Manifests of a directory set a field of ProxyParameters that is about pods or other objects of a cluster, or a variable whose value comes from an object that the directory does not have. All other fields are in force.',
+    fix: 'Nothing, if the manifests are also for a cluster. Else remove the field, or add the Secret or ConfigMap to the directory.',
+  },
 } as const satisfies MessageTable
 
 export type GatewayCode = keyof typeof gatewayMessages

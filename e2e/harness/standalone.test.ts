@@ -175,6 +175,32 @@ spec: { ports: [{ port: 80 }] }
     expect(program.lines.filter(({ text }) => /^(?:problem|error) /.test(text))).toEqual([])
   })
 
+  test('a data plane has the settings of the ProxyParameters of its Gateway, and starts again when they change', async () => {
+    const [port, upstreamPort] = [await findFreePort(), await findFreePort()]
+    await writeManifests(port, upstreamPort)
+    const all = join(directory, 'all.yaml')
+    const reference = 'infrastructure: { parametersRef: { group: proxy.dev, kind: ProxyParameters, name: p } }'
+    await writeFile(all, (await readFile(all, 'utf8')).replace('gatewayClassName: proxy', `gatewayClassName: proxy\n  ${reference}`))
+    const parameters = (format: string) =>
+      writeFile(
+        join(directory, 'parameters.yaml'),
+        `apiVersion: proxy.dev/v1alpha1\nkind: ProxyParameters\nmetadata: { name: p }\nspec: { logging: { format: ${format} }, image: { tag: v1 } }\n`,
+      )
+    await parameters('json')
+    const program = start(directory)
+    await program.waitForLine(
+      /^warning .*parameters\.yaml:4:\d+: ProxyParameters default\/p: image has no effect in a directory: it is about the container \[PX1030\]$/,
+    )
+    await program.waitForLine(/Ctrl-C/)
+    expect((await send({ port })).json().name).toBe('one')
+    const isJson = ({ text }: { text: string }): boolean => text.startsWith('{"')
+    expect(program.lines.some(isJson)).toBe(true)
+    await parameters('text')
+    await program.waitForLine(/ProxyParameters of Gateway default\/one changed; its data plane starts again/)
+    await program.waitForLine(/\tinfo\tconfig\tconfig applied/)
+    await waitUntil('the restarted data plane serves', async () => (await send({ port }).catch(() => undefined))?.status === 200)
+  })
+
   test('prints its addresses, serves, applies edits, and stops all programs on Ctrl-C', async () => {
     const [port, upstreamPort] = [await findFreePort(), await findFreePort()]
     await writeManifests(port, upstreamPort)

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseArgs, parseEnv } from 'node:util'
 import type { Bind } from '#gen/config/types.ts'
 import { updateConsole } from '../../images/console.ts'
 import { describePlaces } from '../../dataplane/config/file/addresses.ts'
@@ -102,8 +102,9 @@ async function addGateway(operator: Operator, gateway: GatewaySummary, dataplane
     const names = gateway.listeners.filter((listener) => listener.port === port).map((listener) => listener.name)
     await requireFreePort(port, `listener ${names.join(', ')} of Gateway ${gateway.namespace}/${gateway.name}`)
   }
-  const dataplane = await startOurDataplane({ address: operator.address, namespace: gateway.namespace, gateway: gateway.name })
+  const dataplane = await startOurDataplane({ address: operator.address, namespace: gateway.namespace, gateway: gateway.name }, gateway.settings)
   dataplanes.set(keyOf(gateway), dataplane)
+  settingsInForce.set(keyOf(gateway), gateway.settings?.version)
   log(describeGateway(gateway))
   log(describeManagement(dataplane.ports))
 }
@@ -118,20 +119,37 @@ function followGateways(operator: Operator, dataplanes: Map<string, Dataplane>):
       for (const [key, dataplane] of dataplanes) {
         if (wanted.has(key)) continue
         dataplanes.delete(key)
+        managementOf.delete(key)
         await dataplane.stop()
         log(`Gateway ${key} was deleted; its data plane has stopped`)
       }
       for (const gateway of event.gateways) {
-        if (dataplanes.has(keyOf(gateway))) log(describeGateway(gateway))
+        const key = keyOf(gateway)
+        const running = dataplanes.get(key)
+        if (running !== undefined && settingsInForce.get(key) !== gateway.settings?.version) {
+          // They are read at the start, as in a pod.
+          log(`ProxyParameters of Gateway ${key} changed; its data plane starts again`)
+          dataplanes.delete(key)
+          await running.stop()
+        }
+        if (dataplanes.has(key)) log(describeGateway(gateway))
         else await addGateway(operator, gateway, dataplanes).catch((error: Error) => log(`error: ${error.message}`))
       }
     })
   })
 }
 
-async function startOurDataplane(config: Parameters<typeof startDataplane>[0]['config']): Promise<Dataplane> {
-  const { ports, env } = await pickManagementPorts()
-  const dataplane = await startDataplane({ config, ports, env }).catch((error: Error) => {
+async function startOurDataplane(config: Parameters<typeof startDataplane>[0]['config'], settings?: GatewaySummary['settings']): Promise<Dataplane> {
+  const key = 'file' in config ? config.file : `${config.namespace}/${config.gateway}`
+  // A data plane that starts again keeps its ports.
+  const management = managementOf.get(key) ?? (await pickManagementPorts())
+  managementOf.set(key, management)
+  const { ports, env } = management
+  const ofGateway =
+    settings === undefined
+      ? {}
+      : { settingsFile: settings.config, env: { ...(parseEnv(await readFile(settings.env, 'utf8')) as Record<string, string>), ...env } }
+  const dataplane = await startDataplane({ config, ports, env, ...ofGateway }).catch((error: Error) => {
     throw new StartError(error.message)
   })
   stops.unshift(() => dataplane.stop())
@@ -142,6 +160,9 @@ async function startOurDataplane(config: Parameters<typeof startDataplane>[0]['c
 }
 
 let hasDataplane = false
+/** Version of the settings of each running data plane. */
+const settingsInForce = new Map<string, string | undefined>()
+const managementOf = new Map<string, Awaited<ReturnType<typeof pickManagementPorts>>>()
 
 /**
  * Chooses the management ports. The first data plane uses ADMIN_ADDR, STATS_ADDR and READINESS_ADDR, or the default ports; further data planes use free ports,

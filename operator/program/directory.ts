@@ -8,6 +8,7 @@ import { createConfigServer, roleOf } from '../serve/server.ts'
 import { createReported } from '../status/reported.ts'
 import type { GrantMode } from '../model/translation.ts'
 import { watchDirectory, type Load } from '../source/directory.ts'
+import { findClusterFields, settingsOfGateways, SettingsDirectory } from './dataplane-settings.ts'
 import { findConditions, findOverlaps, findStrayRoutes } from './findings.ts'
 import { summarizeGateways, type GatewaySummary, type ReportEvent } from './report.ts'
 
@@ -45,6 +46,9 @@ export async function runDirectoryMode({
   const host = listen.slice(0, listen.lastIndexOf(':'))
   const reporter = createReporter(report)
   const addReported = createReported()
+  const settings = new SettingsDirectory()
+  /** Settings are written in order; the event of a Gateway names files that are complete. */
+  let written: Promise<void> = Promise.resolve()
   let latest: Load | undefined
   const remotes = createRemotes({
     isLoopbackAllowed: true,
@@ -71,11 +75,15 @@ export async function runDirectoryMode({
     reporter.findings([
       ...describeProblems(load),
       ...findConditions(load, translation).map(({ place, ...condition }): Finding => ({ event: 'condition', ...condition, ...place })),
-      ...[...findStrayRoutes(load, translation), ...findOverlaps(load, translation)].map(({ place, ...finding }): Finding => {
+      ...[...findStrayRoutes(load, translation), ...findOverlaps(load, translation), ...findClusterFields(load)].map(({ place, ...finding }): Finding => {
         return { event: 'warning', ...finding, ...place }
       }),
     ])
-    reporter.gateways(summarizeGateways(translation))
+    const wanted = settingsOfGateways(load.snapshot)
+    written = written
+      .then(() => settings.write(wanted))
+      .then((files) => reporter.gateways(summarizeGateways(translation, files)))
+      .catch((error: unknown) => report({ event: 'error', message: `cannot write the settings of data planes: ${textOf(error)}` }))
   }
   const source = await watchDirectory(directory, publish, {
     onError: (error) => report({ event: 'error', message: `${describeFailure(directory, error)}; the last valid state stays in use` }),
@@ -96,6 +104,8 @@ export async function runDirectoryMode({
       remotes.close()
       await quota.close()
       await server.close()
+      await written
+      await settings.close()
     },
   }
 }

@@ -37,7 +37,7 @@ test('summarizeGateways counts the rules of each listener', () => {
     { kind: 'route', key: 'r', message: { key: 'r', listeners: ['l'] } },
     { kind: 'route', key: 's', message: { key: 's', listeners: ['l'] } },
   ] as const
-  expect(summarizeGateways({ gateways: new Map([['ns/gw', messages]]), statuses: [] })).toEqual([
+  expect(summarizeGateways({ gateways: new Map([['ns/gw', messages]]), statuses: [] }, new Map())).toEqual([
     { namespace: 'ns', name: 'gw', listeners: [{ name: 'http', port: 80, protocol: 'HTTP', hostname: '*.a.com', routes: 2 }] },
   ])
 })

@@ -22,6 +22,17 @@ export interface GatewaySummary {
     readonly hostname?: string
     readonly routes: number
   }[]
+  /** What its ProxyParameters say: absent if it has none. */
+  readonly settings?: SettingsFiles
+}
+
+/** Files of the settings of a Gateway. */
+export interface SettingsFiles {
+  readonly config: string
+  /** Lines `NAME="value"`, for `node --env-file`. */
+  readonly env: string
+  /** Changes with the content. */
+  readonly version: string
 }
 
 export interface ConditionReport {
@@ -34,8 +45,8 @@ export interface ConditionReport {
   readonly message: string
 }
 
-/** The listeners of each Gateway, with their number of rules. */
-export function summarizeGateways({ gateways }: Translation): GatewaySummary[] {
+/** The listeners of each Gateway, with their number of rules, and the files with its settings. */
+export function summarizeGateways({ gateways }: Translation, settings: ReadonlyMap<string, SettingsFiles>): GatewaySummary[] {
   return [...gateways].map(([key, messages]) => {
     const [namespace = '', name = ''] = key.split('/')
     const of = <T>(...kinds: string[]): T[] => messages.flatMap(({ kind, message }) => (kinds.includes(kind) ? [message as T] : []))
@@ -49,7 +60,8 @@ export function summarizeGateways({ gateways }: Translation): GatewaySummary[] {
       ...(listener.hostname === undefined ? {} : { hostname: listener.hostname }),
       routes: rules.get(listener.key) ?? 0,
     }))
-    return { namespace, name, listeners }
+    const files = settings.get(key)
+    return { namespace, name, listeners, ...(files && { settings: files }) }
   })
 }
 

@@ -9,6 +9,8 @@ export interface GatewaySummary {
   readonly namespace: string
   readonly name: string
   readonly listeners: readonly ListenerSummary[]
+  /** Files with the settings of its data plane: `config` for `-f`, `env` for `--env-file`. */
+  readonly settings?: { readonly config: string; readonly env: string; readonly version: string }
 }
 
 /** A listener in the `config` event. */
