@@ -106,6 +106,7 @@ export const errorTable = {
   LLM_REQUEST_ENCODING: { status: 415, reason: 'InvalidRequest', text: 'failed to process LLM request: unsupported content encoding', detail: ': ' },
   LLM_RESPONSE: { status: 502, reason: 'UpstreamFailure', text: 'failed to process LLM response', detail: ': ' },
   LLM_MODEL_DENIED: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
+  LLM_MODEL_NOT_FOUND: { status: 404, reason: 'NotFound', text: 'the model does not exist', detail: ': ' },
   LLM_UNGUARDED: { status: 403, reason: 'Authorization', text: 'request not allowed', detail: ': ' },
   A2A_CARD: { status: 503, reason: 'UpstreamFailure', text: 'the agent card cannot be rewritten', detail: ': ' },
   A2A_METHOD: { status: 400, reason: 'InvalidRequest', text: 'the method of the A2A request cannot be known', detail: ': ' },

@@ -9,7 +9,7 @@ import { withoutExclusiveDefaults } from './exclusivity.ts'
  * Definitions without descriptions of their fields in the manifests. They are inlined about ten times, and a manifest must not exceed
  * the 262144 bytes that `kubectl apply` stores in an annotation. `spec.policies` describes the same fields.
  */
-const TERSE: ReadonlySet<string> = new Set(['BackendSimple', 'BackendWithMCP'])
+const TERSE: ReadonlySet<string> = new Set(['BackendSimple', 'BackendWithMCP', 'BackendWithAI'])
 
 /**
  * Definitions that the manifest of a kind does not describe, because it would be too large. The operator checks them

@@ -93,6 +93,7 @@ export const resolvedDefinitions: Definitions = {
 /** Definition of the API -> its replacement in the config. */
 const replacements: Readonly<Record<string, string>> = {
   BackendObjectReference: 'BackendRef',
+  AIModelBackendReference: 'BackendRef',
   SecretReference: 'ResolvedSecret',
   SecretKeyReference: 'ResolvedSecretKey',
   ConfigMapReference: 'ResolvedSecret',

@@ -1,5 +1,5 @@
 import { ref, type Definitions, type Schema } from '../schema.ts'
-import { aiBackendDefinitions } from '../v1alpha1/backends/ai.ts'
+import { aiBackendDefinitions, modelFields, modelTargetDefinitions, modelTargets } from '../v1alpha1/backends/ai.ts'
 import { exactlyOneOfNames, withRealNames } from '../v1alpha1/real-names.ts'
 import { inheritEnv } from './mcp-program.ts'
 import { LLM_PORT, MCP_PORT } from './short-form-ports.ts'
@@ -31,6 +31,7 @@ const listen = string('Address and port in one text, in place of addresses and p
 })
 
 const providers = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
+const targetNames = { rule: 'ShortModelRule', fallback: 'ShortModelFallback', target: 'ShortModelTarget' }
 const accessKey = (description: string): Schema => string(description, { minLength: 1, maxLength: 2048 })
 
 /** Sections `llm` and `mcp` of the `-f` file. `dataplane/config/file/short-forms.ts` expands them into the long form. */
@@ -48,12 +49,20 @@ export const shortFormDefinitions: Definitions = {
     ['models'],
   ),
   ShortLLMModel: {
-    ...object('A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.', {
+    ...object('A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, to, rules.', {
+      ...modelTargets(targetNames),
+      ...modelFields,
       ...withRealNames('ShortLLMModel', Object.fromEntries(providers.map((name) => [name, ref(`ShortP${name.slice(1)}`)]))),
       policies: ref('BackendWithAI', 'Policies of this model.'),
     }),
-    'x-kubernetes-validations': [exactlyOneOfNames('ShortLLMModel', ...providers)],
+    'x-kubernetes-validations': [exactlyOneOfNames('ShortLLMModel', ...providers, 'to', 'rules')],
   },
+  ...modelTargetDefinitions(
+    targetNames,
+    'A model of the section that serves another one.',
+    { model: string('Name of the model.', { minLength: 1, maxLength: 256 }) },
+    'model',
+  ),
   ShortProviderA: withCredentials('ProviderA', {
     url: url('Base URL of a server that implements the API of OpenAI, as its SDK takes it: `http://localhost:11434/v1`. Default: `https://api.openai.com/v1`.'),
   }),

@@ -69,9 +69,10 @@ export const tryRequest = z
 const traceStep = z
   .object({
     atMs: z.number().openapi({ description: 'Milliseconds since the request was received.' }),
-    kind: z
-      .enum(['listener', 'route', 'policy', 'expression', 'upstream', 'answer', 'item'])
-      .openapi({ description: '`item`: an MCP tool, prompt or resource that the client does not see; `detail.hidden` says why.' }),
+    kind: z.enum(['listener', 'route', 'policy', 'expression', 'upstream', 'answer', 'item', 'model']).openapi({
+      description:
+        '`item`: an MCP tool, prompt or resource that the client does not see; `detail.hidden` says why. `model`: the choice of a target for an LLM model; other members of `detail` are targets that were not chosen, with reasons.',
+    }),
     name: z.string().openapi({ description: 'Name of the policy, text of the expression, address of the endpoint, kind and name of the item.' }),
     detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
   })

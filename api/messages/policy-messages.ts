@@ -281,6 +281,47 @@ export const policyMessages = {
     cause: 'Keys of the key set cannot verify signatures: their type is not supported, or they are not valid. Tokens of the other keys are accepted.',
     fix: 'Nothing, if no token is signed with these keys. Otherwise, let the issuer sign with a key of a type that the message names.',
   },
+  PX1380: {
+    title: 'target of a model is no LLM backend',
+    cause: 'A target of `ai.models` names a ProxyBackend without `spec.ai`. The target is not used; other targets work.',
+    fix: 'Name a ProxyBackend with `spec.ai`, or a Service or InferencePool whose servers implement the API of OpenAI.',
+  },
+  PX1381: {
+    title: 'rule of a model is never reached',
+    cause: 'An earlier rule of the model has no condition, or the condition `true`: it matches all requests.',
+    fix: 'Put the rule without a condition last, or give it a condition (`when`).',
+  },
+  PX1382: {
+    title: 'target of a model is listed twice',
+    cause: 'Two targets of one list have the same backend and model. Requests are divided as if they were different targets.',
+    fix: 'Remove one of them, and set the weight of the other to their sum.',
+  },
+  PX1383: {
+    title: 'no target of a model gets requests',
+    cause: 'All targets of one list of a model have weight 0. Requests for the model fail with 503, unless a fallback has a target.',
+    fix: 'Set a weight above 0 for at least one target of the list.',
+  },
+  PX1384: {
+    title: 'names of models are ambiguous',
+    cause: 'A pattern with `*` at its beginning and one of equal length with `*` at its end both match some names. The first in the list is used for these.',
+    fix: 'Make one of the patterns longer, or add the names that both match as models of their own.',
+  },
+  PX1385: {
+    title: 'models lead in a circle',
+    cause: 'A target of a model is a ProxyBackend whose models lead back to the model. Requests skip the target that closes the circle.',
+    fix: 'Remove one of the targets in the circle. Each model should lead to a provider, a Service or an InferencePool.',
+  },
+  PX1386: {
+    title: 'target of a model has no such model',
+    cause:
+      'A target of a model is a ProxyBackend with `ai.models`, none of which has the name that the target asks for. The target is not used; other targets work.',
+    fix: 'Set `model` of the target to a name in `ai.models` of that ProxyBackend. Default: the name of the model itself.',
+  },
+  PX1387: {
+    title: 'policies of a backend with models have no effect',
+    cause: 'A ProxyBackend with `ai.models` has policies for connections. The requests are sent with the policies of the targets.',
+    fix: 'Move the policies to the ProxyBackends that the targets name, or attach a ProxyPolicy to their Services. Of the policies of a backend with models, only `ai` is used.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -85,6 +85,22 @@ export const sharedDefinitions: Definitions = {
       },
     ],
   ),
+  AIModelBackendReference: object(
+    'A ProxyBackend with `ai` (the default kind), a Service (with `port`) or an InferencePool. Services and pools implement the API of OpenAI.',
+    {
+      group: string('API group of the referent; default: that of its kind.', { maxLength: 253 }),
+      kind: string('Kind of the referent.', { enum: ['ProxyBackend', 'Service', 'InferencePool'], default: 'ProxyBackend' }),
+      name: string('Name of the referent.', { minLength: 1, maxLength: 253 }),
+      namespace: string('Namespace of the referent; default: that of this object. Another one needs a ReferenceGrant there.', {
+        minLength: 1,
+        maxLength: 63,
+        pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+      }),
+      port: port('Port of the Service.'),
+    },
+    ['name'],
+    [{ rule: "self.kind != 'Service' || has(self.port)", message: 'must have port for Service reference', reason: 'FieldValueRequired', fieldPath: '.port' }],
+  ),
   SecretReference: object(
     'A Secret in the namespace of the referring object. A Secret that is missing or lacks the required entry is reported in the status, and features that need it reject all requests.',
     { name: string('Name of the Secret.', { minLength: 1, maxLength: 253 }) },

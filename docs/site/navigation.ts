@@ -45,7 +45,12 @@ export const navigation: readonly Group[] = [
   },
   {
     text: 'LLM traffic',
-    pages: [guide('LLM providers', 'llm'), guide('Guardrails', 'prompt-guards'), guide('Inference pools', 'inference-pools')],
+    pages: [
+      guide('LLM providers', 'llm'),
+      guide('Models as routes', 'models'),
+      guide('Guardrails', 'prompt-guards'),
+      guide('Inference pools', 'inference-pools'),
+    ],
   },
   {
     text: 'MCP traffic',

@@ -17,7 +17,7 @@ type Fields = Readonly<Record<string, Json>>
 const namesNamespace = ({ properties = {} }: Schema): boolean => 'namespace' in properties || 'namespaces' in properties
 
 /** Definitions of references to destinations, and of hosts. */
-const destinations: ReadonlySet<string> = new Set(['BackendObjectReference', 'BackendRef', 'Destination', 'Host'])
+const destinations: ReadonlySet<string> = new Set(['BackendObjectReference', 'AIModelBackendReference', 'BackendRef', 'Destination', 'Host'])
 const hostName = /host|ur[il]|address|addr$|endpoint|server|registry|image|authority|issuer|proxy|domain|sni|arn|region|location|origin/i
 const hostText = /\b(?:host|ur[il]|address|endpoint|registry|region|image)(?:s|es)?\b/i
 
@@ -76,6 +76,8 @@ const more: Readonly<Record<string, Fields>> = {
   ExtAuth: { grpc: {} },
   OAuthCredentials: { grantType: 'TokenExchange' },
   NamedLLMProvider: { openai: {} },
+  AIModel: { to: [{ backendRef: { name: 'own' } }] },
+  AIModelBackendReference: { name: 'own' },
   McpOpenApi: { url: 'https://public.example/openapi.json' },
 }
 
@@ -126,7 +128,8 @@ function place(schema: Schema, steps: readonly string[], value: Json): Json {
   if (schema.$ref !== undefined) {
     const name = refName(schema.$ref)
     const placed = place(definitions[name] ?? {}, steps, value)
-    return name in more ? { ...more[name], ...(placed as Fields) } : placed
+    // A model has targets or rules.
+    return name in more && !(placed !== null && typeof placed === 'object' && 'rules' in placed) ? { ...more[name], ...(placed as Fields) } : placed
   }
   if (step === '[]') return [place(schema.items ?? {}, rest, value)]
   if (step === '{}') return { key: place(schema.additionalProperties as Schema, rest, value) }

@@ -1144,7 +1144,7 @@ export interface MCPAuthentication {
   mode?: 'Strict' | 'Optional' | 'Permissive'
 }
 /**
- * An LLM backend: exactly one of provider, groups.
+ * An LLM backend: exactly one of provider, groups, models.
  */
 export interface AIBackend {
   /**
@@ -1158,6 +1158,119 @@ export interface AIBackend {
    * @maxItems 8
    */
   groups?: PriorityGroup[]
+  /**
+   * Models by the names that clients ask for, each with the backends that serve it. A policy can target a model by its name (`sectionName`). Of the policies of this backend, only `ai` applies to targets.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  models?: AIModel[]
+}
+/**
+ * A model: exactly one of to, rules.
+ */
+export interface AIModel {
+  /**
+   * Name that clients ask for, or a pattern with one `*` at one end. An exact name wins, then the longest pattern.
+   */
+  name: string
+  /**
+   * Targets of all requests.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  to?: AIModelTarget[]
+  /**
+   * Targets by condition: the first rule that matches. If none does, the model does not exist for the request: 404.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  rules?: AIModelRule[]
+  /**
+   * Targets for requests whose target failed before the first content, in order.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  fallback?: AIModelFallback[]
+  /**
+   * Choice among healthy targets that can serve the request. Weight: random, by weight. LeastLatency: the fastest by recent responses. LeastCost: the cheapest for the request. LeastBusy: the fewest requests in flight, relative to weight. Default: "Weight".
+   */
+  by?: 'Weight' | 'LeastLatency' | 'LeastCost' | 'LeastBusy'
+  /**
+   * Requests with the same value go to the same target, in all replicas; `by` is not used. Null, empty and errors: as not set.
+   */
+  sticky?: CELExpression
+  /**
+   * Internal: only targets of models name it; clients get 404, and lists omit it. Default: "Public".
+   */
+  visibility?: 'Public' | 'Internal'
+}
+/**
+ * A rule of a model.
+ */
+export interface AIModelRule {
+  /**
+   * Condition, with `llmRequest`, `llm.promptTokens`, `llm.modalities`, `llm.prices` and the variables of the request. Not set: always true. Errors: false.
+   */
+  when?: CELExpression
+  /**
+   * Targets, of which one is chosen.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  to: AIModelTarget[]
+}
+/**
+ * Targets after failures of some causes.
+ */
+export interface AIModelFallback {
+  /**
+   * Causes.
+   *
+   * @minItems 1
+   * @maxItems 12
+   *
+   * Items: Cause.
+   */
+  on: (
+    | 'RateLimit'
+    | 'Quota'
+    | 'Overloaded'
+    | 'Timeout'
+    | 'ServerError'
+    | 'FirstToken'
+    | 'ContextLength'
+    | 'ContentFilter'
+    | 'Budget'
+    | 'Auth'
+    | 'ModelNotFound'
+    | 'Unreachable'
+  )[]
+  /**
+   * Targets, of which one is chosen.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  to: AIModelTarget[]
+}
+/**
+ * A backend that serves a model.
+ */
+export interface AIModelTarget {
+  backendRef: BackendRef
+  /**
+   * Model that the backend is asked for. Default: its own, if it has one, else the name that the client asked for.
+   */
+  model?: ShortString
+  /**
+   * Share of the requests, relative to the other targets; 0: none. Default: 1.
+   */
+  weight?: number
 }
 /**
  * Providers of equal priority; healthier and faster ones get more requests.
@@ -3063,9 +3176,42 @@ export interface ShortLLM {
   policies?: Traffic
 }
 /**
- * A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.
+ * A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, to, rules.
  */
 export interface ShortLLMModel {
+  /**
+   * Targets of all requests.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  to?: ShortModelTarget[]
+  /**
+   * Targets by condition: the first rule that matches. If none does, the model does not exist for the request: 404.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  rules?: ShortModelRule[]
+  /**
+   * Targets for requests whose target failed before the first content, in order.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  fallback?: ShortModelFallback[]
+  /**
+   * Choice among healthy targets that can serve the request. Weight: random, by weight. LeastLatency: the fastest by recent responses. LeastCost: the cheapest for the request. LeastBusy: the fewest requests in flight, relative to weight. Default: "Weight".
+   */
+  by?: 'Weight' | 'LeastLatency' | 'LeastCost' | 'LeastBusy'
+  /**
+   * Requests with the same value go to the same target, in all replicas; `by` is not used. Null, empty and errors: as not set.
+   */
+  sticky?: CELExpression
+  /**
+   * Internal: only targets of models name it; clients get 404, and lists omit it. Default: "Public".
+   */
+  visibility?: 'Public' | 'Internal'
   providerA?: ShortProviderA
   providerB?: ShortProviderB
   providerC?: ShortProviderC
@@ -3100,6 +3246,69 @@ export interface ShortLLMModel {
    * Policies of this model.
    */
   policies?: BackendWithAI
+}
+/**
+ * A rule of a model.
+ */
+export interface ShortModelRule {
+  /**
+   * Condition, with `llmRequest`, `llm.promptTokens`, `llm.modalities`, `llm.prices` and the variables of the request. Not set: always true. Errors: false.
+   */
+  when?: CELExpression
+  /**
+   * Targets, of which one is chosen.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  to: ShortModelTarget[]
+}
+/**
+ * Targets after failures of some causes.
+ */
+export interface ShortModelFallback {
+  /**
+   * Causes.
+   *
+   * @minItems 1
+   * @maxItems 12
+   *
+   * Items: Cause.
+   */
+  on: (
+    | 'RateLimit'
+    | 'Quota'
+    | 'Overloaded'
+    | 'Timeout'
+    | 'ServerError'
+    | 'FirstToken'
+    | 'ContextLength'
+    | 'ContentFilter'
+    | 'Budget'
+    | 'Auth'
+    | 'ModelNotFound'
+    | 'Unreachable'
+  )[]
+  /**
+   * Targets, of which one is chosen.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  to: ShortModelTarget[]
+}
+/**
+ * A model of the section that serves another one.
+ */
+export interface ShortModelTarget {
+  /**
+   * Name of the model.
+   */
+  model: string
+  /**
+   * Share of the requests, relative to the other targets; 0: none. Default: 1.
+   */
+  weight?: number
 }
 /**
  * OpenAI, `openai`.

@@ -2328,7 +2328,7 @@ export interface MCPAuthentication {
   mode?: 'Strict' | 'Optional' | 'Permissive'
 }
 /**
- * An LLM backend: exactly one of provider, groups.
+ * An LLM backend: exactly one of provider, groups, models.
  */
 export interface AIBackend {
   /**
@@ -2342,6 +2342,119 @@ export interface AIBackend {
    * @maxItems 8
    */
   groups?: PriorityGroup[]
+  /**
+   * Models by the names that clients ask for, each with the backends that serve it. A policy can target a model by its name (`sectionName`). Of the policies of this backend, only `ai` applies to targets.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  models?: AIModel[]
+}
+/**
+ * A model: exactly one of to, rules.
+ */
+export interface AIModel {
+  /**
+   * Name that clients ask for, or a pattern with one `*` at one end. An exact name wins, then the longest pattern.
+   */
+  name: string
+  /**
+   * Targets of all requests.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  to?: AIModelTarget[]
+  /**
+   * Targets by condition: the first rule that matches. If none does, the model does not exist for the request: 404.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  rules?: AIModelRule[]
+  /**
+   * Targets for requests whose target failed before the first content, in order.
+   *
+   * @minItems 1
+   * @maxItems 8
+   */
+  fallback?: AIModelFallback[]
+  /**
+   * Choice among healthy targets that can serve the request. Weight: random, by weight. LeastLatency: the fastest by recent responses. LeastCost: the cheapest for the request. LeastBusy: the fewest requests in flight, relative to weight. Default: "Weight".
+   */
+  by?: 'Weight' | 'LeastLatency' | 'LeastCost' | 'LeastBusy'
+  /**
+   * Requests with the same value go to the same target, in all replicas; `by` is not used. Null, empty and errors: as not set.
+   */
+  sticky?: CELExpression
+  /**
+   * Internal: only targets of models name it; clients get 404, and lists omit it. Default: "Public".
+   */
+  visibility?: 'Public' | 'Internal'
+}
+/**
+ * A rule of a model.
+ */
+export interface AIModelRule {
+  /**
+   * Condition, with `llmRequest`, `llm.promptTokens`, `llm.modalities`, `llm.prices` and the variables of the request. Not set: always true. Errors: false.
+   */
+  when?: CELExpression
+  /**
+   * Targets, of which one is chosen.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  to: AIModelTarget[]
+}
+/**
+ * Targets after failures of some causes.
+ */
+export interface AIModelFallback {
+  /**
+   * Causes.
+   *
+   * @minItems 1
+   * @maxItems 12
+   *
+   * Items: Cause.
+   */
+  on: (
+    | 'RateLimit'
+    | 'Quota'
+    | 'Overloaded'
+    | 'Timeout'
+    | 'ServerError'
+    | 'FirstToken'
+    | 'ContextLength'
+    | 'ContentFilter'
+    | 'Budget'
+    | 'Auth'
+    | 'ModelNotFound'
+    | 'Unreachable'
+  )[]
+  /**
+   * Targets, of which one is chosen.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  to: AIModelTarget[]
+}
+/**
+ * A backend that serves a model.
+ */
+export interface AIModelTarget {
+  backendRef: AIModelBackendReference
+  /**
+   * Model that the backend is asked for. Default: its own, if it has one, else the name that the client asked for.
+   */
+  model?: ShortString
+  /**
+   * Share of the requests, relative to the other targets; 0: none. Default: 1.
+   */
+  weight?: number
 }
 /**
  * Providers of equal priority; healthier and faster ones get more requests.
@@ -3368,6 +3481,31 @@ export interface BackendObjectReference {
   namespace?: string
   /**
    * Port of the Service. Required for a Service; a ProxyBackend has its own.
+   */
+  port?: number
+}
+/**
+ * A ProxyBackend with `ai` (the default kind), a Service (with `port`) or an InferencePool. Services and pools implement the API of OpenAI.
+ */
+export interface AIModelBackendReference {
+  /**
+   * API group of the referent; default: that of its kind.
+   */
+  group?: string
+  /**
+   * Kind of the referent. Default: "ProxyBackend".
+   */
+  kind?: 'ProxyBackend' | 'Service' | 'InferencePool'
+  /**
+   * Name of the referent.
+   */
+  name: string
+  /**
+   * Namespace of the referent; default: that of this object. Another one needs a ReferenceGrant there.
+   */
+  namespace?: string
+  /**
+   * Port of the Service.
    */
   port?: number
 }

@@ -1,4 +1,4 @@
-import { exactlyOneOf, integer, keyedList, list, object, ref, string, type Definitions, type Schema, type ValidationRule } from '../../schema.ts'
+import { choice, exactlyOneOf, integer, keyedList, list, object, ref, set, string, type Definitions, type Schema, type ValidationRule } from '../../schema.ts'
 import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
 
 const model = ref('ShortString', 'Model to use instead of that of the request. Not set: that of the request.')
@@ -20,9 +20,96 @@ const providerRules: readonly ValidationRule[] = [
   { rule: 'has(self.host) == has(self.port)', message: 'host and port must both be set together' },
 ]
 
+/** Why a target of a model failed, as far as another target may do better (llm.md §15.4). */
+const failureCauses = [
+  'RateLimit',
+  'Quota',
+  'Overloaded',
+  'Timeout',
+  'ServerError',
+  'FirstToken',
+  'ContextLength',
+  'ContentFilter',
+  'Budget',
+  'Auth',
+  'ModelNotFound',
+  'Unreachable',
+] as const
+
+/** A name, or a pattern with one `*` at one end. */
+const MODEL_NAME_PATTERN = '^(\\*|\\*?[^*\\s]+|[^*\\s]+\\*)$'
+
+/** Fields of a model besides its targets, which the short form of config files has too. */
+export const modelFields = {
+  by: choice(
+    ['Weight', 'LeastLatency', 'LeastCost', 'LeastBusy'],
+    'Choice among healthy targets that can serve the request. Weight: random, by weight. LeastLatency: the fastest by recent responses. LeastCost: the cheapest for the request. LeastBusy: the fewest requests in flight, relative to weight.',
+    { default: 'Weight' },
+  ),
+  sticky: ref('CELExpression', 'Requests with the same value go to the same target, in all replicas; `by` is not used. Null, empty and errors: as not set.'),
+  visibility: choice(['Public', 'Internal'], 'Internal: only targets of models name it; clients get 404, and lists omit it.', { default: 'Public' }),
+} as const satisfies Readonly<Record<string, Schema>>
+const when = ref(
+  'CELExpression',
+  'Condition, with `llmRequest`, `llm.promptTokens`, `llm.modalities`, `llm.prices` and the variables of the request. Not set: always true. Errors: false.',
+)
+const on = set(choice(failureCauses, 'Cause.'), 'Causes.', 1, failureCauses.length)
+const weight = integer('Share of the requests, relative to the other targets; 0: none.', 0, 1_000_000, { default: 1 })
+
+/** `to`, `rules` and `fallback` with targets of one definition. */
+export function modelTargets(names: { readonly rule: string; readonly fallback: string; readonly target: string }): Record<string, Schema> {
+  return {
+    to: list(ref(names.target), 'Targets of all requests.', 1, 16),
+    rules: list(ref(names.rule), 'Targets by condition: the first rule that matches. If none does, the model does not exist for the request: 404.', 1, 16),
+    fallback: list(ref(names.fallback), 'Targets for requests whose target failed before the first content, in order.', 1, 8),
+  }
+}
+
+/** The definitions that `modelTargets` refers to. `fields` of a target are those besides its weight. */
+export function modelTargetDefinitions(
+  names: { readonly rule: string; readonly fallback: string; readonly target: string },
+  description: string,
+  fields: Readonly<Record<string, Schema>>,
+  required: string,
+): Definitions {
+  const to = list(ref(names.target), 'Targets, of which one is chosen.', 1, 16)
+  return {
+    [names.rule]: object('A rule of a model.', { when, to }, ['to']),
+    [names.fallback]: object('Targets after failures of some causes.', { on, to }, ['on', 'to']),
+    [names.target]: object(description, { ...fields, weight }, [required]),
+  }
+}
+
+const names = { rule: 'AIModelRule', fallback: 'AIModelFallback', target: 'AIModelTarget' }
+const modelDefinitions: Definitions = {
+  AIModel: object(
+    'A model: exactly one of to, rules.',
+    {
+      name: string('Name that clients ask for, or a pattern with one `*` at one end. An exact name wins, then the longest pattern.', {
+        minLength: 1,
+        maxLength: 253,
+        pattern: MODEL_NAME_PATTERN,
+      }),
+      ...modelTargets(names),
+      ...modelFields,
+    },
+    ['name'],
+    [exactlyOneOf('to', 'rules')],
+  ),
+  ...modelTargetDefinitions(
+    names,
+    'A backend that serves a model.',
+    {
+      backendRef: ref('AIModelBackendReference'),
+      model: ref('ShortString', 'Model that the backend is asked for. Default: its own, if it has one, else the name that the client asked for.'),
+    },
+    'backendRef',
+  ),
+}
+
 export const aiBackendDefinitions: Definitions = {
   AIBackend: object(
-    'An LLM backend: exactly one of provider, groups.',
+    'An LLM backend: exactly one of provider, groups, models.',
     {
       provider: ref('LLMProvider', 'The only provider. A policy can target it by `sectionName: backend`.'),
       groups: list(
@@ -31,10 +118,17 @@ export const aiBackendDefinitions: Definitions = {
         1,
         8,
       ),
+      models: keyedList(
+        'name',
+        ref('AIModel'),
+        'Models by the names that clients ask for, each with the backends that serve it. A policy can target a model by its name (`sectionName`). Of the policies of this backend, only `ai` applies to targets.',
+        1,
+        64,
+      ),
     },
     [],
     [
-      exactlyOneOf('provider', 'groups'),
+      exactlyOneOf('provider', 'groups', 'models'),
       {
         rule: '!has(self.groups) || self.groups.all(g, g.providers.all(p, self.groups.filter(h, h.providers.exists(q, q.name == p.name)).size() == 1))',
         message: 'provider names must be unique across groups',
@@ -42,6 +136,7 @@ export const aiBackendDefinitions: Definitions = {
       },
     ],
   ),
+  ...modelDefinitions,
   PriorityGroup: object(
     'Providers of equal priority; healthier and faster ones get more requests.',
     { providers: keyedList('name', ref('NamedLLMProvider'), 'Providers. Names are unique across all groups.', 1, 16) },

@@ -42,6 +42,7 @@ function outcomeOf({ kind, name, detail = {} }: Step): Outcome {
   if (kind === 'policy') return { tone: 'good', text: 'passed' }
   if (kind === 'expression') return { tone: typeof result === 'string' && result.startsWith('error') ? 'bad' : 'plain', text: String(result ?? '') }
   if (kind === 'upstream') return status === undefined ? { tone: 'warn', text: 'no response' } : { tone: toneOf(Number(status)), text: String(status) }
+  if (kind === 'model') return { tone: 'plain', text: `${String(detail['target'])}: ${String(by)}` }
   if (kind === 'answer') return { tone: toneOf(Number(name)), text: by === undefined ? '' : `by the ${by}` }
   return { tone: 'plain', text: '' }
 }

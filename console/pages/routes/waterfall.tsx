@@ -14,6 +14,7 @@ const kinds: Readonly<Record<Span['step']['kind'], string>> = {
   upstream: 'Upstream',
   answer: 'Response',
   item: 'Item',
+  model: 'Model',
 }
 
 /** Details that the outcome shows already. */

@@ -30,6 +30,8 @@ export interface ServiceConfig {
   readonly outer: BackendFull | undefined
   /** Policies attached to one part by name (`sectionName`), weakest first. They override `sections`; inline policies of the backend override them. */
   readonly sectionsOf: (part: string) => readonly BackendFull[]
+  /** Policies attached to another backend, or to one part of it, weakest first. */
+  readonly policiesOf: (backend: string, part: string) => readonly BackendFull[]
   readonly snapshot: ConfigSnapshot
   readonly destinations: Destinations
   readonly state: PolicyState

@@ -92,14 +92,16 @@ export class Services {
   }
 
   #configOf({ key, outerSections }: Known, backend: Backend, snapshot: ConfigSnapshot, state: PolicyState): ServiceConfig {
-    const [namespace = '', name = ''] = key.split('/')
-    const attached = (section: string): BackendFull[] =>
-      (this.#policies.get(targetKey('Backend', namespace, name, section)) ?? []).flatMap((policy) => policy.backend ?? []).toReversed()
+    const policiesOf = (of: string, section: string): BackendFull[] => {
+      const [namespace = '', name = ''] = of.split('/')
+      return (this.#policies.get(targetKey('Backend', namespace, name, section)) ?? []).flatMap((policy) => policy.backend ?? []).toReversed()
+    }
     return {
       backend,
-      sections: [...outerSections, ...attached('')],
+      sections: [...outerSections, ...policiesOf(key, '')],
       outer: mergeBackend(outerSections),
-      sectionsOf: attached,
+      sectionsOf: (section) => policiesOf(key, section),
+      policiesOf,
       snapshot,
       destinations: this.#destinations,
       state,

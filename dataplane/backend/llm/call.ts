@@ -21,8 +21,11 @@ import { setErrorFormat } from './errors.ts'
 import { Failures } from './failures.ts'
 import { LlmHooks } from './hooks/index.ts'
 import { FormatError, type Conversion, type StreamError } from './common/types.ts'
-import { denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
-import { listModels } from './request/models.ts'
+import { allowAll, denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
+import { chooseModel, respondWithList } from './models/route.ts'
+import type { ModelChoice } from './models/choice.ts'
+import type { ModelTable } from './models/table.ts'
+import { respondWithProviderModels } from './request/models.ts'
 import { prepareRaw } from './request/raw.ts'
 import { LlmRecord } from './accounting/record.ts'
 import { entryOf } from './request/shape.ts'
@@ -33,6 +36,8 @@ import { backendTransformation } from '../../request/transformation/backend.ts'
 
 interface LlmCallOptions {
   readonly groups: readonly (readonly LlmTarget[])[]
+  /** The models of a backend with `ai.models`, which has no groups. */
+  readonly models: ModelTable | undefined
   readonly state: PolicyState
   readonly budgets: KeyBudgets
   readonly cache: ResponseCache
@@ -67,6 +72,8 @@ export class LlmCall {
   #keys: KeyPolicy = denyAll
   readonly #active: Active = { call: undefined }
   #failed: LlmTarget | undefined
+  /** The targets of the request, if the backend has models. */
+  #choice: ModelChoice | undefined
   #attempted: Attempted | undefined
   readonly #failures: Failures
   /** The response is the gateway's own: a guard's rejection, a list of models, a token count. */
@@ -129,7 +136,12 @@ export class LlmCall {
   }
 
   #hasOther(): boolean {
-    return hasOther(this.#context.groups, this.#context.state.monotonicMs(), this.#failed)
+    return hasOther(this.#groups, this.#context.state.monotonicMs(), this.#failed)
+  }
+
+  /** The providers in priority order: of the target, if the backend has models. */
+  get #groups(): LlmCallOptions['groups'] {
+    return this.#choice === undefined ? this.#context.groups : (this.#choice.current?.groups ?? [])
   }
 
   async #attempt(isLast: boolean): Promise<ResponseHead> {
@@ -148,27 +160,48 @@ export class LlmCall {
     this.#recording = undefined
     // Drop the transformation of the previous attempt's provider.
     backendTransformation.set(exchange, undefined)
-    const target = chooseCandidate(this.#context.groups, this.#context.state.monotonicMs(), this.#context.random, this.#failed)
+    const { models, state, random } = this.#context
+    const front = models?.routeOf(exchange.request.target, exchange.request.method)
+    if (models !== undefined && front !== undefined) {
+      setErrorFormat(exchange, front.type)
+      if (front.isDefault) checkCompletionsHead(exchange)
+      if (front.type === 'Models') return this.#respond(respondWithList(models, exchange, this.#keys, front.modelId))
+      this.#choice ??= await this.#chooseModel(models, front)
+    }
+    const groups = this.#groups
+    const target = chooseCandidate(groups, state.monotonicMs(), random, this.#failed)
     if (target === undefined) {
-      const returnsMs = firstReturnMs(this.#context.groups, this.#context.state.monotonicMs())
+      const returnsMs = firstReturnMs(groups, state.monotonicMs())
       throw new ProxyError('NO_HEALTHY_BACKENDS', {
-        detail: explainNoCandidate(this.#context.groups),
+        detail: this.#choice === undefined ? explainNoCandidate(groups) : 'no target of the model exists',
         headers: returnsMs === undefined ? {} : retryAfter(returnsMs),
       })
     }
-    const why = exchange.trace && explainCandidate(this.#context.groups, target, this.#failed)
+    const why = exchange.trace && explainCandidate(groups, target, this.#failed)
     this.#failed = target
     // The response side applies to every response from here on, including the gateway's own (traffic.md §5).
     backendTransformation.set(exchange, target.destination.settings.transformation)
-    const { type: route, isDefault, modelId } = target.settings.routeOf(exchange.request.target, exchange.request.method)
+    const { type: route, isDefault, modelId } = front ?? target.settings.routeOf(exchange.request.target, exchange.request.method)
     setErrorFormat(exchange, route)
     checkTarget(target)
     checkGuarded(target, route, exchange, this.#keys, this.#hooks !== undefined)
     if (isDefault) checkCompletionsHead(exchange)
-    if (route === 'Models') return this.#respond(listModels(this.#context.groups, this.#keys.isAllowed, modelId))
+    if (route === 'Models') return this.#respond(respondWithProviderModels(exchange, groups, this.#keys.isAllowed, modelId))
     const entry = entryOf(route)
     const { limitBytes } = this.#context
-    const context = { exchange, target, source: this.#source, record: this.#record, keys: this.#keys, hooks: this.#hooks, limitBytes, isDefault }
+    const context = {
+      exchange,
+      target,
+      source: this.#source,
+      record: this.#record,
+      // Keys name models as clients do: that of a target is not theirs to name.
+      keys: this.#choice === undefined ? this.#keys : allowAll,
+      hooks: this.#hooks,
+      limitBytes,
+      isDefault,
+      model: this.#choice?.model,
+      requested: this.#choice?.requested,
+    }
     const prepared = entry === undefined ? await prepareRaw(context, route) : await prepareChat(context, entry)
     if ('response' in prepared) return this.#respond(prepared.response)
     this.#prepared = prepared
@@ -203,6 +236,12 @@ export class LlmCall {
     if (!isStreaming || !(await isStream(response, leastOf(untilMs, exchange.deadlineAtMs))))
       return this.#readReply(response, attempted, conversion.with, isLast)
     return isLast && firstContentMs === undefined ? response : this.#peek(response, attempted, untilMs, isLast)
+  }
+
+  #chooseModel(table: ModelTable, front: ReturnType<ModelTable['routeOf']>): Promise<ModelChoice> {
+    const { random, state } = this.#context
+    const tools = { exchange: this.#exchange, source: this.#source, keys: this.#keys, random, nowMs: state.monotonicMs }
+    return chooseModel(table, front, { ...tools, onView: (view) => this.#record.setRouted(view) })
   }
 
   /** The stored response to an equal request, after all checks of the request (llm.md §18.1). Without one, the response is recorded. */

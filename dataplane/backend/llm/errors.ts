@@ -36,11 +36,14 @@ export function errorFormatOf(routeOf: (request: RequestHead) => RouteType): Err
       body: printJson(
         messagesRoutes.includes(route)
           ? { type: 'error', error: { type: typeOf(status), message: text } }
-          : { error: { message: text, type: typeOf(status), param: null, code: null } },
+          : { error: { message: text, type: typeOf(status), ...placeOf(error) } },
       ),
     }
   }
 }
+
+/** Members of an error of OpenAI that name what is wrong. */
+const placeOf = ({ code }: ProxyError): object => (code === 'LLM_MODEL_NOT_FOUND' ? { param: 'model', code: 'model_not_found' } : { param: null, code: null })
 
 const typeOf = (status: number): string => errorTypeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
 

@@ -166,7 +166,16 @@ describe('routes', () => {
       'list',
       [
         { id: 'fast', object: 'model', created: 0, owned_by: 'openai' },
-        { id: 'gpt-4o', object: 'model', created: 0, owned_by: 'openai' },
+        {
+          id: 'gpt-4o',
+          object: 'model',
+          created: 0,
+          owned_by: 'openai',
+          context_length: 128_000,
+          max_output_tokens: 16_384,
+          input_modalities: ['text', 'image'],
+          capabilities: ['tools', 'vision'],
+        },
       ],
       0,
     ])

@@ -5,6 +5,7 @@ import { LlmCall } from './call.ts'
 import { errorFormatOf } from './errors.ts'
 import { RemoteEntries, ResponseCache, SharedEntries } from './response/cache-store.ts'
 import { KeyBudgets } from './request/keys.ts'
+import { compileModels, type ModelTable } from './models/table.ts'
 import { valueStores } from '../../runtime/value-store.ts'
 import { compileTargets, type LlmTarget, type ProviderStates } from './choice/target.ts'
 
@@ -20,19 +21,22 @@ export function createLlmFactory({ random = Math.random, onEviction }: LlmFactor
   let budgets: KeyBudgets | undefined
   let cache: ResponseCache | undefined
   const states = new Map<string, ProviderStates & { users: number }>()
-  return (config) => {
-    const { key } = config.backend
+  const acquire = (key: string): ProviderStates => {
     const shared = states.get(key) ?? { byName: new Map(), onEviction, users: 0 }
     states.set(key, shared)
     shared.users++
-    const release = (): void => {
-      if (--shared.users === 0) states.delete(key)
-    }
+    return shared
+  }
+  const release = (key: string): void => {
+    const shared = states.get(key)
+    if (shared !== undefined && --shared.users === 0) states.delete(key)
+  }
+  return (config) => {
     const { responses } = config.state.shared ?? {}
     const values = valueStores.get(config.state.registry)
     cache ??= new ResponseCache(responses && new SharedEntries(responses), values && new RemoteEntries(values))
     budgets ??= new KeyBudgets(config.state.monotonicMs, config.state.shared)
-    return createLlmService(config, { states: shared, budgets, cache, random, onClose: release })
+    return createLlmService(config, { acquire, release, budgets, cache, random })
   }
 }
 
@@ -43,28 +47,56 @@ const LLM_BUFFER_BYTES = 32 * 1024 * 1024
 const limitOf = (configured: number | undefined): number => (configured === undefined || configured === MAX_BUFFER_BYTES ? LLM_BUFFER_BYTES : configured)
 
 interface Shared {
-  readonly states: ProviderStates
+  /** The states of the providers of a backend, which all services that send requests to it share until they release it. */
+  readonly acquire: (backend: string) => ProviderStates
+  readonly release: (backend: string) => void
   readonly budgets: KeyBudgets
   readonly cache: ResponseCache
   readonly random: () => number
-  readonly onClose: () => void
 }
 
-function createLlmService(first: ServiceConfig, { states, budgets, cache, random, onClose }: Shared): BackendService {
+/** A compiled backend: its providers, or its models. */
+interface Compiled {
+  readonly groups: readonly (readonly LlmTarget[])[]
+  readonly models: ModelTable | undefined
+  /** Backends whose states are in use. */
+  readonly backends: ReadonlySet<string>
+}
+
+function createLlmService(first: ServiceConfig, { acquire, release, budgets, cache, random }: Shared): BackendService {
+  const compile = (config: ServiceConfig): Compiled => {
+    const backends = new Set<string>()
+    const statesOf = (key: string): ProviderStates => {
+      const states = acquire(key)
+      if (backends.has(key)) release(key)
+      backends.add(key)
+      return states
+    }
+    const models = config.backend.ai?.models
+    if (models === undefined) return { groups: compileTargets(config, statesOf(config.backend.key)), models, backends }
+    return { groups: [], models: compileModels(config, models, statesOf), backends }
+  }
   let config = first
-  let groups: LlmTarget[][] = compileTargets(config, states)
+  let compiled = compile(config)
   return {
-    handle: (exchange, plan) =>
-      new LlmCall(exchange, plan, { groups, state: config.state, budgets, cache, random, limitBytes: limitOf(plan.maxBufferBytes) }).run(),
+    handle: (exchange, plan) => {
+      const { groups, models } = compiled
+      return new LlmCall(exchange, plan, { groups, models, state: config.state, budgets, cache, random, limitBytes: limitOf(plan.maxBufferBytes) }).run()
+    },
     update(next) {
+      const { backends } = compiled
       config = next
-      groups = compileTargets(next, states)
+      compiled = compile(next)
+      for (const key of backends) release(key)
     },
     // The provider is chosen later; those of a backend rarely differ in their routes.
-    formatError: errorFormatOf(({ target }) => groups[0]?.[0]?.settings.routeOf(target).type ?? 'Completions'),
-    close: onClose,
+    formatError: errorFormatOf(({ target }) => (compiled.models ?? compiled.groups[0]?.[0]?.settings)?.routeOf(target).type ?? 'Completions'),
+    close() {
+      for (const key of compiled.backends) release(key)
+    },
     get mayTransform() {
-      return groups.some((group) => group.some(({ destination }) => destination.settings.transformation !== undefined))
+      const { models, groups } = compiled
+      return models !== undefined || groups.some((group) => group.some(({ destination }) => destination.settings.transformation !== undefined))
     },
   }
 }

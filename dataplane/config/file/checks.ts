@@ -2,11 +2,13 @@ import { findBudgetProblems } from '#api/budget.ts'
 import { anywhere, compile, formatDiagnostic, isParseError } from '#api/cel/index.ts'
 import { readHtpasswdLine } from '#api/credentials/htpasswd.ts'
 import { findKeySetProblem } from '#api/credentials/key-set.ts'
+import { findModelProblems } from '#api/model-problems.ts'
 import { compileRegex, isRegexError } from '#api/regex/index.ts'
+import type { AIBackend, AIModelTarget } from '#gen/config/types.ts'
 import type { SchemaProblem } from '../validate.ts'
 
 /** Schema definitions whose values are checked beyond what JSON Schema can state. */
-export const checkedDefinitions = ['CELExpression', 'Regex', 'PathMatch', 'ValueMatch', 'JWKS', 'BasicAuthentication', 'Budget'] as const
+export const checkedDefinitions = ['CELExpression', 'Regex', 'PathMatch', 'ValueMatch', 'JWKS', 'BasicAuthentication', 'Budget', 'AIBackend'] as const
 export type CheckedDefinition = (typeof checkedDefinitions)[number]
 
 type Path = SchemaProblem['path']
@@ -43,5 +45,15 @@ export const checks: Readonly<Record<CheckedDefinition, (value: never, path: Pat
   },
   Budget: (budget: Readonly<Record<string, unknown>>, path, report) => {
     for (const { field, problem } of findBudgetProblems(budget)) report([...path, field], problem)
+  },
+  AIBackend: ({ models = [] }: AIBackend, path, report) => {
+    const reduce = (targets: readonly AIModelTarget[]) => targets.map((target) => ({ ...target, id: JSON.stringify(target.backendRef) }))
+    const lists = models.map(({ name, to, rules = [], fallback = [] }) => ({
+      name,
+      to: to && reduce(to),
+      rules: rules.map((rule) => ({ ...rule, to: reduce(rule.to) })),
+      fallback: fallback.map((entry) => ({ to: reduce(entry.to) })),
+    }))
+    for (const problem of findModelProblems(lists)) report([...path, ...problem.path], problem.text)
   },
 }

@@ -103,6 +103,35 @@ mcp: { port: 3001, prefixMode: Always, failureMode: FailOpen, sessionRouting: St
     })
   })
 
+  test('accept models with targets, which are other models of the section; internal ones have no route', async () => {
+    const messages = await load(`llm:
+  models:
+    gpt: { openai: {} }
+    claude: { anthropic: { model: claude-sonnet-4-5 }, visibility: Internal }
+    assistant:
+      sticky: jwt.sub
+      rules: [{ when: 'llm.promptTokens > 9', to: [{ model: claude }] }, { to: [{ model: gpt, weight: 3 }] }]
+      fallback: [{ on: [RateLimit], to: [{ model: claude }] }]
+    'gpt-*': { to: [{ model: assistant }] }
+`)
+    const claude = { backendRef: { backend: 'default/llm.claude' } }
+    expect(backendOf(messages, 'default/llm.assistant')?.ai).toMatchObject({
+      models: [
+        {
+          name: 'assistant',
+          sticky: 'jwt.sub',
+          rules: [{ when: 'llm.promptTokens > 9', to: [claude] }, { to: [{ backendRef: { backend: 'default/llm.gpt' }, model: 'gpt', weight: 3 }] }],
+          fallback: [{ on: ['RateLimit'], to: [claude] }],
+        },
+      ],
+    })
+    expect(backendOf(messages, 'default/llm')?.ai?.models?.map(({ name }) => name)).toEqual(['gpt', 'assistant', 'gpt-*'])
+    expect(keysOf(messages, 'route').slice(0, 3)).toEqual(['default/llm.gpt.00', 'default/llm.assistant.00', 'default/llm.gpt-*.00'])
+    expect(routeOf(messages, 'default/llm.gpt-*.00')?.matches?.[0]?.headers).toEqual([
+      { name: 'x-proxy-llm-model', type: 'RegularExpression', value: 'gpt-.*' },
+    ])
+  })
+
   test('accept a selection of tools and portable names', async () => {
     const messages = await load(`mcp: { toolNames: Portable, toolSearch: Enabled, a: { url: 'http://localhost:9000/mcp', tools: { include: [x] } } }`)
     expect(backendOf(messages, 'default/mcp')?.mcp).toMatchObject({
@@ -225,7 +254,16 @@ describe('an invalid short form is an error with file, line, column and path', (
     [
       'no provider',
       model('{}'),
-      ['gateway.yaml:1:18: llm.models.m: exactly one of the fields in [openai azureOpenAI anthropic gemini vertexAI bedrock] must be set'],
+      ['gateway.yaml:1:18: llm.models.m: exactly one of the fields in [openai azureOpenAI anthropic gemini vertexAI bedrock to rules] must be set'],
+    ],
+    [
+      'a target that is no model of the section, and one that leads back',
+      'llm: { models: { m: { to: [{ model: x }] }, a: { to: [{ model: b }] }, b: { to: [{ model: a }] } } }',
+      [
+        'gateway.yaml:1:30: llm.models.m.to[0].model: x is not the name of one of llm.models',
+        'gateway.yaml:1:57: llm.models.a.to[0].model: b leads back to a; remove one of the targets in the circle',
+        'gateway.yaml:1:84: llm.models.b.to[0].model: a leads back to b; remove one of the targets in the circle',
+      ],
     ],
     ['a misspelt provider', model('{ opnai: {} }'), ['gateway.yaml:1:23: llm.models.m.opnai: unknown field; did you mean openai?']],
     ['a misspelt section', 'lllm: {}', ['gateway.yaml:1:1: lllm: unknown field; did you mean llm?']],

@@ -1,5 +1,7 @@
 import { LLM_PORT } from '#api/config/short-form-ports.ts'
 import type {
+  AIModel,
+  AIModelTarget,
   BackendFull,
   FileBackend,
   FileRoute,
@@ -10,6 +12,7 @@ import type {
   Secret,
   ShortLLM,
   ShortLLMModel,
+  ShortModelTarget,
 } from '#gen/config/types.ts'
 import { readListen } from './addresses.ts'
 import type { Expansion, Path } from './expansion.ts'
@@ -49,6 +52,7 @@ interface ShortProvider {
 /** Path of the API of Anthropic, whose errors have a format of their own. */
 const messagesPath = { type: 'PathPrefix', value: '/v1/messages' } as const
 
+type Models = ShortLLM['models']
 type Report = (path: Path, text: string) => void
 /** Reports a problem of a field of the provider; the empty text stands for the provider. */
 type ReportModel = (field: string, text: string) => void
@@ -69,14 +73,21 @@ export function expandLlm(section: ShortLLM, { gateway, hasHttpSettings, written
   const report: Report = (path, text) => void problems.push({ path, text, code: 'PX3008' })
   const { port = LLM_PORT, addresses } = readListen(section, (field, text) => report([NAME, field], text))
   const names = Object.keys(models)
+    .filter((name) => models[name]?.visibility !== 'Internal')
+    // An exact name wins, then the longest pattern.
+    .toSorted((a, b) => Number(isPattern(a, models)) - Number(isPattern(b, models)) || (isPattern(a, models) ? b.length - a.length : 0))
+  for (const { path, text } of findModelCircles(models)) report([NAME, 'models', ...path], text)
   const reportAt = (name: string): ReportModel => {
     const provider = Object.keys(written[name] ?? {}).find((field) => field !== 'policies') ?? ''
     return (field, text) => report([NAME, 'models', name, provider, ...(field === '' ? [] : [field])], text)
   }
   if (policies?.phase === 'PreRouting' && policies.transformation !== undefined)
     report([NAME, 'policies', 'transformation'], 'is not available in phase PreRouting, where llm uses it to choose the model; use phase PostRouting')
-  const expanded = Object.entries(models).map(([name, model]) => ({ path: [NAME, 'models', name], ...expandModel(name, model, gateway, reportAt(name)) }))
-  const routes = [...names.map(routeToModel), routeToList(), ...routesToErrors(names)]
+  const expanded = Object.entries(models).map(([name, model]) => ({
+    path: [NAME, 'models', name],
+    ...(isVirtual(model) ? { backend: expandVirtual(name, models) } : expandModel(name, model, gateway, reportAt(name))),
+  }))
+  const routes = [...names.map((name) => routeToModel(name, isPattern(name, models))), routeToList(), ...routesToErrors(names)]
   return {
     binds: [
       {
@@ -85,13 +96,14 @@ export function expandLlm(section: ShortLLM, { gateway, hasHttpSettings, written
       },
     ],
     backends: [...expanded.map(({ path, backend }) => ({ path, value: backend })), { path: [NAME, 'models'], value: listBackend(models) }],
-    secrets: expanded.flatMap(({ path, secret }) => (secret === undefined ? [] : [{ path, value: secret }])),
+    secrets: expanded.flatMap((one) => ('secret' in one && one.secret !== undefined ? [{ path: one.path, value: one.secret }] : [])),
     policies: [routingPolicy(gateway), ...(hasHttpSettings ? [] : [bodyPolicy(gateway)])].map((value) => ({ path: [NAME], value })),
     problems,
   }
 }
 
-const backendName = (model: string): string => `${NAME}.${model}`
+/** Names of models with targets may be patterns. */
+const isPattern = (name: string, models: ShortLLM['models']): boolean => name.includes('*') && isVirtual(models[name])
 
 function expandModel(
   name: string,
@@ -170,10 +182,11 @@ function withPath(own: BackendFull['transformation'], path: string | undefined):
 const matchesOf = (headers: RouteMatch['headers'] = []): RouteMatch[] =>
   [{}, { path: messagesPath }].map((match) => ({ ...match, method: 'POST', ...(headers.length > 0 && { headers }) }))
 
-function routeToModel(name: string): FileRoute {
+function routeToModel(name: string, isPatternName: boolean): FileRoute {
+  const value = isPatternName ? name.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replace('*', '.*') : name
   return {
     name: backendName(name),
-    matches: matchesOf([{ name: MODEL_HEADER, type: 'Exact', value: name }]),
+    matches: matchesOf([{ name: MODEL_HEADER, type: isPatternName ? 'RegularExpression' : 'Exact', value }]),
     filters: { requestHeaders: [{ remove: [MODEL_HEADER] }] },
     backends: [{ backend: backendName(name) }],
   }
@@ -190,12 +203,16 @@ function routeToList(): FileRoute {
 
 /** The backend that lists the models of all providers. It responds by itself; no provider is called. */
 function listBackend(models: ShortLLM['models']): FileBackend {
+  const policies = { ai: { routes: { '/models': 'Models', '*': 'Models' } } } as const
+  const listed = Object.entries(models).filter(([, { visibility }]) => visibility !== 'Internal')
+  if (listed.length < Object.keys(models).length || listed.some(([, model]) => isVirtual(model)))
+    return { name: NAME, ai: { models: listed.map(([name]) => ({ name, to: [targetOf({ model: name }, models)] })) }, policies }
   const byKind = Map.groupBy(Object.entries(models), ([, model]) => kindOf(model))
   const providers = Array.from(byKind, ([kind, entries]): NamedLLMProvider => {
     const { model: _, ...settings } = splitProvider(entries[0]?.[1][kind] ?? {}).settings
     return { name: kind.toLowerCase(), [kind]: settings, policies: { ai: { modelAliases: Object.fromEntries(entries.map(([name]) => [name, name])) } } }
   })
-  return { name: NAME, ai: { groups: [{ providers }] }, policies: { ai: { routes: { '/models': 'Models', '*': 'Models' } } } }
+  return { name: NAME, ai: { groups: [{ providers }] }, policies }
 }
 
 /** Routes for requests without a known model. Errors have the format of the API that is called. */
@@ -252,3 +269,63 @@ const bodyPolicy = (gateway: GatewayRef): Policy => ({
   target: { kind: 'Gateway', ...gateway },
   frontend: { http: { maxBufferSize: MAX_BODY_BYTES } },
 })
+
+/** Name of the backend of a model. */
+const backendName = (model: string): string => `${NAME}.${model}`
+
+/** Whether a model has targets instead of a provider. */
+const isVirtual = (model: ShortLLMModel | undefined): boolean => model?.to !== undefined || model?.rules !== undefined
+
+/** The backend of a model with targets: one model, whose targets are the backends of other models. */
+function expandVirtual(name: string, models: Models): FileBackend {
+  const { to, rules, fallback, by, sticky, policies } = models[name] ?? {}
+  const toTargets = (targets: readonly ShortModelTarget[]): AIModelTarget[] => targets.map((target) => targetOf(target, models))
+  const model: AIModel = {
+    name,
+    ...(to && { to: toTargets(to) }),
+    ...(rules && { rules: rules.map((rule) => ({ ...rule, to: toTargets(rule.to) })) }),
+    ...(fallback && { fallback: fallback.map((entry) => ({ ...entry, to: toTargets(entry.to) })) }),
+    ...(by && { by }),
+    ...(sticky !== undefined && { sticky }),
+  }
+  return { name: backendName(name), ai: { models: [model] }, policies: { ...policies, ai: { routes: routeTypes, ...policies?.ai } } }
+}
+
+/** A target in the long form. A provider without a model of its own is asked for the model by its name here. */
+function targetOf({ model, weight }: ShortModelTarget, models: Models): AIModelTarget {
+  return { backendRef: { backend: backendName(model) }, ...(ownModel(models[model]) === undefined && { model }), ...(weight !== undefined && { weight }) }
+}
+
+function ownModel(model: ShortLLMModel | undefined): string | undefined {
+  const { providerA, providerB, providerC, providerD, providerE, providerF } = model ?? {}
+  return [providerA, providerC, providerD, providerE, providerF].find((provider) => provider !== undefined)?.model ?? providerB?.deploymentName
+}
+
+/** Targets that are no model of the section, or that lead back to their own model. */
+function findModelCircles(models: Models): { readonly path: Path; readonly text: string }[] {
+  return Object.entries(models).flatMap(([name, model]) =>
+    listTargets(model).flatMap(({ path, target }) => {
+      const at = [name, ...path, 'model']
+      if (!Object.hasOwn(models, target.model)) return [{ path: at, text: `${target.model} is not the name of one of llm.models` }]
+      return leadsTo(target.model, name, models, new Set())
+        ? [{ path: at, text: `${target.model} leads back to ${name}; remove one of the targets in the circle` }]
+        : []
+    }),
+  )
+}
+
+function leadsTo(from: string, wanted: string, models: Models, seen: Set<string>): boolean {
+  if (from === wanted) return true
+  if (seen.has(from)) return false
+  seen.add(from)
+  return listTargets(models[from]).some(({ target }) => leadsTo(target.model, wanted, models, seen))
+}
+
+function listTargets({ to = [], rules = [], fallback = [] }: ShortLLMModel = {}): { readonly path: Path; readonly target: ShortModelTarget }[] {
+  const place = (targets: readonly ShortModelTarget[], path: Path) => targets.map((target, index) => ({ path: [...path, index], target }))
+  return [
+    ...place(to, ['to']),
+    ...rules.flatMap((rule, index) => place(rule.to, ['rules', index, 'to'])),
+    ...fallback.flatMap((entry, index) => place(entry.to, ['fallback', index, 'to'])),
+  ]
+}

@@ -6,9 +6,10 @@ export interface TraceStep {
   readonly atMs: number
   /**
    * `listener`, `route`: was selected. `policy`: its request side starts. `expression`: was evaluated. `upstream`: an attempt on an
-   * endpoint starts. `answer`: the response head is available. `item`: a tool, prompt or resource that the client may not see or use.
+   * endpoint starts. `answer`: the response head is available. `item`: a tool, prompt or resource that the client may not see or use. `model`: a target of
+   * an LLM model was chosen.
    */
-  readonly kind: 'listener' | 'route' | 'policy' | 'expression' | 'upstream' | 'answer' | 'item'
+  readonly kind: 'listener' | 'route' | 'policy' | 'expression' | 'upstream' | 'answer' | 'item' | 'model'
   /** Name of the policy, text of the expression, address of the endpoint, kind and name of the item. */
   readonly name: string
   /** Result of the step. Contains no header values, bodies, or results of expressions other than booleans and numbers. */

@@ -39,6 +39,12 @@ const hints: Readonly<Record<string, Arbitrary<Json>>> = {
     { name: 's', namespace: 'n', port: 1 },
     { name: 's' },
   ),
+  AIModelBackendReference: fc.constantFrom<Json>(
+    { name: 'b' },
+    { kind: 'Service', name: 's', port: 80 },
+    { kind: 'InferencePool', name: 'p' },
+    { kind: 'Service', name: 's' },
+  ),
   PolicyTargetReference: named({ name: 'x' }),
   PolicyTargetSelector: named({ matchLabels: {} }),
   Duration: fc.constantFrom('1s', '5m', '1h30m', '10m', '100ms', '1ms', '0s', '30s', '2h'),

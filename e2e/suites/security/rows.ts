@@ -24,6 +24,7 @@ const inA = (ref: Json): Json => ({ ...(ref as Record<string, Json>), namespace:
 /** Things of `tenant-a` by the definition of the reference. */
 const foreign: Readonly<Record<string, readonly Json[]>> = {
   BackendObjectReference: [inA(serviceRef('service')), inA(backendRef('backend'))],
+  AIModelBackendReference: [inA({ kind: 'Service', name: 'service', port: 80 })],
   McpSelector: [{ namespaces: { matchLabels: { team: 'a' } } }],
   PluginConfigMapReference: [{ name: 'plugin', namespace: 'tenant-a', key: 'index.ts' }],
 }

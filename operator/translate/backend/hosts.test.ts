@@ -190,6 +190,7 @@ const rows: Readonly<Record<string, Row>> = {
       'Webhook.backendRef',
       'McpOpenApi.backendRef',
       'McpGrpc.backendRef',
+      'AIModelTarget.backendRef',
       'ResolvedMcpGrpc.backend',
       'ResolvedMcpOpenApi.backend',
       'RequestMirror.backend',

@@ -4,7 +4,9 @@ import type { Backend } from '#gen/config/types.ts'
 import { condition } from '../../model/conditions.ts'
 import type { Condition } from '../../model/translation.ts'
 import type { ProxyBackend } from '../../source/objects.ts'
+import type { Context } from '../common/context.ts'
 import { findMcpClashes, findOwnAuthentication } from '../reference/mcp-targets.ts'
+import { describeModelProblems } from '../reference/model-targets.ts'
 
 type Spec = ProxyBackend['spec']
 type Message<Name> = Name extends keyof Backend ? NonNullable<Backend[Name]> : never
@@ -17,6 +19,8 @@ interface BackendKind<Part, Sent> {
   clashes?(sent: Sent): { readonly path: readonly string[]; readonly message: string }[]
   /** What is wrong with parts of a backend that is in force, for the condition Accepted. */
   faults?(part: Part): string[]
+  /** As faults; what is wrong with parts because of other backends. */
+  problems?(part: Part, spec: Spec, key: string, context: Context): string[]
   /** More conditions of a backend that Gateways with several replicas reach, whose keys are `replicatedBy`. */
   conditions?(sent: Sent, replicatedBy: readonly string[], generation: number): Condition[]
 }
@@ -29,7 +33,11 @@ export const kinds = {
   dynamicForwardProxy: {},
   ai: {
     // The single provider answers to `backend`.
-    sections: ({ groups = [], provider }) => [...groups.flatMap(({ providers }) => providers.map(({ name }) => name)), ...(provider ? ['backend'] : [])],
+    sections: ({ groups = [], models = [], provider }) => [
+      ...[...groups.flatMap(({ providers }) => providers), ...models].map(({ name }) => name),
+      ...(provider ? ['backend'] : []),
+    ],
+    problems: ({ models = [] }, { policies }, key, context) => describeModelProblems(context, key, models, policies),
   },
   mcp: {
     sections: ({ targets }) => targets.map(({ name }) => name),

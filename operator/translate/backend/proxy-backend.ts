@@ -15,6 +15,8 @@ import { findDeniedServers, findUnusedServers } from './servers.ts'
 export interface BackendState {
   readonly backend: ProxyBackend
   readonly resolved: ResolvedBody
+  /** What is wrong with its parts because of other backends. */
+  readonly problems: readonly string[]
   /** Absent if the backend is ambiguous (mcp.md §1.3): requests get 500. */
   readonly message?: Backend
   /** Gateways that reach the backend. The set is filled in while Gateways are walked. */
@@ -25,10 +27,11 @@ export function readBackend(context: Context, backend: ProxyBackend): BackendSta
   const body = resolveBody(context, 'ProxyBackend', backend.metadata, 'ProxyBackendSpec', backend.spec)
   // The config's Backend is ProxyBackendSpec with its references resolved (api/config/backend.ts), plus the key.
   const message = { key: keyOf(backend), ...body.body } as Backend
-  const { kind, sent } = kindOf(backend.spec, message)
+  const { kind, part, sent } = kindOf(backend.spec, message)
   const clashes = sent === undefined ? [] : (kind.clashes?.(sent) ?? []).map((clash) => ({ ...clash, kind: 'selection' as const }))
   const resolved = clashes.length === 0 ? body : { ...body, errors: [...body.errors, ...clashes] }
-  return { backend, resolved, gateways: new Set(), ...(resolved.errors.some((error) => error.kind === 'selection') ? {} : { message }) }
+  const problems = kind.problems?.(part, backend.spec, message.key, context) ?? []
+  return { backend, resolved, problems, gateways: new Set(), ...(resolved.errors.some((error) => error.kind === 'selection') ? {} : { message }) }
 }
 
 /** Names that `sectionName` of a policy may use. */
@@ -58,6 +61,7 @@ export function backendStatus(state: BackendState, ofPaths: readonly string[] = 
     ...findRefusedHosts(state),
     ...ofIdentities,
     ...(kind.faults?.(part) ?? []),
+    ...state.problems,
   ]
   const failure =
     problems.length > 0 ? { reason: 'TranslationError' as const, message: `failed to translate backend: ${[...problems, ...partial].join('; ')}` } : undefined

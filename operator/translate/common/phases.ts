@@ -14,6 +14,8 @@ const phases: Readonly<Record<string, Phase>> = {
   'Health.unhealthyCondition': 'response',
   'McpOpenApi.response': 'response',
   'FieldTransformation.expression': 'llm',
+  'AIModelRule.when': 'llm',
+  'AIModel.sticky': 'llm',
 }
 
 /** Where an expression is evaluated. `path` is in a body of `definition`, `owner` is `<definition>.<field>` that holds it. */

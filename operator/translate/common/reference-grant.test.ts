@@ -34,6 +34,12 @@ const owned = [
   },
   {
     apiVersion: `${GROUP}/v1alpha1`,
+    kind: 'ProxyBackend',
+    metadata: { name: 'llm', namespace: 'tenant-a' },
+    spec: { ai: { provider: { providerA: {}, host, port: 80 } }, policies: { auth: { secretRef: { name: 'key' } } } },
+  },
+  {
+    apiVersion: `${GROUP}/v1alpha1`,
     kind: 'ProxyPolicy',
     metadata: { name: 'credentials', namespace: 'tenant-a' },
     spec: { targetRefs: [{ group: '', kind: 'Service', name: 'service' }], backend: { auth: { secretRef: { name: 'key' } } } },
@@ -63,6 +69,7 @@ interface Referent {
 }
 const service: Referent = { group: '', kind: 'Service', name: 'service' }
 const backend: Referent = { group: GROUP, kind: 'ProxyBackend', name: 'backend' }
+const llm: Referent = { group: GROUP, kind: 'ProxyBackend', name: 'llm' }
 const refTo = ({ group, kind, name }: Referent): Json => ({ group, kind, name, namespace: 'tenant-a', ...(kind === 'Service' && { port: 80 }) })
 
 const grant = (from: object, to: object): object => ({
@@ -128,6 +135,10 @@ const values: Readonly<Record<string, readonly (readonly [Referent, Json])[]>> =
   BackendObjectReference: [
     [service, refTo(service)],
     [backend, refTo(backend)],
+  ],
+  AIModelBackendReference: [
+    [service, { kind: 'Service', name: 'service', namespace: 'tenant-a', port: 80 }],
+    [llm, { name: 'llm', namespace: 'tenant-a' }],
   ],
   McpSelector: [[service, { namespaces: { matchLabels: { team: 'a' } } }]],
   PluginConfigMapReference: [

@@ -4,6 +4,7 @@ import { definitions } from '#api/v1alpha1/definitions.ts'
 /** Definitions that are replaced as a whole. */
 export const leaves = new Set([
   'BackendObjectReference',
+  'AIModelBackendReference',
   'SecretReference',
   'SecretKeyReference',
   'ConfigMapReference',

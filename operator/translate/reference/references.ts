@@ -19,15 +19,16 @@ import type {
   ResolvedSecrets,
   Secret as SecretMessage,
 } from '#gen/config/types.ts'
-import type { McpGrpc, McpOpenApi, McpToolPins, PluginConfigMapReference } from '#gen/v1alpha1/types.ts'
+import type { AIModelBackendReference, McpGrpc, McpOpenApi, McpToolPins, PluginConfigMapReference } from '#gen/v1alpha1/types.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
-import { invalidBackend, resolveBackend, type BackendTarget } from '../common/backend-ref.ts'
+import { invalidBackend, resolveBackend, type BackendTarget, type ResolvedBackend } from '../common/backend-ref.ts'
 import type { Referrer } from '../common/reference-grant.ts'
 import { validate } from '../../source/validate.ts'
 import type { Context } from '../common/context.ts'
 import { checkPattern } from '../common/matches.ts'
 import { phaseOf } from '../common/phases.ts'
 import { describeRestriction, selectMcpTargets } from './mcp-targets.ts'
+import { resolveModelTarget } from './model-targets.ts'
 import { findSigningProblem, readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
 import { resolveGrpc } from './grpc-source.ts'
 import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.ts'
@@ -205,6 +206,8 @@ class Resolver {
     switch (name) {
       case 'BackendObjectReference':
         return this.#backend(value as Partial<BackendObjectRef>, path)
+      case 'AIModelBackendReference':
+        return this.#take(resolveModelTarget(this.#context, this.#referrer, value as AIModelBackendReference), path)
       case 'SecretReference':
         return this.#secret((value as { name: string }).name, path, owner)
       case 'SecretKeyReference':
@@ -260,7 +263,11 @@ class Resolver {
   }
 
   #backend(ref: Partial<BackendObjectRef>, path: readonly string[]): BackendRef {
-    const resolved = resolveBackend(this.#context, this.#referrer, { ...ref, group: ref.group ?? '', kind: ref.kind ?? 'Service', name: ref.name ?? '' })
+    const { group = '', kind = 'Service', name = '' } = ref
+    return this.#take(resolveBackend(this.#context, this.#referrer, { ...ref, group, kind, name }), path)
+  }
+
+  #take(resolved: ResolvedBackend, path: readonly string[]): BackendRef {
     if ('fault' in resolved) {
       this.errors.push({ path, message: resolved.fault.message, kind: 'reference' })
       return invalidBackend

@@ -26,6 +26,21 @@ interface RequestFacts {
   readonly promptTokens: () => number
 }
 
+/** The choice of a target for a model (llm.md §15.3). */
+export interface RoutedModel {
+  /** The name that the client asked for. */
+  readonly requested: string
+  readonly promptTokens: number
+  /** What the prompt has, such as `text` and `image`. */
+  readonly modalities: readonly string[]
+  /** Rates of the models of the targets, by name. */
+  readonly prices: Stored
+  /** The target in use; undefined: none was chosen. */
+  readonly target: string | undefined
+  /** Targets that were not used, or failed. */
+  readonly skipped: readonly { readonly target: string; readonly reason: string }[]
+}
+
 const paramFields = {
   temperature: 'gen_ai.request.temperature',
   top_p: 'gen_ai.request.top_p',
@@ -53,6 +68,7 @@ const paramEntries = Object.entries(paramFields) as [keyof RequestParams, Contri
 const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
 
 const OMITTED_HEADER = 'x-proxy-omitted'
+const MODEL_HEADER = 'x-proxy-model'
 /** Places that the header and the log name; the names are those of the client. */
 const MAX_PLACES = 20
 const MAX_PLACE_LENGTH = 64
@@ -74,6 +90,7 @@ export class LlmRecord extends HostMap {
   readonly #exchange: Exchange
   readonly #registry: Registry
   #request: RequestFacts | undefined
+  #routed: RoutedModel | undefined
   #response: ResponseFacts | undefined
   #shown: Texts | undefined
   #readShown: (() => Texts | undefined) | undefined
@@ -115,6 +132,17 @@ export class LlmRecord extends HostMap {
     }
   }
 
+  /** Records the choice of a target, which changes when a target fails. */
+  setRouted(routed: RoutedModel): void {
+    this.#routed = routed
+    setLogField(this.#exchange, 'proxy.ai.model.requested', routed.requested)
+  }
+
+  #logTarget({ target, skipped }: RoutedModel): void {
+    if (target !== undefined) setLogField(this.#exchange, 'proxy.ai.model.target', target)
+    if (skipped.length > 0) setLogField(this.#exchange, 'proxy.ai.model.skipped', skipped.map((one) => `${one.target}: ${one.reason}`).join('; '))
+  }
+
   /** Records the parts of the current attempt's request that its provider does not support (llm.md §7.1). */
   omit(places: readonly string[]): void {
     this.#omitted = places.length === 0 ? undefined : listPlaces(places)
@@ -129,10 +157,13 @@ export class LlmRecord extends HostMap {
     setLogField(this.#exchange, 'proxy.ai.failed', this.#failed)
   }
 
-  /** Names the parts that were left out to the client. A header of the provider with this name is no report of the gateway. */
+  /** Names the parts that were left out, and the model that responds, to the client. Headers of the provider with these names are no reports of the gateway. */
   addHeaders(headers: HeaderList): void {
     if (this.#omitted !== undefined) headers.set(OMITTED_HEADER, this.#omitted)
     else if (headers.has(OMITTED_HEADER)) headers.remove(OMITTED_HEADER)
+    const model = this.#routed && this.#request?.requestModel
+    if (model !== undefined) headers.set(MODEL_HEADER, model.replace(/[^\x21-\x7e]/g, '_'))
+    else if (headers.has(MODEL_HEADER)) headers.remove(MODEL_HEADER)
   }
 
   /** Records the model of a request that is read while it streams. */
@@ -160,6 +191,7 @@ export class LlmRecord extends HostMap {
     this.#isReusable = end === 'complete' && !(facts !== undefined && 'error' in facts && facts.error !== undefined)
     const exchange = this.#exchange
     const usage = facts?.usage ?? {}
+    if (this.#routed !== undefined) this.#logTarget(this.#routed)
     if (facts !== undefined && end !== 'error') this.#price(facts)
     if (exchange.tokenBudgets !== undefined) this.#settle(exchange.tokenBudgets, facts, end)
     if (facts?.responseModel !== undefined) setLogField(exchange, 'gen_ai.response.model', facts.responseModel)
@@ -183,6 +215,7 @@ export class LlmRecord extends HostMap {
     this.#isFinished = true
     this.#endedAtMs = performance.now()
     this.#exchange.tokenBudgets?.settle(0, 0)
+    if (this.#routed !== undefined) this.#logTarget(this.#routed)
     setLogField(this.#exchange, 'proxy.ai.cache', 'hit')
     const { cacheResults, cacheSavedCost } = llmMetrics(this.#registry)
     cacheResults('hit').value++
@@ -307,6 +340,18 @@ export class LlmRecord extends HostMap {
     switch (key) {
       case 'streaming':
         return request?.isStreaming
+      case 'requestedModel':
+        return this.#routed?.requested
+      case 'target':
+        return this.#routed?.target
+      case 'skipped':
+        return this.#routed?.skipped
+      case 'modalities':
+        return this.#routed?.modalities
+      case 'prices':
+        return this.#routed?.prices
+      case 'promptTokens':
+        return this.#routed?.promptTokens ?? request?.promptTokens()
       case 'requestModel':
         return request?.requestModel
       case 'responseModel':
@@ -362,6 +407,7 @@ const usageKeys = [
 
 /** Members of `llm` in expressions. */
 export const viewKeys = [
+  ...'requestedModel target skipped modalities prices promptTokens'.split(' '),
   ...'streaming requestModel responseModel provider prompt params completion toolCalls serviceTier countTokens'.split(' '),
   ...'timeToFirstToken timePerOutputToken cost costRates'.split(' '),
   ...usageKeys,

@@ -78,7 +78,8 @@ export function firstReturnMs(groups: readonly (readonly Candidate[])[], nowMs: 
 
 const score = ({ state }: Candidate): number => scoreOf(state)
 
-function isAvailable(state: ProviderState, nowMs: number): boolean {
+/** Whether a provider is not evicted. Ends an eviction whose time is over. */
+export function isAvailable(state: ProviderState, nowMs: number): boolean {
   state.shared?.sync(state)
   if (state.evicted === undefined) return true
   if (state.evicted.untilMs > nowMs) return false

@@ -49,6 +49,27 @@ export function compileTargets(config: ServiceConfig, states: ProviderStates): L
   return targets
 }
 
+/** Servers that implement the API of OpenAI, as the only provider of a backend: a Service, an InferencePool or an address. */
+export function compileServerTarget(config: ServiceConfig, name: string, destination: Destination, states: ProviderStates): LlmTarget[] {
+  const provider = createProvider({ providerA: {} })
+  if (provider === undefined) return []
+  const settings = compileSettings(mergeAi(config.sections))
+  const guards = compileGuards(settings.section.promptGuard, config)
+  const state = stateOf(config, states, name, name)
+  return [{ name, provider, destination, settings, guards, path: undefined, state, cacheVersion: settings.cache && digest([name, settings.section]) }]
+}
+
+function stateOf(service: ServiceConfig, { byName, onEviction }: ProviderStates, key: string, name: string): ProviderState {
+  let state = byName.get(name)
+  if (state === undefined) {
+    const shared = service.state.shared?.health.open(`provider ${key} ${name}`)
+    byName.set(name, (state = newProviderState((event) => onEviction?.(key, { ...event, endpoint: name }), shared)))
+  }
+  return state
+}
+
+const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64')
+
 function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byName, onEviction }: ProviderStates): LlmTarget | undefined {
   const { name, host, port, path, policies } = config
   const provider = createProvider(config)
@@ -67,11 +88,7 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
     isTlsDefault: isOwnHost,
   })
   const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
-  let state = byName.get(name)
-  if (state === undefined) {
-    const shared = service.state.shared?.health.open(`provider ${backend.key} ${name}`)
-    byName.set(name, (state = newProviderState((event) => onEviction?.(backend.key, { ...event, endpoint: name }), shared)))
-  }
+  const state = stateOf(service, { byName, onEviction }, backend.key, name)
   destination.measured = state
   return {
     name,
@@ -81,10 +98,6 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
     guards: compileGuards(settings.section.promptGuard, service),
     path,
     state,
-    cacheVersion:
-      settings.cache &&
-      createHash('sha256')
-        .update(JSON.stringify([backend.key, config, settings.section]))
-        .digest('base64'),
+    cacheVersion: settings.cache && digest([backend.key, config, settings.section]),
   }
 }

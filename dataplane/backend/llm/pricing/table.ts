@@ -1,4 +1,4 @@
-import type { PriceCatalog } from '#api/price-catalog.ts'
+import type { CatalogModel, PriceCatalog } from '#api/price-catalog.ts'
 import type { BackendAI } from '#gen/config/types.ts'
 import { createNameTable } from '../common/patterns.ts'
 import builtIn from './built-in.json' with { type: 'json' }
@@ -17,22 +17,33 @@ export interface PriceTable {
    * @param models names in order of preference; undefined names are skipped
    */
   find(system: string, ...models: readonly (string | undefined)[]): Price | undefined
+  /** What the first catalog that has the model says about it. */
+  describe(system: string, model: string): ModelDescription | undefined
 }
 
-type Source = (system: string, model: string) => Price | undefined
+/** What a model can do, as far as a catalog says. */
+export type ModelDescription = Pick<CatalogModel, 'tags' | 'contextWindow' | 'maxOutput'>
 
-let builtInSource: Source | undefined
+type Source = (system: string, model: string) => Price | undefined
+type Catalog = (system: string, model: string) => CatalogModel | undefined
+
+let builtInSource: { readonly find: Source; readonly describe: Catalog } | undefined
 
 /** Compiles the prices of an `ai` section. */
 export function compilePrices({ prices, priceCatalog }: Pick<BackendAI, 'prices' | 'priceCatalog'>): PriceTable {
   const sources: Source[] = []
+  const catalogs: Catalog[] = []
+  const add = ({ find, describe }: NonNullable<typeof builtInSource>): void => {
+    sources.push(find)
+    catalogs.push(describe)
+  }
   if (prices !== undefined) {
     const table = createNameTable(Object.fromEntries(Object.entries(prices).map(([model, rates]) => [model, compilePrice({ rates })])))
     sources.push((_system, model) => table(model))
   }
   const providers = priceCatalog?.configMapRef?.providers
-  if (providers !== undefined) sources.push(compileCatalog({ providers }))
-  if (priceCatalog?.builtIn !== 'Disabled') sources.push((builtInSource ??= compileCatalog(builtIn)))
+  if (providers !== undefined) add(compileCatalog({ providers }))
+  if (priceCatalog?.builtIn !== 'Disabled') add((builtInSource ??= compileCatalog(builtIn)))
   return {
     isEmpty: sources.length === 0,
     find(system, ...models) {
@@ -44,18 +55,29 @@ export function compilePrices({ prices, priceCatalog }: Pick<BackendAI, 'prices'
       }
       return undefined
     },
+    describe(system, model) {
+      for (const catalog of catalogs) {
+        const described = catalog(system, model)
+        if (described !== undefined) return described
+      }
+      return undefined
+    },
   }
 }
 
 /** Prices are compiled when they are first used: a process uses few of hundreds. */
-function compileCatalog({ providers }: PriceCatalog): Source {
+function compileCatalog({ providers }: PriceCatalog): { readonly find: Source; readonly describe: Catalog } {
   const tables = new Map(Object.entries(providers).map(([system, { models }]) => [system, createNameTable(models)]))
   const compiled = new WeakMap<object, Price>()
-  return (system, name) => {
-    const model = tables.get(system)?.(name)
-    if (model === undefined) return undefined
-    let price = compiled.get(model)
-    if (price === undefined) compiled.set(model, (price = compilePrice(model)))
-    return price
+  const describe: Catalog = (system, name) => tables.get(system)?.(name)
+  return {
+    describe,
+    find(system, name) {
+      const model = describe(system, name)
+      if (model === undefined) return undefined
+      let price = compiled.get(model)
+      if (price === undefined) compiled.set(model, (price = compilePrice(model)))
+      return price
+    },
   }
 }

@@ -37,6 +37,10 @@ export interface PrepareContext {
   readonly hooks: LlmHooks | undefined
   /** No entry of `ai.routes` matches. */
   readonly isDefault: boolean
+  /** The model that the target of a model is asked for; it replaces that of the provider. */
+  readonly model?: string | undefined
+  /** The name that the client asked for, if the backend has models. */
+  readonly requested?: string | undefined
   /** The model of a budget that the request exceeds; it replaces that of the request. */
   readonly replacement?: string
 }
@@ -83,6 +87,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     target,
     exchange,
     keys.check,
+    context.replacement === undefined ? context.model : undefined,
   )
   if (entry.format === 'completions') checkCompletionsBody(exchange, shaped)
   checkShape(entry.format, shaped)

@@ -26,7 +26,8 @@ export interface KeyPolicy {
   addHeaders(headers: HeaderList): void
 }
 
-const allowAll: KeyPolicy = { hasModels: false, isAllowed: () => true, check: () => undefined, addHeaders: () => undefined }
+/** Without restrictions. */
+export const allowAll: KeyPolicy = { hasModels: false, isAllowed: () => true, check: () => undefined, addHeaders: () => undefined }
 /** Applies until the key is known. */
 export const denyAll: KeyPolicy = { ...allowAll, hasModels: true, isAllowed: () => false }
 

@@ -24,6 +24,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     const path = route === 'Realtime' ? provider.realtime?.path : undefined
     const model = route === 'Realtime' ? (new URLSearchParams(exchange.request.target.split('?')[1]).get('model') ?? undefined) : undefined
     if (route === 'Realtime' && tools.keys.hasModels) tools.keys.check(model ?? '')
+    checkFixedModel(tools, model ?? modelOfPath(exchange.request.target), route)
     record.begin({
       system: provider.system,
       requestModel: model,
@@ -41,6 +42,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     const promptTokens = tokensIn(parsed.unreadBytes)
     const { model, isStreaming } = detectRequest(exchange.request.target, {})
     if (model !== undefined) tools.keys.check(model)
+    checkFixedModel(tools, model ?? tools.requested, route)
     record.begin({
       system: provider.system,
       requestModel: model,
@@ -65,6 +67,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
   }
   const { json, text } = parsed
   const body = shapeDetected(tools, json)
+  checkFixedModel(tools, modelOfPath(exchange.request.target), route)
   const { model, isStreaming, params } = detectRequest(exchange.request.target, body)
   // Providers disagree on whether the model of the path or of the body counts.
   for (const named of [model, modelOfPath(exchange.request.target)]) if (named !== undefined) tools.keys.check(named)
@@ -89,6 +92,13 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     isDetected: true,
     demand,
   }
+}
+
+/** Only the model in a JSON body can be replaced by that of a target. */
+function checkFixedModel({ model: wanted }: PrepareContext, model: string | undefined, route: RouteType): void {
+  if (wanted === undefined || model === undefined || model === wanted) return
+  const fix = 'remove model from the target in ai.models, or ask for the model by the name that the provider has for it'
+  throw new FormatError('unsupported', `unsupported conversion: requests of type ${route} that name their model outside of a JSON body; ${fix}`)
 }
 
 /** What budgets reserve for a Detect request; undefined: no budget reads it. */
@@ -125,7 +135,8 @@ function forwardDetected({ exchange, source, record }: PrepareContext, model: st
 }
 
 /** Applies the policies' field mutations. The model is not required. */
-function shapeDetected({ target, exchange }: PrepareContext, json: JsonObject): JsonObject {
+function shapeDetected({ target, exchange, model }: PrepareContext, json: JsonObject): JsonObject {
   const { mutations } = target.settings
-  return mutations === undefined ? json : mutate(json, mutations, exchange)
+  const addressed = model === undefined || typeof json['model'] !== 'string' ? json : { ...json, model }
+  return mutations === undefined ? addressed : mutate(addressed, mutations, exchange)
 }

@@ -27,12 +27,12 @@ interface ShapedRequest {
 }
 
 /**
- * Sets the provider's model, applies field mutations, then resolves aliases (llm.md §2 steps 7 and 8, §6). `checkModel` receives the
+ * Sets the provider's model, or `wanted` instead, applies field mutations, then resolves aliases (llm.md §2 steps 7 and 8, §6). `checkModel` receives the
  * model before aliases are resolved and throws to deny it. Throws a FormatError if there is no model.
  */
-export function shapeRequest(body: JsonObject, target: LlmTarget, exchange: Exchange, checkModel: (model: string) => void): ShapedRequest {
+export function shapeRequest(body: JsonObject, target: LlmTarget, exchange: Exchange, checkModel: (model: string) => void, wanted?: string): ShapedRequest {
   const { provider, settings } = target
-  const named = provider.model ?? body['model']
+  const named = wanted ?? provider.model ?? body['model']
   const model = typeof named === 'string' ? named : modelOfPath(exchange.request.target)
   const addressed = model === undefined || model === body['model'] ? body : { ...body, model }
   const mutated = settings.mutations === undefined ? addressed : mutate(addressed, settings.mutations, exchange)

@@ -21,6 +21,8 @@ export interface LlmGatewayOptions {
   /** Policies on one provider. */
   readonly onProvider?: Readonly<Record<string, BackendFull>>
   readonly secrets?: readonly Secret[]
+  /** Messages besides those of the backend `ns/llm`: other backends, Services, policies on them. */
+  readonly more?: readonly ConfigMessage[]
   readonly clocks?: NonNullable<ConstructorParameters<typeof Gateway>[0]['clocks']>
   readonly random?: () => number
   readonly onEviction?: NonNullable<LlmFactoryOptions['onEviction']>
@@ -68,11 +70,11 @@ export async function startLlmGateway(options: LlmGatewayOptions): Promise<LlmGa
   }
 }
 
-function messagesOf({ ai, policies, route, onGateway = [], onProvider = {}, secrets = [] }: LlmGatewayOptions): ConfigMessage[] {
+function messagesOf({ ai, policies, route, onGateway = [], onProvider = {}, secrets = [], more = [] }: LlmGatewayOptions): ConfigMessage[] {
   const backend: Backend = { key: 'ns/llm', ai, ...(policies && { policies }) }
-  const policy = (name: string, more: Omit<Policy, 'key' | 'policy'>): ConfigMessage => ({
+  const policy = (name: string, rest: Omit<Policy, 'key' | 'policy'>): ConfigMessage => ({
     kind: 'policy',
-    message: { key: `any/ns/${name}:0`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name }, ...more },
+    message: { key: `any/ns/${name}:0`, policy: { kind: 'ProxyPolicy', namespace: 'ns', name }, ...rest },
   })
   return [
     ...testListener,
@@ -83,5 +85,6 @@ function messagesOf({ ai, policies, route, onGateway = [], onProvider = {}, secr
       policy(`of-${section}`, { target: { kind: 'Backend', namespace: 'ns', name: 'llm', section }, backend: full }),
     ),
     ...secrets.map((message): ConfigMessage => ({ kind: 'secret', message })),
+    ...more,
   ]
 }

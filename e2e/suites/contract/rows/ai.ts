@@ -23,6 +23,10 @@ import {
 const provider = (section: object) => backend({ ai: { provider: section } })
 const groups = (...list: object[][]) => backend({ ai: { groups: list.map((providers) => ({ providers })) } })
 const named = (name: string, more: object = {}) => ({ name, providerA: {}, ...more })
+const models = (...list: object[]) => backend({ ai: { models: list } })
+const model = (more: object = {}) => ({ name: 'm', to: [{ backendRef: { name: 'b' } }], ...more })
+const to = (...list: object[]) => models({ name: 'm', to: list })
+const inModel = 'spec.ai.models[0]'
 const policies = (section: object) => backend({ ai: { provider: { providerA: {} } }, policies: { ai: section } })
 const request = (guard: object) => policies({ promptGuard: { request: [guard] } })
 const response = (guard: object) => policies({ promptGuard: { response: [guard] } })
@@ -87,8 +91,51 @@ export const aiRows: Row[] = [
   ['provider path of 1025', provider({ providerA: {}, path: text(1025) }), `${at}.path`, LONG],
   ['a lone provider with policies', provider({ providerA: {}, policies: { tls: {} } }), '', 'unknown field "spec.ai.provider.policies"'],
   ['groups', groups([named('a'), named('b', { policies: { auth: { key: 'k' }, ai: { modelAliases: { x: 'y' } } } })], [named('c')])],
-  ['neither provider nor groups', backend({ ai: {} }), 'spec.ai', one('provider', 'groups')],
-  ['provider and groups', backend({ ai: { provider: { providerA: {} }, groups: [{ providers: [named('a')] }] } }), 'spec.ai', one('provider', 'groups')],
+  ['neither provider nor groups', backend({ ai: {} }), 'spec.ai', one('provider', 'groups', 'models')],
+  [
+    'provider and groups',
+    backend({ ai: { provider: { providerA: {} }, groups: [{ providers: [named('a')] }] } }),
+    'spec.ai',
+    one('provider', 'groups', 'models'),
+  ],
+  ...['gpt-5', 'gpt-*', '*-mini', '*', 'org/model:tag'].map((name): Row => [`a model named ${name}`, models(model({ name }))]),
+  ...['', 'a*b', '**', 'a b', '*a*'].map((name): Row => [
+    `a model named ${JSON.stringify(name)}`,
+    models(model({ name })),
+    `${inModel}.name`,
+    name === '' ? SHORT : PATTERN,
+  ]),
+  [
+    'a model with all fields',
+    models({
+      name: 'm',
+      rules: [{ when: 'llm.promptTokens > 10', to: [{ backendRef: { kind: 'Service', name: 's', port: 80 }, model: 'x', weight: 0 }] }, { to: model().to }],
+      by: 'LeastCost',
+      sticky: 'jwt.sub',
+      fallback: [{ on: ['RateLimit', 'Unreachable'], to: [{ backendRef: { kind: 'InferencePool', name: 'p', namespace: 'n' } }] }],
+      visibility: 'Internal',
+    }),
+  ],
+  [
+    '64 models of 16 rules of 16 targets',
+    models(...repeat(64, (m) => ({ name: `m${m}`, rules: repeat(16, () => ({ to: repeat(16, () => ({ backendRef: { name: 'b' } })) })) }))),
+  ],
+  ['65 models', models(...repeat(65, (m) => model({ name: `m${m}` }))), 'spec.ai.models', MANY],
+  ['no models', models(), 'spec.ai.models', FEW],
+  ['one name of a model twice', models(model(), model()), 'spec.ai.models[1]', DUPLICATE],
+  ['a model with neither to nor rules', models({ name: 'm' }), inModel, one('to', 'rules')],
+  ['a model with to and rules', models(model({ rules: [{ to: model().to }] })), inModel, one('to', 'rules')],
+  ['a model without targets', to(), `${inModel}.to`, FEW],
+  ['a target without backendRef', to({ model: 'x' }), `${inModel}.to[0].backendRef`, REQUIRED],
+  ['a target of another kind', to({ backendRef: { kind: 'Deployment', name: 'd' } }), `${inModel}.to[0].backendRef.kind`, UNSUPPORTED],
+  ['a target that is a Service without port', to({ backendRef: { kind: 'Service', name: 's' } }), `${inModel}.to[0].backendRef.port`, 'must have port'],
+  ['a target with a negative weight', to({ backendRef: { name: 'b' }, weight: -1 }), `${inModel}.to[0].weight`, SMALL],
+  ['a target with a weight of 1000001', to({ backendRef: { name: 'b' }, weight: 1_000_001 }), `${inModel}.to[0].weight`, BIG],
+  ['a fallback for an unknown cause', models(model({ fallback: [{ on: ['Bored'], to: model().to }] })), `${inModel}.fallback[0].on[0]`, UNSUPPORTED],
+  ['a fallback without cause', models(model({ fallback: [{ on: [], to: model().to }] })), `${inModel}.fallback[0].on`, FEW],
+  ['a fallback with one cause twice', models(model({ fallback: [{ on: ['Quota', 'Quota'], to: model().to }] })), `${inModel}.fallback[0].on[1]`, DUPLICATE],
+  ['a model with an unknown choice', models(model({ by: 'Luck' })), `${inModel}.by`, UNSUPPORTED],
+  ['a model with an unknown visibility', models(model({ visibility: 'Secret' })), `${inModel}.visibility`, UNSUPPORTED],
   ['no groups', backend({ ai: { groups: [] } }), 'spec.ai.groups', FEW],
   ['8 groups of 16 providers', groups(...repeat(8, (g) => repeat(16, (p) => named(`p${g}-${p}`))))],
   ['9 groups', groups(...repeat(9, (g) => [named(`p${g}`)])), 'spec.ai.groups', MANY],
