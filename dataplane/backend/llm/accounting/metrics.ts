@@ -1,6 +1,7 @@
 import { METRIC_PREFIX } from '#api/names.ts'
 import type { Exchange, RouteLabels } from '../../../request/exchange/exchange.ts'
 import { defineMetrics, ROUTE_LABELS, routeValues, UNKNOWN } from '../../../observe/telemetry/metrics/area.ts'
+import type { Target, UnknownKind } from '../common/types.ts'
 import type { PriceStatus } from '../pricing/table.ts'
 import type { HistogramSeries, Series } from '../../../observe/telemetry/metrics/registry.ts'
 
@@ -58,6 +59,11 @@ export const llmMetrics = defineMetrics((registry) => {
   const omitted = registry.counter(`${METRIC_PREFIX}llm_omitted_total`, 'LLM requests of which parts were left out that their provider does not support.', [
     'gen_ai_system',
   ])
+  const unknown = registry.counter(
+    `${METRIC_PREFIX}llm_unknown_total`,
+    'Parts, finish reasons and errors in responses of LLM providers that the gateway does not know. Parts are left out or passed on, reasons are an ordinary end.',
+    ['target', 'kind'],
+  )
   const saved = registry.counter(`${METRIC_PREFIX}llm_cache_saved_cost_total`, 'Cost of the responses that the LLM cache returned again.', [])
   const models = new Set<string>()
   const modelLabel = (model: string | undefined): string => {
@@ -86,6 +92,7 @@ export const llmMetrics = defineMetrics((registry) => {
     priceLookups: (status: PriceStatus): Series => lookups.series(status),
     cacheResults: (result: 'hit' | 'miss' | 'bypass'): Series => cached.series(result),
     omitted: (system: string): Series => omitted.series(system),
+    unknown: (target: Target, kind: UnknownKind): Series => unknown.series(target, kind),
     cacheSavedCost: once(() => saved.series()),
     /**
      * The series of an exchange. Models are labels only if the upstream confirmed them (`isConfirmed`), because clients can invent any

@@ -3,7 +3,7 @@ import { Duration, fromJson, HostMap, type Stored } from '#api/cel/index.ts'
 import { clearLogField, setLogField, type ContributedField } from '../../../observe/telemetry/access-log/access-log.ts'
 import type { Registry } from '../../../observe/telemetry/metrics/registry.ts'
 import { estimateTokens, tokensIn } from './estimate.ts'
-import type { FlatMessage, RequestParams, ResponseFacts, StreamFacts, ToolCallFact, Usage } from '../common/types.ts'
+import type { FlatMessage, RequestParams, ResponseFacts, StreamFacts, ToolCallFact, Usage, Target, UnknownKind } from '../common/types.ts'
 import { reasonOf } from '../../../observe/telemetry/outcome.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 import { costOf, priceOf, type Price, type Rates } from '../pricing/price.ts'
@@ -79,6 +79,8 @@ function listPlaces(places: readonly string[]): string {
   return [...named, ...(places.length > MAX_PLACES ? [`${places.length - MAX_PLACES} more`] : [])].join(', ')
 }
 
+const unknownKinds: readonly UnknownKind[] = ['fragment', 'finish_reason', 'error']
+
 /** The texts of a response. */
 type Texts = Pick<ResponseFacts, 'completion' | 'toolCalls'>
 
@@ -99,6 +101,7 @@ export class LlmRecord extends HostMap {
   #omitted: string | undefined
   /** Targets that failed, each with the cause. */
   #failed: string | undefined
+  #target: Target | undefined
   #endedAtMs = 0
   /** Price of the exchange, once it is known. */
   #cost: number | undefined
@@ -157,6 +160,16 @@ export class LlmRecord extends HostMap {
     setLogField(this.#exchange, 'proxy.ai.failed', this.#failed)
   }
 
+  /** Records the API of the current attempt. */
+  aim(target: Target): void {
+    this.#target = target
+  }
+
+  /** Counts what was not understood in a response. */
+  countUnknown(kind: UnknownKind, count = 1): void {
+    if (this.#target !== undefined) llmMetrics(this.#registry).unknown(this.#target, kind).value += count
+  }
+
   /** Names the parts that were left out, and the model that responds, to the client. Headers of the provider with these names are no reports of the gateway. */
   addHeaders(headers: HeaderList): void {
     if (this.#omitted !== undefined) headers.set(OMITTED_HEADER, this.#omitted)
@@ -200,6 +213,7 @@ export class LlmRecord extends HostMap {
       if (value !== undefined) setLogField(exchange, field, value)
     }
     if (this.#omitted !== undefined) llmMetrics(this.#registry).omitted(this.#request?.system ?? '').value++
+    if (facts?.unknown !== undefined) for (const kind of unknownKinds) if (facts.unknown[kind] !== undefined) this.countUnknown(kind, facts.unknown[kind])
     if (this.#cacheMiss !== undefined) llmMetrics(this.#registry).cacheResults(this.#cacheMiss).value++
     this.#measure(facts, end, failure)
   }

@@ -8,7 +8,8 @@ export interface Failure {
   readonly message: string
 }
 
-const UNKNOWN = 'the upstream reported an error'
+/** The message for an error whose text was not found. */
+export const UNKNOWN_ERROR = 'the upstream reported an error'
 
 /**
  * Reads an error in a body or an event, in the shapes of all providers: a member `error`, `object: error` (vLLM, Mistral), `type: error` (Anthropic), the
@@ -16,7 +17,7 @@ const UNKNOWN = 'the upstream reported an error'
  */
 export function readFailure(received: unknown, name?: string): Failure | undefined {
   const body: unknown = Array.isArray(received) && received.length === 1 ? received[0] : received
-  if (!isObject(body)) return name === 'error' ? { type: 'api_error', message: textOf(received) ?? UNKNOWN } : undefined
+  if (!isObject(body)) return name === 'error' ? { type: 'api_error', message: textOf(received) ?? UNKNOWN_ERROR } : undefined
   const { error } = body
   const isNamed = name === 'error' || body['object'] === 'error' || body['type'] === 'error'
   if (!isNamed && (error === undefined || error === null || error === false || error === '')) return undefined
@@ -24,7 +25,7 @@ export function readFailure(received: unknown, name?: string): Failure | undefin
   return {
     type: typeOf(details['type']) ?? typeOfGoogleStatus(textOf(details['status'])) ?? filledText(details['code']) ?? 'api_error',
     message:
-      filledText(details['message']) ?? filledText(error) ?? filledText(inside(details['detail'])['message']) ?? filledText(details['detail']) ?? UNKNOWN,
+      filledText(details['message']) ?? filledText(error) ?? filledText(inside(details['detail'])['message']) ?? filledText(details['detail']) ?? UNKNOWN_ERROR,
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ChatFormat, JsonObject, Usage } from './types.ts'
+import type { ChatFormat, JsonObject, UnknownKind, Usage } from './types.ts'
 
 /**
  * The neutral form of chat requests, responses and streams. Each format has readers into it and writers from it, so that n formats
@@ -8,7 +8,7 @@ import type { ChatFormat, JsonObject, Usage } from './types.ts'
 /** One part of a turn: text, media, thinking, a tool call or its result. */
 export type Block =
   | ({ readonly type: 'text'; readonly text: string } & Cached)
-  | ({ readonly type: 'image'; readonly mediaType: string; readonly data: string } & Cached)
+  | ({ readonly type: 'image'; readonly mediaType: string; readonly data: string } & Located & Cached)
   | ({ readonly type: 'imageUrl'; readonly url: string } & Located & Cached)
   | ({
       readonly type: 'document'
@@ -153,6 +153,8 @@ export interface Reply {
   readonly blocks: readonly ReplyBlock[]
   readonly stop: Stop | undefined
   readonly usage: RawUsage
+  /** What was not understood. */
+  readonly unknown?: readonly UnknownKind[]
 }
 
 /** One step of a streamed response. `block` identifies a content block; the numbers are unique in a response but need not be consecutive. */
@@ -170,6 +172,8 @@ export type Step =
   | { readonly type: 'blockStop'; readonly block: number }
   /** Model output that only native streams have. Counts as content. */
   | { readonly type: 'hidden' }
+  /** Something that was not understood, for a counter. */
+  | { readonly type: 'unknown'; readonly kind: UnknownKind }
   | { readonly type: 'finish'; readonly stop: Stop; readonly stopSequence?: string | undefined }
   | { readonly type: 'usage'; readonly usage: RawUsage }
   /** The upstream's terminator. */

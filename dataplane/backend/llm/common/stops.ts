@@ -63,6 +63,12 @@ export function readStopFailure(word: unknown): Failure | undefined {
   return { type: 'api_error', message: `the provider ended the response with ${word.slice(0, 100)}` }
 }
 
+/** Whether a reason is none of those of its format, and names no failure: it is read as an ordinary end. */
+export function isUnknownStop(format: 'completions' | 'messages' | 'converse', word: unknown): boolean {
+  if (typeof word !== 'string' || word === '' || readStopFailure(word) !== undefined) return false
+  return !Object.hasOwn({ completions, messages, converse }[format], format === 'completions' ? (word.split(':', 1)[0] ?? '') : word)
+}
+
 /** undefined if the value is missing; unknown reasons are an ordinary end. */
 function readStop(words: Readonly<Record<string, Stop>>, word: unknown): Stop | undefined {
   if (typeof word !== 'string' || word === '') return undefined

@@ -18,7 +18,7 @@ export function printArguments({ input, json }: ToolUse): string {
   return typeof input === 'string' ? input : printJson(input)
 }
 
-/** The input of a tool for Converse, which accepts only objects. */
+/** The input of a tool for Converse and Claude, which accept only objects. */
 export function objectInput({ input }: ToolUse): object {
   return isObject(input) ? input : {}
 }

@@ -126,6 +126,9 @@ export interface ToolCallFact {
   readonly arguments: string
 }
 
+/** What was not understood in a response: a part, the reason of its end, or an error. */
+export type UnknownKind = 'fragment' | 'finish_reason' | 'error'
+
 /** The facts about a response, for limits, CEL, logs and metrics. */
 export interface ResponseFacts {
   usage: Usage
@@ -136,6 +139,8 @@ export interface ResponseFacts {
   /** One text per choice or text block. For streams only with `StreamOptions.collects`. */
   completion: string[]
   toolCalls: ToolCallFact[]
+  /** How often something was not understood; absent: never. */
+  unknown?: Partial<Record<UnknownKind, number>>
 }
 
 /** An error event of an upstream, or one of the gateway that ends a stream. */
@@ -170,8 +175,8 @@ export interface Conversion {
   request(body: JsonObject, context: RequestContext): ConvertedRequest
   /** Converts a buffered 2xx response. Returns the same object if nothing changed. Throws a FormatError of kind `response`. */
   response(body: unknown, context: ResponseContext): { body: JsonObject; facts: ResponseFacts }
-  /** Converts the body of a non-2xx response; the status stays (llm.md §9). undefined if it is forwarded unchanged. */
-  error(status: number, body: Buffer): { body: string; contentType: string } | undefined
+  /** Converts the body of a non-2xx response; the status stays (llm.md §9). undefined if it is forwarded unchanged. `isUnknown`: its shape is none of an API. */
+  error(status: number, body: Buffer): { body: string; contentType: string; isUnknown: boolean } | undefined
   /** Converts a streamed 2xx response. Throws a FormatError for pairs without streams (embeddings, token counts). */
   stream(context: ResponseContext, options?: StreamOptions): ResponseStream
 }

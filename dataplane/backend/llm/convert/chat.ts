@@ -18,9 +18,11 @@ import { writeResponsesReply } from '../formats/responses/reply.ts'
 import { readResponsesRequest } from '../formats/responses/request.ts'
 import type { ChatFormat, Conversion, ConvertedRequest, JsonObject, RequestContext, ResponseContext, UpstreamFormat } from '../common/types.ts'
 import { FormatError } from '../common/types.ts'
+import { UniqueIds } from '../common/unique-ids.ts'
 import { fitChat } from '../rules/fit.ts'
 import { rulesOf, targetOfFormat } from '../rules/index.ts'
 import type { TargetRules } from '../rules/types.ts'
+import { countUnknown } from '../stream/facts.ts'
 import type { StepWriter } from '../stream/steps.ts'
 import { readFrames, readSse, TranslatedStream, type StepSource } from '../stream/translated.ts'
 import { translateError } from './errors.ts'
@@ -88,9 +90,11 @@ export function translateChat(from: ChatFormat, to: keyof typeof upstreams): Con
     },
     response(body, context) {
       if (Object.keys(inside(body)).length === 0) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
-      const reply = restoreNames(upstream.readReply(inside(body), from, context), context.memo.toolNames)
+      const reply = restoreCalls(upstream.readReply(inside(body), from, context), context.memo.toolNames)
       const written = client.writeReply(reply, context)
-      return { body: written, facts: { ...readFacts(from, written, reply.usage), serviceTier: reply.serviceTier } }
+      const facts = { ...readFacts(from, written, reply.usage), serviceTier: reply.serviceTier }
+      for (const kind of reply.unknown ?? []) countUnknown(facts, kind)
+      return { body: written, facts }
     },
     error: (status, body) => translateError(from, false, status, body),
     stream: (context, options) =>
@@ -98,8 +102,9 @@ export function translateChat(from: ChatFormat, to: keyof typeof upstreams): Con
   }
 }
 
-/** A response with the client's names of tools. */
-function restoreNames(reply: Reply, names: ReadonlyMap<string, string>): Reply {
-  if (names.size === 0) return reply
-  return { ...reply, blocks: reply.blocks.map((block) => (block.type === 'toolUse' ? { ...block, name: names.get(block.name) ?? block.name } : block)) }
+/** A response with the client's names of tools, and an id of its own for each call. */
+function restoreCalls(reply: Reply, names: ReadonlyMap<string, string>): Reply {
+  const ids = new UniqueIds()
+  const blocks = reply.blocks.map((block) => (block.type === 'toolUse' ? { ...block, id: ids.of(block.id), name: names.get(block.name) ?? block.name } : block))
+  return { ...reply, blocks }
 }

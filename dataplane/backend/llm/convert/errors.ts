@@ -18,6 +18,8 @@ interface ParsedError {
 interface ErrorBody {
   readonly body: string
   readonly contentType: string
+  /** The error has the shape of no API. */
+  readonly isUnknown: boolean
 }
 
 /** Limits error pages of load balancers, because clients log messages. */
@@ -54,7 +56,7 @@ export function translateError(client: ClientFormat, isNative: boolean, status: 
   const text = body.toString()
   const problem = readProblem(text, status)
   const written = client === 'messages' || client === 'tokenCount' ? toMessages(problem, status) : toOpenai(client, isNative, problem, status)
-  return written && { body: printJson(written), contentType: 'application/json' }
+  return written && { body: printJson(written), contentType: 'application/json', isUnknown: problem.shape === 'other' }
 }
 
 function readProblem(text: string, status: number): ParsedError {

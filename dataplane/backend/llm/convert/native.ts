@@ -8,6 +8,7 @@ import { MessagesReader } from '../formats/messages/steps.ts'
 import { objectOf } from '../common/read.ts'
 import { findResponsesTexts } from '../formats/responses/deltas.ts'
 import { ResponsesReader } from '../formats/responses/steps.ts'
+import { restoreNames } from './names.ts'
 import { FormatError, type ChatFormat, type Conversion, type JsonObject } from '../common/types.ts'
 import { rulesOf, targetOfFormat } from '../rules/index.ts'
 import { fitNative } from '../rules/native.ts'
@@ -24,6 +25,7 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
     significant: /"usage":\s*\{|"error"|"finish_reason":\s*"|\[DONE\]/,
     texts: /"(?:content|refusal|arguments)":\s*(["[{])/g,
     amend: amendUsage,
+    rename: (data, names) => restoreNames('completions', data, names),
     printError: (type, message) => printEvent(undefined, printJson(writeCompletionsError(type, message))),
   }),
   messages: () => ({
@@ -31,6 +33,7 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
     findTexts: findMessagesTexts,
     significant: /message_delta|message_stop|"error"/,
     texts: /"(?:text|partial_json)":\s*(["[{])/g,
+    rename: (data, names) => restoreNames('messages', data, names),
     printError: (type, message) => printEvent('error', printJson(writeMessagesError(type, message))),
   }),
   responses: () => ({
@@ -38,6 +41,7 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
     findTexts: findResponsesTexts,
     significant: /response\.(?:completed|incomplete|failed)|"error"/,
     mayEndWithDone: true,
+    rename: (data, names) => restoreNames('responses', data, names),
     printError: (type, message) => printEvent('error', printJson({ type: 'error', code: type, message, param: null })),
   }),
 }
@@ -49,16 +53,17 @@ export function passChat(format: ChatFormat): Conversion {
     to: format,
     isNative: true,
     request(body, { model, target = targetOfFormat[format] }) {
-      const isStreaming = body['stream'] === true
-      return { body: fitNative(body, format, rulesOf(target, model)), memo: { model, isStreaming, toolNames: new Map() }, omitted: [] }
+      const { body: fitted, toolNames, omitted } = fitNative(body, format, rulesOf(target, model))
+      return { body: fitted, memo: { model, isStreaming: body['stream'] === true, toolNames }, omitted }
     },
-    response(body) {
-      const object = objectOf(body)
-      if (object === undefined) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
+    response(body, { memo }) {
+      const received = objectOf(body)
+      if (received === undefined) throw new FormatError('response', 'failed to parse response: it must be a JSON object')
+      const object = memo.toolNames.size > 0 ? restoreNames(format, received, memo.toolNames) : received
       return { body: (format === 'completions' ? amendUsage(object) : undefined) ?? object, facts: readFacts(format, object) }
     },
     error: (status, body) => translateError(format, true, status, body),
-    stream: (_context, options) => new NativeStream(formats[format](), options),
+    stream: ({ memo }, options) => new NativeStream(formats[format](), { ...options, ...(memo.toolNames.size > 0 && { toolNames: memo.toolNames }) }),
   }
 }
 

@@ -77,8 +77,17 @@ describe('round trips', () => {
   test('Messages -> Converse -> Messages keep the content of a response', () => {
     fc.assert(
       fc.property(fc.array(block, { minLength: 1, maxLength: 5 }), (content) => {
-        const { body, memo } = pair('messages', 'converse').request({ max_tokens: 1, messages: [{ role: 'assistant', content }] }, requestContext())
-        const [message] = body['messages'] as JsonObject[]
+        const { body, memo } = pair('messages', 'converse').request(
+          {
+            max_tokens: 1,
+            messages: [
+              { role: 'user', content: 'hi' },
+              { role: 'assistant', content },
+            ],
+          },
+          requestContext(),
+        )
+        const [, message] = body['messages'] as JsonObject[]
         const response = { output: { message }, stopReason: 'end_turn', usage: {} }
         expect(pair('messages', 'converse').response(response, responseContext(memo)).body['content']).toEqual(content)
       }),
@@ -112,12 +121,12 @@ describe('round trips', () => {
   })
 })
 
-/** The blocks of consecutive turns of one role, results first and calls last, as in one message; without ids, which become unique. */
+/** The blocks of consecutive turns of one role, results first and calls last, as in one message; without ids, which become unique, and places. */
 function byRole(turns: readonly Turn[]): unknown[] {
   const merged: { role: string; blocks: Turn['blocks'][number][] }[] = []
   for (const { role, blocks } of turns) {
     const last = merged.at(-1)
-    const named = blocks.map((one) => ('id' in one ? { ...one, id: '' } : one))
+    const named = blocks.map((one) => ({ ...one, ...('id' in one && { id: '' }), ...('at' in one && { at: '' }) }))
     if (last?.role === role) last.blocks.push(...named)
     else merged.push({ role, blocks: named })
   }

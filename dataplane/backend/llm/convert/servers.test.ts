@@ -23,6 +23,13 @@ function stream(from: ChatFormat, to: UpstreamFormat, bytes: Buffer): { readonly
   return { text, error: open.facts.error?.message }
 }
 
+/** The arguments of the calls in a stream. */
+function argumentsOf(from: ChatFormat, text: string): unknown[] {
+  if (from === 'messages') return blocksOf(text).map(({ input }) => input)
+  const events = new SseScanner().push(Buffer.from(text)).map(({ raw }) => JSON.parse(parseFields(raw).data ?? '{}') as { type: string; arguments: string })
+  return events.filter(({ type }) => type === 'response.function_call_arguments.done').map((event) => JSON.parse(event.arguments) as unknown)
+}
+
 /** The blocks of a Messages stream. */
 function blocksOf(text: string): JsonObject[] {
   const blocks: Record<string, unknown>[] = []
@@ -120,8 +127,35 @@ describe('parallel tool calls in a stream', () => {
   })
 
   test('with arguments for a call that is complete are an error', () => {
-    const events = [call(0, { arguments: '{}' }), call(1, { arguments: '{}' }), call(0, { arguments: '{"late":1}' }, false), chunk({}, 'tool_calls')]
+    const events = [call(0, { arguments: '{"a":1}' }), call(1, { arguments: '{"b":1}' }), call(0, { arguments: '{"late":1}' }, false), chunk({}, 'tool_calls')]
     expect(stream('messages', 'completions', sse(...events)).text).toContain('event: error')
+  })
+
+  test.each(chats)('with an empty object before their arguments are complete: %s', (from) => {
+    const events = [
+      call(0, { arguments: '{}' }),
+      call(1, { arguments: {} }),
+      call(0, { arguments: '{"a"' }, false),
+      call(1, { arguments: '{"b":2}' }, false),
+      call(0, { arguments: ':1}' }, false),
+      call(2, { arguments: '{ }' }),
+      chunk({}, 'tool_calls'),
+    ]
+    const { text, error } = stream(from, 'completions', sse(...events))
+    expect(error).toBeUndefined()
+    expect(argumentsOf(from, text)).toEqual([{ a: 1 }, { b: 2 }, {}])
+  })
+
+  test.each(chats)('with one id get one for each: %s', (from) => {
+    const same = (index: number): JsonObject =>
+      chunk({ tool_calls: [{ index, id: 'call_a', type: 'function', function: { name: `f${index}`, arguments: `{"n":${index}}` } }] })
+    const { text } = stream(from, 'completions', sse(same(0), same(1), same(2), chunk({}, 'tool_calls')))
+    expect(argumentsOf(from, text)).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }])
+    const ids = [...text.matchAll(/"(?:id|call_id)":"(call_a\w*)"/g)].map(([, id]) => id)
+    expect([...new Set(ids)]).toEqual(['call_a', 'call_a_2', 'call_a_3'])
+    const calls = [0, 1].map((at) => ({ id: 'call_a', type: 'function', function: { name: `f${at}`, arguments: '{}' } }))
+    const { body } = pair(from, 'completions').response(reply({ tool_calls: calls }, 'tool_calls'), responseContext())
+    expect(JSON.stringify(body)).toContain('"call_a_2"')
   })
 
   test.each(chats)('without a name for its arguments are an error: %s', (from) => {

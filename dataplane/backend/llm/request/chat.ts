@@ -127,6 +127,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
   }
   const api = provider.targetOf(conversion.to, model)
+  record.aim(api)
   const converted = conversion.request(body, requestContext(context, model, api))
   checkOmitted(converted.omitted, settings.section.unsupported)
   record.omit(converted.omitted)

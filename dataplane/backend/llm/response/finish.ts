@@ -82,6 +82,7 @@ async function translateFailure(response: ResponseHead, context: AttemptContext)
   onEnd(true)
   const bytes = await decodeBytes(raw, coding, limitBytes).catch(() => raw)
   const translated = prepared.conversion?.with.error(response.status, bytes)
+  if (translated?.isUnknown === true) record.countUnknown('error')
   if (translated === undefined) return withBody(response, raw)
   response.headers.remove('content-encoding')
   response.headers.set('content-type', translated.contentType)
@@ -111,7 +112,8 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
   const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
   try {
     // Numbers must be parsed losslessly only if the body is printed again.
-    const numbers = conversion.isNative && prepared.guards === undefined ? doubles : exactNumbers
+    const isPrinted = !conversion.isNative || prepared.guards !== undefined || (prepared.conversion?.memo.toolNames.size ?? 0) > 0
+    const numbers = isPrinted ? exactNumbers : doubles
     const { jsonLimits } = context.exchange
     if (isChat(conversion.from) && kindOf(text.slice(0, MAX_KIND_LENGTH)) === 'events') return await readEvents(response, text, context, conversion)
     // A batch of embeddings has hundreds of thousands of numbers.

@@ -195,6 +195,33 @@ export const families: readonly FamilyRow[] = [
     change: ({ blanks }) => ({ ids: { pattern: /^[a-zA-Z0-9]{9}$/, max: 9, isUnique: true }, blanks: { ...blanks, isDropped: true } }),
     source: 'karthink/gptel#1203',
   },
+  {
+    vendor: 'mistral',
+    from: 0,
+    until: Infinity,
+    targets: ['compatible'],
+    change: ({ roles, reasoning }) => ({
+      roles: { ...roles, takesUserAfterResults: false, prefill: 'prefix' },
+      reasoning: { ...reasoning, history: 'none' },
+    }),
+    source: 'NousResearch/hermes-agent#84944, 0xPlaygrounds/rig#1130, @mistralai/mistralai 2.7.0',
+  },
+  {
+    vendor: 'llama',
+    from: 0,
+    until: Infinity,
+    targets: ['converse'],
+    change: ({ roles }) => ({ roles: { ...roles, prefill: 'rejected' } }),
+    source: 'i-am-bee/beeai-framework#753',
+  },
+  {
+    vendor: 'claude',
+    from: 406,
+    until: Infinity,
+    targets: claudes,
+    change: ({ roles }) => ({ roles: { ...roles, prefill: 'rejected' } }),
+    source: 'vybestack/llxprt-code#3695, NousResearch/hermes-agent#101401',
+  },
   ...(['deepseek', 'kimi', 'glm', 'minimax', 'qwen'] as const).map((vendor): FamilyRow => ({
     vendor,
     from: 0,

@@ -1,8 +1,12 @@
 import type { Block, Chat, Tool, ToolChoice, ToolResult, Turn } from '../common/neutral.ts'
 import { numberOf } from '../common/read.ts'
 import { NO_THOUGHT } from '../common/thoughts.ts'
+import { unsupported } from '../common/unsupported.ts'
 import { CallIds } from './ids.ts'
+import { fitMarks } from './marks.ts'
+import { checkImage, imageType } from './media.ts'
 import { ToolNames } from './names.ts'
+import { BEGIN, CONTINUE, PREFILL } from './prefill.ts'
 import { fitSchema } from './schemas.ts'
 import { planReasoningEffort, planThinking } from './thinking.ts'
 import type { TargetRules } from './types.ts'
@@ -16,28 +20,41 @@ export interface FittedChat {
 
 /** Changes a chat so that its target accepts it (llm.md §7.15). The same chat gives the same result, so that prompt caches hit. */
 export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
-  const names = new ToolNames(chat, rules.names)
+  const calls = chat.turns.flatMap(({ blocks }) => blocks.flatMap((block) => (block.type === 'toolUse' ? [block.name] : [])))
+  const others = chat.toolChoice?.type === 'tool' ? [...calls, chat.toolChoice.name] : calls
+  const names = new ToolNames(
+    chat.tools.map(({ name }) => name),
+    others,
+    rules.names,
+  )
   const { system, turns } = fitTurns(chat, rules, names)
+  const isContinued = needsUser(turns, rules)
   const isClaude = rules.roles.isApart
   const plan = isClaude
     ? planThinking({ ...chat, turns }, rules.reasoning)
     : { maxTokens: chat.maxTokens, thinking: chat.thinking, effort: planReasoningEffort(chat, rules.reasoning) }
   const isReasoning = isClaude ? isThinking(plan.thinking?.['type']) : plan.effort !== undefined && plan.effort !== 'none'
   const sampling = fitSampling(chat, rules, isReasoning)
-  return {
-    chat: {
-      ...chat,
-      ...plan,
-      ...sampling,
-      omitted: [...chat.omitted, ...findDropped(chat, sampling)],
-      system,
-      isSystemPlain: chat.isSystemPlain && system === chat.system,
-      turns,
-      tools: chat.tools.map((tool) => fitTool(tool, rules, names)),
-      toolChoice: chat.toolChoice && fitChoice(chat.toolChoice, rules, names, plan.thinking?.['type'] === 'enabled'),
-    },
-    toolNames: names.restored,
+  const fitted = {
+    ...chat,
+    ...plan,
+    ...sampling,
+    omitted: [...chat.omitted, ...findDropped(chat, sampling), ...(isContinued ? [PREFILL] : [])],
+    system,
+    isSystemPlain: chat.isSystemPlain && system === chat.system,
+    turns: isContinued ? [...turns, spoken(CONTINUE)] : turns,
+    tools: chat.tools.map((tool) => fitTool(tool, rules, names)),
+    toolChoice: chat.toolChoice && fitChoice(chat.toolChoice, rules, names, plan.thinking?.['type'] === 'enabled'),
   }
+  return { chat: fitMarks(fitted, rules.cache), toolNames: names.restored }
+}
+
+const spoken = (text: string): Turn => ({ role: 'user', blocks: [{ type: 'text', text }], isPlain: true })
+
+/** Whether a message of the user must follow the last one of the assistant. Calls without results are not continued. */
+function needsUser(turns: readonly Turn[], { roles }: TargetRules): boolean {
+  const last = turns.at(-1)
+  return roles.prefill === 'rejected' && last?.role === 'assistant' && !last.blocks.some(({ type }) => type === 'toolUse')
 }
 
 /** The fields of the client that its target does not have or rejects. */
@@ -106,7 +123,9 @@ function fitTurns(chat: Chat, rules: TargetRules, names: ToolNames): Pick<Chat, 
     else if (turns.length === 0) leading.push(...blocks.filter((block) => block.type === 'text'))
     else turns.push({ role: roles.late === 'user' ? 'user' : 'system', blocks })
   }
-  return { system: leading.length === 0 ? chat.system : [...chat.system, ...leading], turns: roles.isMerged ? mergeTurns(turns) : turns }
+  const ordered = roles.isMerged ? mergeTurns(turns) : turns
+  if (roles.startsWithUser && ordered[0]?.role === 'assistant') ordered.unshift(spoken(BEGIN))
+  return { system: leading.length === 0 ? chat.system : [...chat.system, ...leading], turns: ordered }
 }
 
 /** Gemini demands a thought signature at the first call of each step, and accepts a filler for calls of other models. */
@@ -151,7 +170,9 @@ function fitBlock(block: Block, rules: TargetRules, names: ToolNames, ids: CallI
     case 'text':
       return rules.blanks.isDropped && isBlank(block.text) ? undefined : block
     case 'image':
-      return { ...block, mediaType: imageType(block.mediaType) }
+    case 'imageUrl':
+    case 'document':
+      return fitMedia(block, rules.media)
     case 'thinking':
       return rules.reasoning.history === 'text' || (rules.reasoning.history === 'signed' && !isBlank(block.signature)) ? block : undefined
     case 'redacted':
@@ -167,12 +188,11 @@ function fitBlock(block: Block, rules: TargetRules, names: ToolNames, ids: CallI
   }
 }
 
-function fitResult(block: ToolResult, { blanks }: TargetRules, ids: CallIds): ToolResult {
+function fitResult(block: ToolResult, { blanks, media }: TargetRules, ids: CallIds): ToolResult {
   const id = ids.result(block.id)
-  if (!blanks.isDropped) return { ...block, id }
   const content = block.content.flatMap((part): Block[] => {
-    if (part.type === 'text') return isBlank(part.text) ? [] : [part]
-    return part.type === 'image' ? [{ ...part, mediaType: imageType(part.mediaType) }] : [part]
+    if (part.type === 'text') return blanks.isDropped && isBlank(part.text) ? [] : [part]
+    return part.type === 'image' || part.type === 'imageUrl' || part.type === 'document' ? [fitMedia(part, media)] : [part]
   })
   if (content.length > 0 || blanks.result === undefined) return { ...block, id, content, isPlain: block.isPlain && content.length > 0 }
   return { ...block, id, content: [{ type: 'text', text: blanks.result }], isPlain: true }
@@ -180,8 +200,22 @@ function fitResult(block: ToolResult, { blanks }: TargetRules, ids: CallIds): To
 
 const isBlank = (text: string): boolean => !/\S/.test(text)
 
-/** The registered name of an image type. */
-function imageType(type: string): string {
-  const lower = type.toLowerCase()
-  return lower === 'image/jpg' ? 'image/jpeg' : lower
+/** Media as the target reads them. Throws a FormatError for others, with the place in the client's body. */
+function fitMedia(block: Extract<Block, { type: 'image' | 'imageUrl' | 'document' }>, media: TargetRules['media']): Block {
+  switch (block.type) {
+    case 'image': {
+      const mediaType = imageType(block.mediaType)
+      checkImage(mediaType, block.at, media)
+      return { ...block, mediaType }
+    }
+    case 'imageUrl':
+      if (!media.hasImageUrls) throw unsupported(block.at, 'an image must be a base64 data URL, this provider does not fetch images')
+      return block
+    case 'document':
+      if (media.documents === 'pdf' && block.mediaType !== 'application/pdf' && !isText(block.mediaType))
+        throw unsupported(block.at, `this provider reads PDF and text files, not ${block.mediaType ?? 'a file without type'}`)
+      return block
+  }
 }
+
+const isText = (mediaType: string | undefined): boolean => mediaType?.startsWith('text/') === true || mediaType === 'application/json'

@@ -11,8 +11,8 @@ const LENGTH = 24
  */
 export class CallIds {
   readonly #rule: IdRule
-  /** The client's id -> that of its latest call. */
-  readonly #latest = new Map<string, string>()
+  /** The client's id -> those of its calls without result yet, and that of the latest. */
+  readonly #open = new Map<string, { readonly waiting: string[]; latest: string }>()
   readonly #used = new Set<string>()
 
   constructor(rule: IdRule) {
@@ -26,13 +26,20 @@ export class CallIds {
       for (let count = 2; this.#used.has(fitted); count++) fitted = replace(`${id}\n${count}`, this.#rule)
       this.#used.add(fitted)
     }
-    this.#latest.set(id, fitted)
+    const { id: own } = splitThought(id)
+    const open = this.#open.get(own)
+    if (open === undefined) this.#open.set(own, { waiting: [fitted], latest: fitted })
+    else {
+      open.waiting.push(fitted)
+      open.latest = fitted
+    }
     return fitted
   }
 
-  /** The id of the call that a result belongs to. */
+  /** The id of the call that a result belongs to. Results of calls with one id have the order of the calls. */
   result(id: string): string {
-    return this.#latest.get(id) ?? fitId(id, this.#rule)
+    const open = this.#open.get(splitThought(id).id)
+    return open === undefined ? fitId(id, this.#rule) : (open.waiting.shift() ?? open.latest)
   }
 }
 

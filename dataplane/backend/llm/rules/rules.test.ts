@@ -55,6 +55,7 @@ const formats: readonly (readonly [ChatFormat, UpstreamFormat, readonly Target[]
   ['completions', 'converse', ['converse']],
   ['messages', 'converse', ['converse']],
   ['responses', 'converse', ['converse']],
+  ['responses', 'responses', ['responses']],
 ]
 const models = ['m', 'gpt-4o', 'gpt-5.5', 'mistral-large', 'gemini-3-pro', 'anthropic.claude-opus-4-7', 'amazon.nova-pro-v1:0']
 const rows = formats.flatMap(([from, to, all]) => all.flatMap((target) => models.map((model) => [from, to, target, model] as const)))
@@ -127,24 +128,21 @@ describe('ids of tool calls', () => {
   })
 })
 
-test.each(rows.filter(([from, to]) => from !== to))(
-  'names of tools meet the rules and are restored in responses: %s over %s to %s, model %s',
-  (from, to, target, model) => {
-    const names = ['mcp.server/tool', 'x'.repeat(200), '1st', 'ok', 'ok.', '', 'é']
-    const tools = {
-      completions: names.map((name) => ({ type: 'function', function: { name } })),
-      messages: names.map((name) => ({ name, input_schema: {} })),
-      responses: names.map((name) => ({ type: 'function', name })),
-    }[from]
-    const request = { ...conversation(from, ['a']), tools }
-    const { body, memo } = pair(from, to).request(request, requestContext({ target, model }))
-    const sent =
-      to === 'converse' ? (body['toolConfig'] as { tools: { toolSpec: { name: string } }[] }).tools.map(({ toolSpec }) => toolSpec.name) : namesOf(body)
-    expect(new Set(sent).size).toBe(names.length)
-    for (const name of sent) expect(name).toMatch(rulesOf(target, model).names.pattern)
-    expect(sent.map((name) => memo.toolNames.get(name) ?? name)).toEqual(names)
-  },
-)
+test.each(rows)('names of tools meet the rules and are restored in responses: %s over %s to %s, model %s', (from, to, target, model) => {
+  const names = ['mcp.server/tool', 'x'.repeat(200), '1st', 'ok', 'ok.', '', 'é']
+  const tools = {
+    completions: names.map((name) => ({ type: 'function', function: { name } })),
+    messages: names.map((name) => ({ name, input_schema: {} })),
+    responses: names.map((name) => ({ type: 'function', name })),
+  }[from]
+  const request = { ...conversation(from, ['a']), tools }
+  const { body, memo } = pair(from, to).request(request, requestContext({ target, model }))
+  const sent =
+    to === 'converse' ? (body['toolConfig'] as { tools: { toolSpec: { name: string } }[] }).tools.map(({ toolSpec }) => toolSpec.name) : namesOf(body)
+  expect(new Set(sent).size).toBe(names.length)
+  for (const name of sent) expect(name).toMatch(rulesOf(target, model).names.pattern)
+  expect(sent.map((name) => memo.toolNames.get(name) ?? name)).toEqual(names)
+})
 
 function namesOf(body: JsonObject): string[] {
   return (body['tools'] as { name?: string; function?: { name: string } }[]).map((tool) => tool.function?.name ?? tool.name ?? '')

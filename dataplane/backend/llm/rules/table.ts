@@ -18,8 +18,26 @@ const openai: TargetRules = {
   // Only the length is checked: 40 for some models (microsoft/autogen#6377).
   ids: { pattern: /^[^\s]{1,40}$/, max: 40, isUnique: false },
   names: openaiName,
-  schema: { needsObject: false, needsProperties: true, rootDrops: [], hasStrict: true },
-  roles: { isApart: false, hasDeveloper: true, late: 'inPlace', isMerged: false },
+  // A root that is no object, or has a union, is rejected (langchain-ai/langchainjs#9804, chatanywhere/GPT_API_free#403).
+  schema: {
+    isNeeded: false,
+    needsObject: true,
+    needsProperties: true,
+    hasRootUnions: false,
+    dialect: 'json',
+    rootDrops: ['enum', 'const', 'not'],
+    hasStrict: true,
+  },
+  roles: {
+    isApart: false,
+    hasDeveloper: true,
+    hasRefusal: true,
+    late: 'inPlace',
+    isMerged: false,
+    startsWithUser: false,
+    takesUserAfterResults: true,
+    prefill: 'accepted',
+  },
   blanks: { isDropped: false, result: undefined },
   media: { images: commonImages, hasImageUrls: true, documents: 'files' },
   tokenLimit: 'max_completion_tokens',
@@ -39,7 +57,6 @@ const openai: TargetRules = {
   // `?beta=true` is a version of the Messages API.
   query: { only: undefined, never: ['beta'] },
   asksStreamUsage: true,
-  unknownFields: 'rejected',
   thoughts: 'none',
 }
 
@@ -50,17 +67,29 @@ const compatible: TargetRules = {
   // Mistral rejects the other field, Ollama ignores it (nextcloud/integration_openai#426).
   tokenLimit: 'max_tokens',
   // Templates of open models and Mistral know no role `developer`.
-  roles: { isApart: false, hasDeveloper: false, late: 'inPlace', isMerged: false },
-  schema: { needsObject: false, needsProperties: false, rootDrops: [], hasStrict: true },
+  roles: { ...openai.roles, hasDeveloper: false, hasRefusal: false },
+  schema: { isNeeded: false, needsObject: false, needsProperties: false, hasRootUnions: true, dialect: 'json', rootDrops: [], hasStrict: true },
   stops: { max: Infinity, takesBlank: true },
-  unknownFields: 'ignored',
+  reasoning: { ...openai.reasoning, history: 'unknown' },
+  // OpenRouter and LiteLLM read it.
+  cache: { marker: 'native', max: Infinity, hasTtl: true },
 }
 
 const anthropic: TargetRules = {
   ids: plainId,
   names: { ...openaiName, pattern: /^[a-zA-Z0-9_-]{1,128}$/, max: 128 },
-  schema: { needsObject: true, needsProperties: false, rootDrops: [], hasStrict: true },
-  roles: { isApart: true, hasDeveloper: false, late: 'user', isMerged: true },
+  // A root with a union is rejected (anthropics/claude-code#5973).
+  schema: { isNeeded: true, needsObject: true, needsProperties: false, hasRootUnions: false, dialect: 'json', rootDrops: [], hasStrict: true },
+  roles: {
+    isApart: true,
+    hasDeveloper: false,
+    hasRefusal: false,
+    late: 'user',
+    isMerged: true,
+    startsWithUser: false,
+    takesUserAfterResults: true,
+    prefill: 'accepted',
+  },
   blanks: { isDropped: true, result: undefined },
   media: { images: commonImages, hasImageUrls: true, documents: 'pdf' },
   tokenLimit: 'max_tokens',
@@ -79,7 +108,6 @@ const anthropic: TargetRules = {
   betas: { place: 'header', values: undefined, countValues: undefined, renames: {} },
   query: { only: undefined, never: [] },
   asksStreamUsage: false,
-  unknownFields: 'rejected',
   thoughts: 'none',
 }
 
@@ -93,13 +121,14 @@ const gemini: TargetRules = {
   ...openai,
   ids: anyId,
   names: googleName,
-  roles: { isApart: false, hasDeveloper: false, late: 'inPlace', isMerged: false },
+  roles: { ...openai.roles, hasDeveloper: false, hasRefusal: false },
   blanks: { isDropped: true, result: undefined },
   media: { images: googleImages, hasImageUrls: true, documents: 'files' },
   tokenLimit: 'max_tokens',
   stops: { max: 5, takesBlank: true },
   query: googleQuery,
-  schema: { needsObject: false, needsProperties: false, rootDrops: [], hasStrict: true },
+  // Schemas of functions become those of the native API, which has no `const`, `$ref` or list of types (taylorwilsdon/google_workspace_mcp#1099).
+  schema: { isNeeded: false, needsObject: true, needsProperties: false, hasRootUnions: false, dialect: 'google', rootDrops: [], hasStrict: true },
 }
 
 /** The rules of each target. */
@@ -145,7 +174,9 @@ export const table: Readonly<Record<Target, TargetRules>> = {
   converse: {
     ...anthropic,
     names: converseName,
-    schema: { needsObject: true, needsProperties: false, rootDrops: [], hasStrict: false },
+    // langgenius/dify#12340
+    roles: { ...anthropic.roles, startsWithUser: true },
+    schema: { ...anthropic.schema, hasStrict: false },
     blanks: { isDropped: true, result: '(no content)' },
     media: { images: commonImages, hasImageUrls: false, documents: 'files' },
     tokenLimit: 'maxTokens',
@@ -170,6 +201,5 @@ export const table: Readonly<Record<Target, TargetRules>> = {
       renames,
     },
     query: { only: [], never: [] },
-    unknownFields: 'rejected',
   },
 }

@@ -16,10 +16,16 @@ export interface NameRule {
 }
 
 export interface SchemaRule {
-  /** The root has a member `type` with the value `object`, also for tools without parameters. */
+  /** A tool without schema is rejected. */
+  readonly isNeeded: boolean
+  /** The root has a member `type` with the value `object`. */
   readonly needsObject: boolean
   /** An object without `properties` is rejected. */
   readonly needsProperties: boolean
+  /** `oneOf`, `anyOf` and `allOf` at the root; without, their properties become those of the root. */
+  readonly hasRootUnions: boolean
+  /** JSON Schema, or Google's subset of OpenAPI schemas. */
+  readonly dialect: 'json' | 'google'
   /** Members that are removed at the root. */
   readonly rootDrops: readonly string[]
   /** `strict` of tools, and of output formats in formats that have it. */
@@ -31,10 +37,18 @@ interface RoleRule {
   readonly isApart: boolean
   /** The role `developer` is known beside `system`. */
   readonly hasDeveloper: boolean
+  /** Messages of the assistant have the members `refusal` and `annotations`. */
+  readonly hasRefusal: boolean
   /** Instructions behind a message of the user: `inPlace` keeps the role `system`, `user` sends them as text of the user at the same place. */
   readonly late: 'inPlace' | 'user'
   /** Consecutive messages of one role, and all results of a turn, become one message; the results are first. */
   readonly isMerged: boolean
+  /** The conversation begins with a message of the user. */
+  readonly startsWithUser: boolean
+  /** A message of the user may follow the results of tools. */
+  readonly takesUserAfterResults: boolean
+  /** A last message of the assistant that the response continues: accepted, with a member `prefix` only, or rejected. */
+  readonly prefill: 'accepted' | 'prefix' | 'rejected'
 }
 
 interface BlankRule {
@@ -50,7 +64,7 @@ interface MediaRule {
   /** Images by URL; the gateway fetches nothing. */
   readonly hasImageUrls: boolean
   /** Documents of other types than text. */
-  readonly documents: 'pdf' | 'files' | 'none'
+  readonly documents: 'pdf' | 'files'
 }
 
 /** The parts of a chat that make the model think. */
@@ -65,8 +79,8 @@ export interface ReasoningRule {
   readonly isAdaptive: boolean
   /** How thinking is turned off: the field is left out, or has the value `disabled`; `never`: it cannot be. */
   readonly off: 'leave' | 'disabled' | 'never'
-  /** Thinking of earlier responses: `signed` blocks only, `text` beside tool calls, or none. */
-  readonly history: 'signed' | 'text' | 'none'
+  /** Thinking of earlier responses: `signed` blocks only, `text` beside tool calls, none, or unknown: that of native requests stays. */
+  readonly history: 'signed' | 'text' | 'none' | 'unknown'
   /** When a tool can be forced. */
   readonly forcesTools: 'always' | 'withoutBudget' | 'never'
 }
@@ -88,7 +102,8 @@ interface StopRule {
 }
 
 export interface CacheRule {
-  readonly marker: 'cache_control' | 'cachePoint' | 'none'
+  /** `native`: `cache_control` of native requests stays. */
+  readonly marker: 'cache_control' | 'cachePoint' | 'native' | 'none'
   /** Breakpoints in one request. */
   readonly max: number
   readonly hasTtl: boolean
@@ -130,8 +145,6 @@ export interface TargetRules {
   readonly query: QueryRule
   /** Streams report usage only if the request asks for it. */
   readonly asksStreamUsage: boolean
-  /** What happens to fields that the API does not know. */
-  readonly unknownFields: 'ignored' | 'rejected'
   /** The thought signature of Gemini at tool calls: sent, demanded at the first call of each step, or unknown. */
   readonly thoughts: 'sent' | 'demanded' | 'none'
 }

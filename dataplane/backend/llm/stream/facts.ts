@@ -1,5 +1,6 @@
 import type { RawUsage, Step } from '../common/neutral.ts'
-import type { StreamFacts } from '../common/types.ts'
+import type { ResponseFacts, StreamFacts, UnknownKind } from '../common/types.ts'
+import { UNKNOWN_ERROR } from '../common/failures.ts'
 import { mergeUsage, toUsage } from '../usage/raw.ts'
 
 interface Call {
@@ -10,6 +11,11 @@ interface Call {
 
 /** Most text collected from one response, in UTF-16 units; bounds the memory of endless streams. */
 const MAX_COLLECTED_LENGTH = 2 * 1024 * 1024
+
+/** Counts something that was not understood. */
+export function countUnknown(facts: ResponseFacts, kind: UnknownKind): void {
+  facts.unknown = { ...facts.unknown, [kind]: (facts.unknown?.[kind] ?? 0) + 1 }
+}
 
 /** Derives the facts of a streamed response from its steps. */
 export class FactsRecorder {
@@ -81,6 +87,10 @@ export class FactsRecorder {
         break
       case 'error':
         facts.error ??= { type: step.errorType, message: step.message, received: step.received }
+        if (step.message === UNKNOWN_ERROR) countUnknown(facts, 'error')
+        break
+      case 'unknown':
+        countUnknown(facts, step.kind)
         break
       case 'signature':
       case 'blockStop':

@@ -22,6 +22,14 @@ export interface NativeFormat {
   printError(type: string, message: string): string
   /** Corrects an event; undefined if it is right. The bytes of events that are right pass unchanged. */
   amend?(data: JsonObject): JsonObject | undefined
+  /** Restores the client's names of tools in an event; the same object if it has none. */
+  rename(data: JsonObject, names: ReadonlyMap<string, string>): JsonObject
+}
+
+/** Options of a native stream. */
+interface NativeOptions extends StreamOptions {
+  /** Names of tools at the upstream -> of the client. Absent if all are equal, so that events can pass unread. */
+  readonly toolNames?: ReadonlyMap<string, string>
 }
 
 /**
@@ -34,13 +42,15 @@ export class NativeStream extends UpstreamStream {
   readonly #isGuarded: boolean
   readonly #collects: boolean
   readonly #measures: boolean
+  readonly #toolNames: ReadonlyMap<string, string> | undefined
 
-  constructor(format: NativeFormat, options: StreamOptions = {}) {
+  constructor(format: NativeFormat, options: NativeOptions = {}) {
     super(options)
     this.#format = format
     this.#isGuarded = options.isGuarded ?? false
     this.#collects = options.collects ?? false
     this.#measures = options.measures ?? false
+    this.#toolNames = options.toolNames
   }
 
   protected get pending(): number {
@@ -58,7 +68,16 @@ export class NativeStream extends UpstreamStream {
   /** Complete events of which none has to be read: most chunks of a stream. */
   override relay(chunk: Buffer): boolean {
     const { facts } = this.recorder
-    if (this.#isGuarded || this.#collects || !facts.hasContent || facts.isComplete || this.isOver || !this.#scanner.isAtEventStart) return false
+    if (
+      this.#isGuarded ||
+      this.#collects ||
+      this.#toolNames !== undefined ||
+      !facts.hasContent ||
+      facts.isComplete ||
+      this.isOver ||
+      !this.#scanner.isAtEventStart
+    )
+      return false
     const { length } = chunk
     if (length < 2 || chunk[length - 1] !== LF || chunk[length - 2] !== LF) return false
     const text = chunk.toString('latin1')
@@ -111,7 +130,7 @@ export class NativeStream extends UpstreamStream {
   /** Reads an event for the facts; returns the event to send if the stream is guarded or the event was corrected. */
   #observe(raw: Buffer): ClientEvent | undefined {
     const { facts } = this.recorder
-    const isRead = this.#isGuarded || this.#collects || !facts.hasContent || !this.#isMeasured(raw.toString('latin1'))
+    const isRead = this.#isGuarded || this.#collects || this.#toolNames !== undefined || !facts.hasContent || !this.#isMeasured(raw.toString('latin1'))
     if (!isRead) {
       this.recorder.countDelta()
       return undefined
@@ -119,11 +138,12 @@ export class NativeStream extends UpstreamStream {
     const { name, data: text } = parseFields(raw)
     if (text === undefined) return undefined
     // Numbers must be parsed losslessly only if the event is printed again.
-    const data = this.#isGuarded ? parseLeniently(text) : parsePlain(text)
+    const received = this.#isGuarded || this.#toolNames !== undefined ? parseLeniently(text) : parsePlain(text)
+    const data = isObject(received) && this.#toolNames !== undefined ? this.#format.rename(received, this.#toolNames) : received
     for (const step of this.#format.reader.read(name, data, text)) this.recorder.record(step)
     if ((facts.isComplete && this.#format.mayEndWithDone !== true) || facts.error) this.close()
     const amended = isObject(data) ? this.#format.amend?.(data) : undefined
-    if (!this.#isGuarded && amended === undefined) return undefined
+    if (!this.#isGuarded && amended === undefined && data === received) return undefined
     if (isObject(data)) return new JsonEvent(name, amended ?? data, this.#format.findTexts)
     return text.trim() === '[DONE]' ? new RawEvent('data: [DONE]\n\n') : undefined
   }

@@ -1,6 +1,7 @@
 import type { Step } from '../common/neutral.ts'
 import type { ClientEvent, StreamOptions } from '../common/types.ts'
 import { FrameScanner, type Frame } from './frames.ts'
+import { UniqueIds } from '../common/unique-ids.ts'
 import { parsePlain } from './native.ts'
 import { parseFields, SseScanner, type SseEvent } from './sse.ts'
 import type { SseReader, StepWriter } from './steps.ts'
@@ -56,6 +57,7 @@ export class TranslatedStream extends UpstreamStream {
   readonly #source: StepSource
   readonly #writer: StepWriter
   readonly #toolNames: ReadonlyMap<string, string>
+  readonly #ids = new UniqueIds()
 
   /** `toolNames`: names of tools at the upstream -> of the client. */
   constructor(source: StepSource, writer: StepWriter, toolNames: ReadonlyMap<string, string>, options?: StreamOptions) {
@@ -93,8 +95,7 @@ export class TranslatedStream extends UpstreamStream {
     const out: ClientEvent[] = []
     for (const read of steps) {
       if (this.isOver) break
-      const name = read.type === 'toolStart' ? this.#toolNames.get(read.name) : undefined
-      const step = read.type === 'toolStart' && name !== undefined ? { ...read, name } : read
+      const step = read.type === 'toolStart' ? { ...read, id: this.#ids.of(read.id), name: this.#toolNames.get(read.name) ?? read.name } : read
       this.recorder.record(step)
       out.push(...this.#writer.write(step))
       if (step.type === 'done' || step.type === 'error') this.close()

@@ -71,6 +71,7 @@ export class CompletionsWriter implements StepWriter {
       case 'error':
         return [this.#event(writeCompletionsError(step.errorType, step.message))]
       case 'hidden':
+      case 'unknown':
         return []
     }
   }

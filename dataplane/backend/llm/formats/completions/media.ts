@@ -18,13 +18,13 @@ const types: Readonly<Record<string, string>> = {
 /** Reads an image URL: a data URL becomes an image, any other a reference. `at` is the place of the part in the client's body. */
 export function readImage(url: string, at: string): Image {
   const data = readDataUrl(url)
-  return data ? { type: 'image', ...data } : { type: 'imageUrl', url, at }
+  return data ? { type: 'image', ...data, at } : { type: 'imageUrl', url, at }
 }
 
 /** Reads a file from a data URL or plain base64. Throws a FormatError for anything that is not inline. */
 export function readFile(data: string | undefined, filename: string | undefined, at: string): Image | Document {
   const inline = data === undefined ? undefined : readDataUrl(data)
-  if (inline?.mediaType.startsWith('image/') === true) return { type: 'image', ...inline }
+  if (inline?.mediaType.startsWith('image/') === true) return { type: 'image', ...inline, at }
   if (inline) return { type: 'document', ...inline, filename, at }
   // Base64 has no colon, any URL has.
   if (data === undefined || data === '' || data.slice(0, 64).includes(':'))

@@ -26,6 +26,13 @@ function readThinking({ type, thinking }: JsonObject): string {
   return type === 'thinking' ? joinText(thinking, '') : ''
 }
 
+/** Whether a list of content has a part that is read as nothing. */
+export function hasUnknownPart(content: unknown): boolean {
+  return objectsOf(content).some(
+    ({ type, text, refusal, thinking }) => text === undefined && refusal === undefined && thinking === undefined && type !== undefined,
+  )
+}
+
 /** The tool calls, and the `function_call` of older servers. */
 export function callsOf(message: JsonObject): readonly JsonObject[] {
   const { tool_calls: calls, function_call: called } = message

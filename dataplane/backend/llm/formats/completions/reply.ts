@@ -1,12 +1,12 @@
 import { inputWithCache, readCompletionsUsage } from '../../usage/raw.ts'
 import type { RawUsage, Reply, ReplyBlock } from '../../common/neutral.ts'
 import { compact, filledText, inside, numberOf, objectsOf, textOf } from '../../common/read.ts'
-import { completionsStops, readCompletionsStop, readStopFailure, withTools } from '../../common/stops.ts'
+import { completionsStops, isUnknownStop, readCompletionsStop, readStopFailure, withTools } from '../../common/stops.ts'
 import { joinThought } from '../../common/thoughts.ts'
 import { parseArguments, printArguments } from '../../common/tools.ts'
-import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
+import { FormatError, type JsonObject, type ResponseContext, type UnknownKind } from '../../common/types.ts'
 import { joinText } from './entry.ts'
-import { callsOf, readArguments, readReasoning } from './message.ts'
+import { callsOf, hasUnknownPart, readArguments, readReasoning } from './message.ts'
 
 /** Reads a chat completion; only its first choice (llm.md §7.5). Throws a FormatError if there is none. */
 export function readCompletionsReply(body: JsonObject): Reply {
@@ -27,7 +27,10 @@ export function readCompletionsReply(body: JsonObject): Reply {
     const id = filledText(call['id']) ?? `tool_call_${at}`
     blocks.push({ type: 'toolUse', id: joinThought(id, thought), name: textOf(called['name']) ?? '', input: parseArguments(json), json })
   }
+  const unknown: UnknownKind[] = isUnknownStop('completions', first['finish_reason']) ? ['finish_reason'] : []
+  if (hasUnknownPart(message['content'])) unknown.push('fragment')
   return {
+    unknown,
     id: textOf(body['id']),
     model: textOf(body['model']),
     serviceTier: textOf(body['service_tier']),

@@ -4,13 +4,14 @@ import { readFailure, type Failure } from '../../common/failures.ts'
 import { isObject } from '../../common/json.ts'
 import type { Step } from '../../common/neutral.ts'
 import { joinText } from './entry.ts'
-import { callsOf, readArguments, readReasoning } from './message.ts'
+import { callsOf, hasUnknownPart, readArguments, readReasoning } from './message.ts'
 import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
-import { readCompletionsStop, readStopFailure, withTools } from '../../common/stops.ts'
+import { isUnknownStop, readCompletionsStop, readStopFailure, withTools } from '../../common/stops.ts'
 import { joinThought } from '../../common/thoughts.ts'
 import { parseArguments } from '../../common/tools.ts'
 import type { JsonObject } from '../../common/types.ts'
 
+const fragment: Step = { type: 'unknown', kind: 'fragment' }
 /** Longest error text that is no JSON. */
 const MAX_MESSAGE_LENGTH = 2000
 /** Distance between the block numbers of consecutive choices. */
@@ -23,8 +24,14 @@ interface OpenTool {
   early: string
   /** The arguments of the first delta, if they are the only ones. */
   json: string | undefined
+  /** `{}` was received, which some servers send before the arguments (unslothai/unsloth#10275, ogx-ai/ogx#5462). */
+  isEmpty: boolean
+  hasInput: boolean
   isStarted: boolean
 }
+
+/** Arguments that are an empty object. */
+const EMPTY = /^\s*\{\s*\}\s*$/
 
 /** Reads chat completion chunks (llm.md §8.3). Block 0 is the text of choice 0; its tool calls follow. */
 export class CompletionsReader implements SseReader {
@@ -45,7 +52,7 @@ export class CompletionsReader implements SseReader {
     if (text.trim() === '[DONE]') return [{ type: 'done' }]
     // Google's servers put an error into a list.
     const data: unknown = Array.isArray(received) && received.length === 1 ? received[0] : received
-    if (!isObject(data)) return name === 'error' ? [{ type: 'error', errorType: 'api_error', message: text.trim().slice(0, MAX_MESSAGE_LENGTH) }] : []
+    if (!isObject(data)) return name === 'error' ? [{ type: 'error', errorType: 'api_error', message: text.trim().slice(0, MAX_MESSAGE_LENGTH) }] : [fragment]
     const steps: Step[] = []
     const failure = readFailure(data, name)
     if (failure !== undefined) return [{ type: 'error', errorType: failure.type, message: failure.message, received: data }]
@@ -74,6 +81,7 @@ export class CompletionsReader implements SseReader {
     const base = index * CHOICE_BLOCKS
     const thinking = readReasoning(delta)
     if (thinking !== undefined) steps.push(this.#isEveryChoice ? { type: 'hidden' } : { type: 'thinking', block: base, text: thinking })
+    if (hasUnknownPart(delta['content'])) steps.push(fragment)
     // Mistral sends content as a list of parts.
     const text = filledText(joinText(delta['content'], '')) ?? filledText(delta['refusal'])
     if (text !== undefined) steps.push({ type: 'text', block: base, text })
@@ -84,6 +92,8 @@ export class CompletionsReader implements SseReader {
       return
     }
     const stop = readCompletionsStop(choice['finish_reason'])
+    if (stop !== undefined) this.#confirmEmpty(base, steps)
+    if (isUnknownStop('completions', choice['finish_reason'])) steps.push({ type: 'unknown', kind: 'finish_reason' })
     if (stop !== undefined) steps.push({ type: 'finish', stop: withTools(stop, this.#toolCount > 0) })
   }
 
@@ -113,7 +123,15 @@ export class CompletionsReader implements SseReader {
     let tool = this.#tools.get(key)
     const json = readArguments(called)
     if (tool === undefined || (name !== undefined && isNextCall(tool, id, json))) {
-      tool = { block: base + ++this.#toolCount, id: id ?? `tool_call_${this.#toolCount - 1}`, early: '', json, isStarted: false }
+      tool = {
+        block: base + ++this.#toolCount,
+        id: id ?? `tool_call_${this.#toolCount - 1}`,
+        early: '',
+        json,
+        isEmpty: false,
+        hasInput: false,
+        isStarted: false,
+      }
       this.#tools.set(key, tool)
     } else if (json !== '') tool.json = undefined
     if (!tool.isStarted) {
@@ -123,9 +141,29 @@ export class CompletionsReader implements SseReader {
       tool.isStarted = true
       const thought = filledText(inside(inside(call['extra_content'])['google'])['thought_signature'])
       steps.push({ type: 'toolStart', block: tool.block, id: this.#isEveryChoice ? tool.id : joinThought(tool.id, thought), name })
-      if (tool.early !== '') steps.push({ type: 'toolInput', block: tool.block, json: tool.early })
-    } else if (json !== '') steps.push({ type: 'toolInput', block: tool.block, json })
+      writeInput(tool, tool.early, steps)
+    } else writeInput(tool, json, steps)
   }
+
+  /** The empty objects that no arguments followed are the arguments. */
+  #confirmEmpty(base: number, steps: Step[]): void {
+    for (const tool of this.#tools.values()) {
+      if (!tool.isEmpty || tool.hasInput || tool.block < base || tool.block >= base + CHOICE_BLOCKS) continue
+      tool.hasInput = true
+      steps.push({ type: 'toolInput', block: tool.block, json: '{}' })
+    }
+  }
+}
+
+/** Passes arguments on, but an empty object only when no more can follow. */
+function writeInput(tool: OpenTool, json: string, steps: Step[]): void {
+  if (json === '') return
+  if (!tool.hasInput && EMPTY.test(json)) {
+    tool.isEmpty = true
+    return
+  }
+  tool.hasInput = true
+  steps.push({ type: 'toolInput', block: tool.block, json })
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Block, Chat, OutputFormat, ToolChoice, ToolResult, ToolUse, Turn }
 import { compact, textOf } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
 import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
+import { fitOrder } from '../../rules/order.ts'
 import type { TargetRules } from '../../rules/types.ts'
 import { unsupported } from '../../common/unsupported.ts'
 
@@ -14,10 +15,10 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext, r
     const parts = chat.system.map(({ text }) => ({ type: 'text', text }))
     messages.push({ role, content: plainest(parts) })
   }
-  for (const turn of chat.turns) messages.push(...writeTurn(turn))
+  for (const turn of joinResults(chat.turns)) messages.push(...writeTurn(turn))
   const body = compact({
     model,
-    messages,
+    messages: fitOrder(messages, rules.roles),
     [rules.tokenLimit]: chat.maxTokens,
     temperature: chat.temperature,
     top_p: chat.topP,
@@ -32,6 +33,19 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext, r
     stream_options: chat.isStreaming && rules.asksStreamUsage ? { include_usage: true } : undefined,
   })
   return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, omitted: chat.omitted }
+}
+
+/** The turns with all results of a turn in one: no message may be between calls and their results, such as that with the images of a result. */
+function joinResults(turns: readonly Turn[]): readonly Turn[] {
+  const hasResults = ({ blocks }: Turn): boolean => blocks.some(({ type }) => type === 'toolResult')
+  const joined: Turn[] = []
+  for (const turn of turns) {
+    const last = joined.at(-1)
+    if (turn.role === 'user' && last?.role === 'user' && hasResults(turn) && hasResults(last))
+      joined[joined.length - 1] = { role: 'user', blocks: [...last.blocks, ...turn.blocks] }
+    else joined.push(turn)
+  }
+  return joined
 }
 
 /** Writes a turn as several messages: tool results come before the text of the user, and their images and files are part of that text (llm.md §7.4). */

@@ -1,19 +1,18 @@
 import type { Block, Chat, ToolResult } from '../../common/neutral.ts'
 import { compact } from '../../common/read.ts'
 import { objectInput } from '../../common/tools.ts'
-import type { ChatFormat, JsonObject } from '../../common/types.ts'
-import { unsupported } from '../../common/unsupported.ts'
+import type { JsonObject } from '../../common/types.ts'
 import type { Documents } from './documents.ts'
 
-/** Writes a content block; undefined if it has no equivalent in Converse. Throws a FormatError for images that are not inline. */
-export function writeContent(block: Block, documents: Documents, origin: ChatFormat, model: string): JsonObject | undefined {
+/** Writes a content block; undefined if it has no equivalent in Converse, which the rules of the target let not pass. */
+export function writeContent(block: Block, documents: Documents, model: string): JsonObject | undefined {
   switch (block.type) {
     case 'text':
       return { text: block.text }
     case 'image':
       return { image: { format: formatOf(block.mediaType), source: { bytes: block.data } } }
     case 'imageUrl':
-      throw unsupported(block.at, 'an image must be a base64 data URL, this provider does not fetch images')
+      return undefined
     case 'document':
       return { document: documents.write(block) }
     case 'thinking':
@@ -21,8 +20,6 @@ export function writeContent(block: Block, documents: Documents, origin: ChatFor
     case 'redacted':
       return { reasoningContent: { redactedContent: block.data } }
     case 'toolUse':
-      // Drop calls whose arguments are not JSON (llm.md §7.8).
-      if (origin === 'responses' && typeof block.input === 'string') return undefined
       return { toolUse: { toolUseId: block.id, name: block.name, input: objectInput(block) } }
     case 'toolResult':
       return { toolResult: compact({ toolUseId: block.id, content: writeResult(block, documents), status: statusOf(block, model) }) }
@@ -39,7 +36,6 @@ function writeResult({ content }: ToolResult, documents: Documents): JsonObject[
   return content.flatMap((block): JsonObject[] => {
     if (block.type === 'text') return [{ text: block.text }]
     if (block.type === 'image') return [{ image: { format: formatOf(block.mediaType), source: { bytes: block.data } } }]
-    if (block.type === 'imageUrl') throw unsupported(block.at, 'an image in a tool result must be base64')
     if (block.type === 'document') return [{ document: documents.write(block) }]
     return []
   })

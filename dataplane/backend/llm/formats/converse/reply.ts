@@ -1,8 +1,8 @@
 import { readConverseUsage } from '../../usage/raw.ts'
 import type { Reply, ReplyBlock } from '../../common/neutral.ts'
 import { inside, objectOf, objectsOf, textOf } from '../../common/read.ts'
-import { readConverseStop, readStopFailure } from '../../common/stops.ts'
-import { FormatError, type ClientFormat, type JsonObject, type ResponseContext } from '../../common/types.ts'
+import { isUnknownStop, readConverseStop, readStopFailure } from '../../common/stops.ts'
+import { FormatError, type ClientFormat, type JsonObject, type ResponseContext, type UnknownKind } from '../../common/types.ts'
 
 /** Reads a Converse response, which has neither id nor model (llm.md §7.9). Throws a FormatError without a message. */
 export function readConverseReply(body: JsonObject, client: ClientFormat, context: ResponseContext): Reply {
@@ -18,9 +18,18 @@ export function readConverseReply(body: JsonObject, client: ClientFormat, contex
     stopSequence: textOf(inside(body['additionalModelResponseFields'])['stop_sequence']),
     created: undefined,
     blocks: objectsOf(message['content']).flatMap((block) => readBlock(block) ?? []),
+    unknown: findUnknown(body, message),
     stop: readConverseStop(body['stopReason']),
     usage: readConverseUsage(inside(body['usage'])),
   }
+}
+
+/** Members of a block that are read, or have no equivalent. */
+const KNOWN = ['text', 'toolUse', 'reasoningContent', 'citationsContent', 'image', 'toolResult']
+
+function findUnknown(body: JsonObject, message: JsonObject): UnknownKind[] {
+  const blocks = objectsOf(message['content']).filter((block) => !KNOWN.some((member) => block[member] !== undefined))
+  return [...(isUnknownStop('converse', body['stopReason']) ? (['finish_reason'] as const) : []), ...blocks.map(() => 'fragment' as const)]
 }
 
 function readBlock(block: JsonObject): ReplyBlock | undefined {

@@ -1,9 +1,10 @@
 import type { Frame } from '../../stream/frames.ts'
 import { readConverseUsage } from '../../usage/raw.ts'
+import { UNKNOWN_ERROR } from '../../common/failures.ts'
 import { isObject, parseJson } from '../../common/json.ts'
 import type { Step } from '../../common/neutral.ts'
 import { filledText, inside, numberOf, objectOf, textOf } from '../../common/read.ts'
-import { readConverseStop, readStopFailure } from '../../common/stops.ts'
+import { isUnknownStop, readConverseStop, readStopFailure } from '../../common/stops.ts'
 import type { JsonObject } from '../../common/types.ts'
 
 /** Reads the frames of a ConverseStream response (llm.md §8.4). `metadata` is the last frame. */
@@ -27,6 +28,7 @@ export class ConverseReader {
         const failure = readStopFailure(data['stopReason'])
         if (failure !== undefined) return [{ type: 'error', errorType: failure.type, message: failure.message, received: data['stopReason'] }]
         return [
+          ...(isUnknownStop('converse', data['stopReason']) ? [{ type: 'unknown', kind: 'finish_reason' } as const] : []),
           {
             type: 'finish',
             stop: readConverseStop(data['stopReason']) ?? 'end',
@@ -37,10 +39,12 @@ export class ConverseReader {
       case 'metadata':
         return [{ type: 'usage', usage: readConverseUsage(inside(data['usage'])) }, { type: 'done' }]
       default:
-        return []
+        return [fragment]
     }
   }
 }
+
+const fragment: Step = { type: 'unknown', kind: 'fragment' }
 
 function parseLeniently(payload: Buffer): unknown {
   try {
@@ -50,13 +54,16 @@ function parseLeniently(payload: Buffer): unknown {
   }
 }
 
+/** Members of a delta that are read, may be empty, or have no equivalent. */
+const KNOWN = ['text', 'toolUse', 'citation', 'toolResult', 'image']
+
 function readDelta(delta: JsonObject, block: number): Step[] {
   const text = filledText(delta['text'])
   if (text !== undefined) return [{ type: 'text', block, text }]
   const json = filledText(inside(delta['toolUse'])['input'])
   if (json !== undefined) return [{ type: 'toolInput', block, json }]
   const reasoning = objectOf(delta['reasoningContent'])
-  if (reasoning === undefined) return []
+  if (reasoning === undefined) return KNOWN.some((member) => delta[member] !== undefined) ? [] : [fragment]
   const thinking = filledText(reasoning['text'])
   if (thinking !== undefined) return [{ type: 'thinking', block, text: thinking }]
   const signature = filledText(reasoning['signature'])
@@ -70,6 +77,6 @@ function readException(headers: ReadonlyMap<string, string>, data: unknown): Ste
   return {
     type: 'error',
     errorType: headers.get(':exception-type') ?? headers.get(':error-code') ?? 'api_error',
-    message: message ?? headers.get(':error-message') ?? 'the upstream reported an error',
+    message: message ?? headers.get(':error-message') ?? UNKNOWN_ERROR,
   }
 }

@@ -50,7 +50,7 @@ function writeMessages(chat: Chat, marks: CacheMarks, model: string): JsonObject
     // A point right behind a document of another type than PDF is rejected (strands-agents/harness-sdk#1966): it moves behind the next block.
     let moved: JsonObject | undefined
     const content = blocks.flatMap((block: Block) => {
-      const written = writeContent(block, documents, chat.origin, model)
+      const written = writeContent(block, documents, model)
       if (written === undefined) return []
       const mark = ('cache' in block ? block.cache : undefined) ?? moved
       moved = inside(written['document'])['format'] === 'pdf' || written['document'] === undefined ? undefined : mark

@@ -85,6 +85,7 @@ export class MessagesWriter implements StepWriter {
         this.#isOver = true
         return [event('error', writeMessagesError(step.errorType, step.message))]
       case 'hidden':
+      case 'unknown':
         return []
     }
   }

@@ -1,8 +1,8 @@
 import { readMessagesUsage } from '../../usage/raw.ts'
 import type { RawUsage, Reply, ReplyBlock } from '../../common/neutral.ts'
 import { compact, filledText, inside, objectsOf, textOf } from '../../common/read.ts'
-import { messagesStops, readMessagesStop, readStopFailure } from '../../common/stops.ts'
-import { FormatError, type JsonObject, type ResponseContext } from '../../common/types.ts'
+import { isUnknownStop, messagesStops, readMessagesStop, readStopFailure } from '../../common/stops.ts'
+import { FormatError, type JsonObject, type ResponseContext, type UnknownKind } from '../../common/types.ts'
 
 /** Reads a Messages response (llm.md §7.3). Throws a FormatError without content. */
 export function readMessagesReply(body: JsonObject): Reply {
@@ -17,9 +17,21 @@ export function readMessagesReply(body: JsonObject): Reply {
     stopSequence: textOf(body['stop_sequence']),
     created: undefined,
     blocks: objectsOf(body['content']).flatMap((block) => readBlock(block) ?? []),
+    unknown: findUnknown(body),
     stop: readMessagesStop(body['stop_reason']),
     usage: readMessagesUsage(usage),
   }
+}
+
+/** Blocks of tools that Anthropic has run, and others without an equivalent, are known. */
+const KNOWN = /^(?:text|thinking|redacted_thinking|tool_use|server_tool_use|mcp_tool_use|mcp_tool_result|\w+_tool_result|container_upload|compaction|fallback)$/
+
+/** Whether a type of block is one of the Messages API. */
+export const isKnownBlock = (type: unknown): boolean => typeof type === 'string' && KNOWN.test(type)
+
+function findUnknown(body: JsonObject): UnknownKind[] {
+  const blocks = objectsOf(body['content']).filter(({ type }) => !isKnownBlock(type))
+  return [...(isUnknownStop('messages', body['stop_reason']) ? (['finish_reason'] as const) : []), ...blocks.map(() => 'fragment' as const)]
 }
 
 function readBlock(block: JsonObject): ReplyBlock | undefined {

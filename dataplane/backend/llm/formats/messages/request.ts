@@ -130,7 +130,7 @@ function readImage(source: JsonObject, at: string): Extract<Block, { type: 'imag
   if (url !== undefined) return { type: 'imageUrl', url, at }
   const data = textOf(source['data'])
   if (data === undefined) throw unsupported(at, 'an image must be sent as base64 or URL; this provider cannot read file ids')
-  return { type: 'image', mediaType: textOf(source['media_type']) ?? 'image/png', data }
+  return { type: 'image', mediaType: textOf(source['media_type']) ?? 'image/png', data, at }
 }
 
 /** Reads a document; one of content blocks becomes those blocks. */

@@ -1,10 +1,10 @@
 import type { Block, Chat, OutputFormat, ToolChoice, ToolResult } from '../../common/neutral.ts'
 import { compact, inside } from '../../common/read.ts'
+import { objectInput } from '../../common/tools.ts'
 import type { ConvertedRequest, JsonObject, RequestContext } from '../../common/types.ts'
-import { unsupported } from '../../common/unsupported.ts'
 
 /**
- * Writes a Messages request for Chat Completions clients (llm.md §7.2). Throws a FormatError for files that Claude does not read.
+ * Writes a Messages request for Chat Completions clients (llm.md §7.2).
  */
 export function writeMessagesRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {
   const { thinking, effort, format } = chat
@@ -55,7 +55,7 @@ function writeContent(block: Block, isThinking: boolean): JsonObject | undefined
     case 'imageUrl':
       return { type: 'image', source: { type: 'url', url: block.url } }
     case 'toolUse':
-      return { type: 'tool_use', id: block.id, name: block.name, input: block.input }
+      return { type: 'tool_use', id: block.id, name: block.name, input: objectInput(block) }
     case 'toolResult':
       return compact({ type: 'tool_result', tool_use_id: block.id, content: writeResult(block), is_error: block.isError === true ? true : undefined })
     case 'document':
@@ -67,11 +67,9 @@ function writeContent(block: Block, isThinking: boolean): JsonObject | undefined
   }
 }
 
-/** The source of a document: Claude reads PDF, and plain text that is not encoded. */
-function writeSource({ mediaType, data, text, at }: Extract<Block, { type: 'document' }>): JsonObject {
+/** The source of a document: PDF, or text that is not encoded; the rules of the target let no other pass. */
+function writeSource({ mediaType, data, text }: Extract<Block, { type: 'document' }>): JsonObject {
   if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data }
-  if (mediaType?.startsWith('text/') !== true && mediaType !== 'application/json')
-    throw unsupported(at, `this provider reads PDF and text files, not ${mediaType ?? 'a file without type'}`)
   return { type: 'text', media_type: 'text/plain', data: text ?? Buffer.from(data, 'base64').toString() }
 }
 

@@ -93,6 +93,7 @@ export class ResponsesWriter implements StepWriter {
         this.#isOver = true
         return [this.#event('error', { code: step.errorType, message: step.message, param: null })]
       case 'hidden':
+      case 'unknown':
         return []
     }
   }

@@ -1,5 +1,6 @@
 import type { SseReader } from '../../stream/steps.ts'
 import { readResponsesUsage } from '../../usage/raw.ts'
+import { UNKNOWN_ERROR } from '../../common/failures.ts'
 import { isObject } from '../../common/json.ts'
 import type { Step } from '../../common/neutral.ts'
 import { filledText, inside, numberOf, objectOf, textOf } from '../../common/read.ts'
@@ -61,5 +62,5 @@ function readEnd(response: JsonObject): Step[] {
 }
 
 function readError(error: JsonObject, received: JsonObject): Step {
-  return { type: 'error', errorType: textOf(error['code']) ?? 'api_error', message: textOf(error['message']) ?? 'the upstream reported an error', received }
+  return { type: 'error', errorType: textOf(error['code']) ?? 'api_error', message: textOf(error['message']) ?? UNKNOWN_ERROR, received }
 }

@@ -59,7 +59,7 @@ export const completionsRows: RequestRows = {
           content: [
             { type: 'tool_use', id: 'a', name: 'f', input: {} },
             { type: 'tool_use', id: 'b', name: 'g', input: { n: expect.objectContaining({ rawJSON: '12345678901234567890' }) } },
-            { type: 'tool_use', id: 'c', name: 'h', input: 'oops' },
+            { type: 'tool_use', id: 'c', name: 'h', input: {} },
           ],
         },
         {
@@ -220,7 +220,7 @@ export const completionsRows: RequestRows = {
   'Chat Completions -> Converse: tool names are replaced by accepted ones everywhere': {
     ...toCv,
     body: {
-      messages: [{ role: 'assistant', tool_calls: [call('1', 'a.b/c', '{}')] }],
+      messages: [hi, { role: 'assistant', tool_calls: [call('1', 'a.b/c', '{}')] }],
       tools: [
         { type: 'function', function: { name: 'a.b/c' } },
         { type: 'function', function: { name: 'a_b_c' } },
@@ -228,7 +228,7 @@ export const completionsRows: RequestRows = {
       tool_choice: { type: 'function', function: { name: 'a_b_c' } },
     },
     has: {
-      messages: [{ role: 'assistant', content: [{ toolUse: { toolUseId: '1', name: expect.stringMatching(/^a_b_c_[0-9a-f]{6}$/), input: {} } }] }],
+      messages: [expect.objectContaining({ role: 'user' }), { role: 'assistant', content: [{ toolUse: { toolUseId: '1', name: expect.stringMatching(/^a_b_c_[0-9a-f]{6}$/), input: {} } }] }],
       toolConfig: {
         tools: [
           { toolSpec: { name: expect.stringMatching(/^a_b_c_[0-9a-f]{6}$/), inputSchema: { json: { type: 'object' } } } },

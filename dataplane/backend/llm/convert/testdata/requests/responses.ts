@@ -39,7 +39,7 @@ export const responsesRows: RequestRows = {
         },
         {
           role: 'assistant',
-          content: [{ toolUse: { toolUseId: 'c1', name: 'f', input: { a: 1 } } }, { toolUse: { toolUseId: 'c3', name: 'g', input: { input: 'raw' } } }],
+          content: [{ toolUse: { toolUseId: 'c1', name: 'f', input: { a: 1 } } }, { toolUse: { toolUseId: 'c2', name: 'f', input: {} } }, { toolUse: { toolUseId: 'c3', name: 'g', input: { input: 'raw' } } }],
         },
         { role: 'user', content: [{ toolResult: { toolUseId: 'c1', content: [{ text: 'r' }] } }] },
       ],

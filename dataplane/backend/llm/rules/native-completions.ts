@@ -1,0 +1,115 @@
+import { compact, inside, objectOf, objectsOf, textOf, without } from '../common/read.ts'
+import { NO_THOUGHT } from '../common/thoughts.ts'
+import type { JsonObject } from '../common/types.ts'
+import { CallIds } from './ids.ts'
+import { withList, withMember, withText } from './lists.ts'
+import { fitImageUrl } from './media.ts'
+import { ToolNames } from './names.ts'
+import { fitOrder } from './order.ts'
+import { fitSchema } from './schemas.ts'
+import type { TargetRules } from './types.ts'
+
+/** A request as its target accepts it, with the names of tools in it that differ from those of the client. */
+export interface FittedBody {
+  readonly body: JsonObject
+  readonly toolNames: ReadonlyMap<string, string>
+  readonly omitted: readonly string[]
+}
+
+/** Fits a Chat Completions request: usage of streams, token limit, tools, and roles, ids, names and members of the messages. */
+export function fitCompletions(body: JsonObject, rules: TargetRules): FittedBody {
+  let fitted = body
+  const addsUsage = rules.asksStreamUsage && body['stream'] === true && (body['stream_options'] === undefined || body['stream_options'] === null)
+  if (addsUsage) fitted = { ...fitted, stream_options: { include_usage: true } }
+  if (rules.tokenLimit === 'max_completion_tokens' && body['max_tokens'] !== undefined)
+    fitted = compact({ ...without(fitted, 'max_tokens'), max_completion_tokens: body['max_completion_tokens'] ?? body['max_tokens'] })
+  const names = namesOf(body, rules)
+  const rename = (name: string): string => names.safe(name)
+  const keepsMarks = rules.cache.marker === 'native'
+  fitted = withList(fitted, 'tools', (tool) => {
+    const called = withMember(tool, 'function', (given) => fitFunction(keepsMarks ? given : without(given, 'cache_control'), rename, rules))
+    return keepsMarks ? called : without(called, 'cache_control')
+  })
+  fitted = withMember(fitted, 'tool_choice', (choice) => withMember(choice, 'function', (called) => withText(called, 'name', rename)))
+  const ids = new CallIds(rules.ids)
+  fitted = withList(fitted, 'messages', (message) => fitMessage(message, rules, ids, rename))
+  if (Array.isArray(fitted['messages'])) {
+    const ordered = fitOrder(fitted['messages'], rules.roles)
+    if (ordered !== fitted['messages']) fitted = { ...fitted, messages: ordered }
+  }
+  return { body: fitted, toolNames: names.restored, omitted: [] }
+}
+
+/** The names of a request's tools, calls and choice. */
+function namesOf(body: JsonObject, rules: TargetRules): ToolNames {
+  const called = (item: JsonObject): string[] => {
+    const name = textOf(inside(item['function'] ?? item['custom'])['name'])
+    return name === undefined ? [] : [name]
+  }
+  const calls = objectsOf(body['messages']).flatMap((message) => objectsOf(message['tool_calls']).flatMap(called))
+  return new ToolNames(objectsOf(body['tools']).flatMap(called), [...calls, ...called(inside(body['tool_choice']))], rules.names)
+}
+
+function fitFunction(called: JsonObject, rename: (name: string) => string, { schema }: TargetRules): JsonObject {
+  const named = withText(called, 'name', rename)
+  const given = objectOf(called['parameters'])
+  const fitted = fitSchema(given, schema)
+  return fitted === given ? named : { ...named, parameters: fitted }
+}
+
+function fitMessage(given: JsonObject, rules: TargetRules, ids: CallIds, rename: (name: string) => string): JsonObject | undefined {
+  const { roles, reasoning, thoughts, cache } = rules
+  // Members that the gateway or a server of another vendor has added.
+  const hidden = reasoning.history === 'text' || reasoning.history === 'unknown' ? ['reasoning_signature'] : ['reasoning_signature', 'reasoning_content']
+  const isMarked = cache.marker === 'native'
+  let message = without(given, ...hidden, ...(isMarked ? [] : ['cache_control']))
+  if (message['role'] === 'developer' && !roles.hasDeveloper) message = { ...message, role: 'system' }
+  message = withList(message, 'content', (part) => {
+    const fitted = withMember(part, 'image_url', (image) => withText(image, 'url', fitImageUrl))
+    return isMarked ? fitted : without(fitted, 'cache_control')
+  })
+  let isFirst = thoughts === 'demanded'
+  message = withList(message, 'tool_calls', (call) => {
+    const thought = isFirst ? addThought(call) : thoughts === 'none' ? without(call, 'extra_content') : call
+    isFirst = false
+    const named = withMember(thought, 'function', (called) => withText(called, 'name', rename))
+    return withText(named, 'id', (id) => ids.call(id))
+  })
+  return fitContent(
+    withText(message, 'tool_call_id', (id) => ids.result(id)),
+    rules,
+  )
+}
+
+const isBlank = (text: unknown): boolean => typeof text === 'string' && !/\S/.test(text)
+
+/** A message with content that the target accepts; undefined if it has none. */
+function fitContent(given: JsonObject, { roles, blanks }: TargetRules): JsonObject | undefined {
+  let message = given
+  if (message['role'] === 'assistant' && !roles.hasRefusal) {
+    const refusal = textOf(message['refusal'])
+    // The members of OpenAI's responses, which clients send back (@mistralai/mistralai 2.7.0 has none of them).
+    message = without(message, 'refusal', ...['annotations', 'audio', 'function_call'].filter((key) => isEmpty(message[key])))
+    if (refusal !== undefined && isEmpty(message['content'])) message = { ...message, content: refusal }
+  }
+  if (message['role'] === 'tool') return message
+  if (blanks.isDropped) message = withList(message, 'content', (part) => (part['type'] === 'text' && isBlank(part['text']) ? undefined : part))
+  const hasMore = objectsOf(message['tool_calls']).length > 0 || isFilled(message['refusal']) || message['function_call'] !== undefined
+  if (isEmpty(message['content']) || (blanks.isDropped && isBlank(message['content']))) {
+    if (hasMore) return blanks.isDropped && !isEmpty(message['content']) ? { ...message, content: null } : message
+    if (blanks.isDropped) return undefined
+    return message['role'] === 'assistant' ? { ...message, content: '' } : message
+  }
+  return message
+}
+
+const isFilled = (value: unknown): boolean => typeof value === 'string' && value !== ''
+const isEmpty = (value: unknown): boolean => value === undefined || value === null || (Array.isArray(value) && value.length === 0)
+
+/** A call with the signature that Gemini accepts in place of its own, where the call has none: another provider made it. */
+function addThought(call: JsonObject): JsonObject {
+  const extra = inside(call['extra_content'])
+  const google = inside(extra['google'])
+  if (textOf(google['thought_signature']) !== undefined) return call
+  return { ...call, extra_content: { ...extra, google: { ...google, thought_signature: NO_THOUGHT } } }
+}
