@@ -126,7 +126,7 @@ describe('version', () => {
       deploy('gw', { 'gateway.networking.k8s.io/gateway-name': 'gw' }, { name: 'proxy', image: 'registry:5000/proxy:v0.1.0@sha256:ab' })
       const env = { KUBECONFIG: write('kubeconfig', api.kubeconfig) }
       const { operators, dataplanes } = JSON.parse((await run(['version', '-o', 'json'], { env })).stdout) as Record<string, unknown>
-      expect(operators).toEqual([{ namespace: 'shop', name: 'proxy', version: '0.2.0', image: 'registry:5000/controller:v0.2.0' }])
+      expect(operators).toEqual([{ namespace: 'shop', name: 'proxy', version: '0.2.0', image: 'registry:5000/controller:v0.2.0', ready: 0, wanted: 1 }])
       expect(dataplanes).toMatchObject([{ namespace: 'shop', name: 'gw', version: '0.1.0' }])
       expect((await run(['version', '--client'], { env })).stdout.split('\n')).toHaveLength(2)
     } finally {

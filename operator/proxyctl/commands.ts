@@ -19,6 +19,17 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./live/status.ts')).runStatus,
   },
   {
+    name: 'doctor',
+    summary: 'Checks a cluster: CRDs, versions, certificates, data planes, statuses, and says what to do first',
+    details: 'The checks are in the order in which they depend on each other. What the user may not read is left out. Exit status 1 if a check failed.',
+    options: ['namespace', 'kubeconfig'],
+    examples: [
+      ['The whole cluster', 'proxyctl doctor'],
+      ['Certificates and statuses of one namespace', 'proxyctl doctor -n shop'],
+    ],
+    load: async () => (await import('./live/doctor.ts')).runDoctor,
+  },
+  {
     name: 'get',
     arguments: 'KIND [NAMESPACE/NAME]',
     summary: 'Lists routes, policies, backends or gateways with what holds for each',

@@ -8,21 +8,26 @@ import { WORKLOAD_SELECTOR } from './live/workloads.ts'
 interface Deployment {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> }
   readonly spec?: {
+    readonly replicas?: number
     readonly template?: {
       readonly spec?: {
         readonly containers?: readonly { readonly name: string; readonly image?: string; readonly env?: readonly { readonly name: string }[] }[]
       }
     }
   }
+  readonly status?: { readonly readyReplicas?: number }
 }
 
 /** An operator, or the data plane of a Gateway. */
-interface Component {
+export interface Component {
   readonly namespace: string
   readonly name: string
   /** Tag of its image without `v`; the digest of an image without a tag. */
   readonly version: string
   readonly image: string
+  /** Pods that are ready, and that there should be. */
+  readonly ready: number
+  readonly wanted: number
 }
 
 interface Versions {
@@ -50,16 +55,7 @@ export const runVersion: Command = async (invocation) => {
 async function readCluster(kubeconfig: string, invocation: Parameters<typeof kubeconfigOf>[0]): Promise<Omit<Versions, 'proxyctl'>> {
   const connection = connect({ kubeconfig, userAgent: 'proxyctl' })
   try {
-    const [operators, dataplanes] = await Promise.all([
-      // `component` is a common label: the operator is recognized by its variables.
-      listDeployments(
-        connection,
-        'app.kubernetes.io%2Fcomponent%3Dcontroller',
-        (container) => container.env?.some(({ name }) => name.startsWith('PROXY_XDS_')) ?? false,
-      ),
-      listDeployments(connection, WORKLOAD_SELECTOR, ({ name }) => name === 'proxy'),
-    ])
-    return { operators, dataplanes }
+    return await readComponents(connection)
   } catch (error) {
     if (isUnnamedAndUnreachable(error, invocation)) return { cluster: `not reachable: ${error.message}` }
     throw explainUnreachable(error, kubeconfig)
@@ -68,15 +64,29 @@ async function readCluster(kubeconfig: string, invocation: Parameters<typeof kub
   }
 }
 
+/** Operators and data planes of the cluster. */
+export async function readComponents(connection: KubeConnection): Promise<Record<'operators' | 'dataplanes', Component[]>> {
+  const [operators, dataplanes] = await Promise.all([
+    // `component` is a common label: the operator is recognized by its variables.
+    listDeployments(
+      connection,
+      'app.kubernetes.io%2Fcomponent%3Dcontroller',
+      (container) => container.env?.some(({ name }) => name.startsWith('PROXY_XDS_')) ?? false,
+    ),
+    listDeployments(connection, WORKLOAD_SELECTOR, ({ name }) => name === 'proxy'),
+  ])
+  return { operators, dataplanes }
+}
+
 type Container = NonNullable<NonNullable<NonNullable<NonNullable<Deployment['spec']>['template']>['spec']>['containers']>[number]
 
 async function listDeployments(connection: KubeConnection, selector: string, isOurs: (container: Container) => boolean): Promise<Component[]> {
   const { items = [] } = await connection.request<{ items?: Deployment[] }>('GET', `/apis/apps/v1/deployments?labelSelector=${selector}`)
-  return items.flatMap(({ metadata: { namespace = '', name }, spec }) => {
+  return items.flatMap(({ metadata: { namespace = '', name }, spec, status }) => {
     const container = spec?.template?.spec?.containers?.find(isOurs)
     if (container === undefined) return []
     const { image = '' } = container
-    return [{ namespace, name, version: versionOf(image), image }]
+    return [{ namespace, name, version: versionOf(image), image, ready: status?.readyReplicas ?? 0, wanted: spec?.replicas ?? 1 }]
   })
 }
 

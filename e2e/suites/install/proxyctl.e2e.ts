@@ -31,6 +31,13 @@ test('status lists the objects that the operator manages', async () => {
   expect(text).toMatch(new RegExp(`^ok +Deployment +${NAMESPACE}/web$`, 'm'))
 })
 
+test('doctor finds nothing wrong with a cluster that serves', async () => {
+  const text = await proxyctl('doctor', '-n', NAMESPACE)
+  for (const check of ['Kubernetes +v1\\.', 'Gateway API +v1\\.6\\.', 'CRDs ', 'operator ', 'GatewayClass +.*proxy', 'statuses '])
+    expect(text).toMatch(new RegExp(`^ok +${check}`, 'm'))
+  expect(text).not.toMatch(/^error/m)
+})
+
 test('explain and log level query a pod of the Gateway', async () => {
   expect(await proxyctl('explain', `${NAMESPACE}/echo`, '--gateway', `${NAMESPACE}/web`)).toMatch(new RegExp(`on listener ${NAMESPACE}/web\\.`))
   expect(await proxyctl('log', 'level', '--gateway', `${NAMESPACE}/web`)).toBe('info\n')
