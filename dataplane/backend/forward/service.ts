@@ -3,7 +3,7 @@ import type { ConfigSnapshot } from '../../config/store.ts'
 import type { Destinations } from '../../net/destination/destinations.ts'
 import type { ErrorFormat } from '../../request/exchange/error.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
-import type { ResponseHead } from '../../http/message.ts'
+import type { RequestHead, ResponseHead } from '../../http/message.ts'
 import type { PolicyState } from '../../policy/state.ts'
 import type { CallPlan } from './call-plan.ts'
 
@@ -17,6 +17,8 @@ export interface BackendService {
   close(): void
   /** False if no part transforms requests or responses, so that chains need no step for it. Default: true. */
   readonly mayTransform?: boolean
+  /** Whether the service responds to a request by itself and it costs nothing, so that it needs no key of a budget. Default: no. */
+  isFree?(request: RequestHead): boolean
   /** The format of errors of the policies that run before the service; default: text. */
   readonly formatError?: ErrorFormat
 }

@@ -78,7 +78,7 @@ export class LlmCall {
   readonly #failures: Failures
   /** The response is the gateway's own: a guard's rejection, a list of models, a token count. */
   #isLocal = false
-  /** A request was sent to a provider. */
+  /** A request was sent to a provider, which has not reported what it used. */
   #isSent = false
   /** The response comes from the cache. */
   #isCached = false
@@ -187,6 +187,7 @@ export class LlmCall {
     checkGuarded(target, route, exchange, this.#keys, this.#hooks !== undefined)
     if (isDefault) checkCompletionsHead(exchange)
     if (route === 'Models') return this.#respond(respondWithProviderModels(exchange, groups, this.#keys.isAllowed, modelId))
+    exchange.tokenBudgets?.requireKeys()
     const entry = entryOf(route)
     const { limitBytes } = this.#context
     const context = {
@@ -277,7 +278,10 @@ export class LlmCall {
       else {
         const error = new ProxyError('LLM_RESPONSE', { detail: `failed to parse response: it is no response of ${conversion.to}` })
         this.#failAttempt(attempted, error)
-        if (!isLast && this.#plan.retry?.codes.has(502) === true) throw error
+        if (!isLast && this.#plan.retry?.codes.has(502) === true) {
+          this.#record.lose(reply.facts)
+          throw error
+        }
       }
       this.#attempted = { ...attempted, opened: { reply } }
       return response
@@ -301,7 +305,8 @@ export class LlmCall {
     }
     // The gateway's own limit is no failure of the provider.
     if (failure !== undefined && failure.code !== 'HELD_BYTES') this.#failAttempt(attempted, failure)
-    else if (failure === undefined) this.#failStream(attempted, events.error)
+    else if (failure === undefined) this.#failStream(attempted, events.facts.error)
+    if (this.#record.lose(events.facts)) this.#isSent = false
     events.discard()
     throw (
       failure ??

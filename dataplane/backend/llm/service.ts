@@ -90,6 +90,11 @@ function createLlmService(first: ServiceConfig, { acquire, release, budgets, cac
       for (const key of backends) release(key)
     },
     // The provider is chosen later; those of a backend rarely differ in their routes.
+    isFree: ({ target, method }) => {
+      const { models, groups } = compiled
+      const isList = ({ routeOf }: Pick<ModelTable, 'routeOf'>): boolean => routeOf(target, method).type === 'Models'
+      return models === undefined ? groups.every((group) => group.every(({ settings }) => isList(settings))) : isList(models)
+    },
     formatError: errorFormatOf(({ target }) => (compiled.models ?? compiled.groups[0]?.[0]?.settings)?.routeOf(target).type ?? 'Completions'),
     close() {
       for (const key of compiled.backends) release(key)

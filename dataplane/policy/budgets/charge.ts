@@ -18,6 +18,7 @@ import { budgetMetrics } from './metrics.ts'
 import { QuotaCounter } from './quota.ts'
 import { RemoteCounter } from './remote-counter.ts'
 import { RemoteBudgets, type RemoteReservation } from './remote.ts'
+import { amountOf, isUsedUp, lacksPrice, toAllowance, type Usage } from './limits.ts'
 import { ShareCounter } from './share.ts'
 
 /** A request waits so long for units of a budget that other replicas hold. */
@@ -38,6 +39,8 @@ interface Applied {
   readonly key: string | undefined
   /** Whether the request itself is charged already. */
   isCharged: boolean
+  /** Whether the usage of an LLM request is reserved already. */
+  isReserved: boolean
 }
 
 /** A reservation that is to be made. */
@@ -46,13 +49,7 @@ interface Wanted {
   readonly key: string | undefined
   readonly limit: CompiledLimit
   readonly amount: number
-}
-
-/** What an LLM request may use. */
-interface Usage {
-  readonly input: number
-  readonly output: number
-  readonly priceOf: LlmDemand['priceOf']
+  readonly isUnpriced: boolean
 }
 
 /** A reservation that is to be settled. */
@@ -75,6 +72,8 @@ export class BudgetCharge implements TokenBudget {
   readonly #exchange: Exchange
   #held: Held[] = none
   #applied: Applied[] = none
+  /** Why the request cannot be charged; thrown if it turns out to be none that costs nothing. */
+  #missingKey: ProxyError | undefined
   /** The model that replaces the one of the request, once a budget was exceeded. */
   #replacement: string | undefined
   /** The tightest limit of requests or tokens. */
@@ -90,11 +89,18 @@ export class BudgetCharge implements TokenBudget {
 
   /** Charges the budgets that do not depend on the model; later only if a share of this replica is too small. Throws a ProxyError to reject. */
   begin(): void | Promise<void> {
-    for (const budget of this.#context.budgets) if (budget.models === undefined) this.#apply(budget)
+    const { request, picked } = this.#exchange
+    try {
+      for (const budget of this.#context.budgets) if (budget.models === undefined) this.#apply(budget)
+    } catch (error) {
+      if (!(error instanceof ProxyError) || picked?.service?.current?.isFree?.(request) !== true) throw error
+      this.#missingKey = error
+    }
     return this.#reserve()
   }
 
   check(estimate: number, demand?: LlmDemand): void | Promise<void> {
+    this.requireKey()
     for (const budget of this.#context.budgets) if (this.#matchesModel(budget)) this.#apply(budget)
     const priceOf = demand?.priceOf
     if (priceOf === undefined) this.#requirePrice(demand?.model)
@@ -103,6 +109,17 @@ export class BudgetCharge implements TokenBudget {
       output: (demand?.maxTokens ?? DEFAULT_OUTPUT_TOKENS) * (demand?.answers ?? 1),
       priceOf,
     })
+  }
+
+  /** Charges the budgets that apply to the model of a further attempt, and not to those before. */
+  checkAgain(demand: LlmDemand | undefined): void | Promise<void> {
+    const { length } = this.#applied
+    for (const budget of this.#context.budgets) if (this.#matchesModel(budget)) this.#apply(budget)
+    return this.#applied.length === length ? undefined : this.check(0, demand)
+  }
+
+  requireKey(): void {
+    if (this.#missingKey !== undefined) throw this.#missingKey
   }
 
   /** Rejects a request without a price if a budget needs one. */
@@ -119,8 +136,9 @@ export class BudgetCharge implements TokenBudget {
       const { budget, limit, counter, reservation } = held
       const { unit } = limit
       if (unit === 'requests') continue
-      // Without a known price the estimate stays charged.
-      const spent = unit === 'tokens' ? tokens : usd === undefined ? reservation.taken : toAmount(usd * USD_UNITS)
+      // What is not known stays charged as it was estimated.
+      const actual = unit === 'tokens' ? tokens : usd === undefined ? Number.NaN : toAmount(usd * USD_UNITS)
+      const spent = Number.isNaN(actual) ? reservation.taken : actual
       if (isRemote(held)) {
         this.#count(budget, limit, spent)
         ;(remote ??= []).push({ ...held, used: spent })
@@ -177,7 +195,7 @@ export class BudgetCharge implements TokenBudget {
       if (budget.ignoresMissingKey && this.#isKeyAbsent(budget.key)) return
       throw new ProxyError('BUDGET_KEY', { detail: `the request has no key for budget "${budget.name}"` })
     }
-    this.#applied = append(this.#applied, { budget, key, isCharged: false })
+    this.#applied = append(this.#applied, { budget, key, isCharged: false, isReserved: false })
     for (const ancestor of budget.ancestors) this.#apply(ancestor)
   }
 
@@ -219,10 +237,12 @@ export class BudgetCharge implements TokenBudget {
       for (const limit of budget.limits) {
         const amount = amountOf(limit, applied, usage)
         if (amount === undefined) continue
-        if (by !== 'operator' && by !== 'service') addTo((remote ??= new Map()), by, { budget, key, limit, amount })
-        else if (later !== undefined || !this.#take(budget, key, limit, amount)) (later ??= []).push({ budget, key, limit, amount })
+        const wanted = { budget, key, limit, amount, isUnpriced: lacksPrice(limit, usage) }
+        if (by !== 'operator' && by !== 'service') addTo((remote ??= new Map()), by, wanted)
+        else if (later !== undefined || !this.#take(wanted)) (later ??= []).push(wanted)
       }
       applied.isCharged = true
+      applied.isReserved ||= usage !== undefined
     }
     if (later === undefined && remote === undefined) return this.#countRequests(first)
     return this.#reserveLater(later, remote).then(() => this.#countRequests(first))
@@ -249,17 +269,17 @@ export class BudgetCharge implements TokenBudget {
     })
     const outcome = await RemoteBudgets.of(state, kind).reserve(
       nowMs,
-      entries.map(({ budget, limit, amount, counter }) => {
-        return { counter, limit: limit.amount, amount, isForced: budget.onExceeded !== 'Reject', isSettled: limit.unit !== 'requests' }
+      entries.map(({ budget, limit, amount, counter, isUnpriced }) => {
+        return { counter, limit: limit.amount, amount, isForced: isUnpriced || budget.onExceeded !== 'Reject', isSettled: limit.unit !== 'requests' }
       }),
     )
     if (outcome === undefined) return this.#takeAlone(wanted)
-    for (const [nth, { budget, limit, counter }] of entries.entries()) {
+    for (const [nth, { budget, limit, counter, isUnpriced }] of entries.entries()) {
       const reservation = outcome.reservations[nth]
       if (reservation === undefined || (!outcome.isReserved && reservation.isAdmitted)) continue
       if (outcome.isReserved) this.#hold({ budget, limit, counter, reservation, isSpent: false })
       this.#note(limit, reservation, budget)
-      if (!reservation.isAdmitted && (outcome.isReserved || budget.onExceeded === 'Reject')) this.#exceed(budget, limit, reservation, nowMs)
+      if (!reservation.isAdmitted && !isUnpriced && (outcome.isReserved || budget.onExceeded === 'Reject')) this.#exceed(budget, limit, reservation, nowMs)
     }
   }
 
@@ -270,7 +290,7 @@ export class BudgetCharge implements TokenBudget {
     for (const { budget, limit } of rejecting === undefined ? wanted : [rejecting])
       budgetMetrics(registry).alone(rejecting === undefined ? 'admitted' : 'rejected', budget.policy, budget.name, limit.unit).value++
     if (rejecting === undefined) {
-      for (const each of wanted) this.#takeWanted(each)
+      for (const each of wanted) this.#take(each)
       return
     }
     this.#release()
@@ -278,20 +298,20 @@ export class BudgetCharge implements TokenBudget {
   }
 
   /** Reserves from one limit. Returns false if the share of this replica is too small. */
-  #take(budget: CompiledBudget, key: string | undefined, limit: CompiledLimit, amount: number, how: 'share' | 'last' | 'alone' = 'share'): boolean {
+  #take({ budget, key, limit, amount, isUnpriced }: Wanted, how: 'share' | 'last' | 'alone' = 'share'): boolean {
     const counter = this.#counter(budget, limit, key)
     // Assignments end by the clock of the system.
     const nowMs = counter instanceof QuotaCounter ? this.#context.state.epochMs() : this.#context.ledger.epochMs()
-    const isForced = budget.onExceeded !== 'Reject'
+    const terms = [nowMs, limit.amount, amount, isUnpriced ? 0 : 1, isUnpriced || budget.onExceeded !== 'Reject'] as const
     const reservation =
       how !== 'share' && counter instanceof ShareCounter
-        ? counter.reserveWithout(how, nowMs, limit.amount, amount, 1, isForced)
+        ? counter.reserveWithout(how, ...terms)
         : how !== 'share' && counter instanceof QuotaCounter
-          ? counter.reserveAlone(nowMs, limit.amount, amount, 1, isForced)
-          : counter.reserve(nowMs, limit.amount, amount, 1, isForced)
+          ? counter.reserveAlone(...terms)
+          : counter.reserve(...terms)
     if (reservation.isShort === true) return false
     this.#note(limit, reservation, budget)
-    if (!reservation.isAdmitted) this.#exceed(budget, limit, reservation, nowMs)
+    if (!reservation.isAdmitted && !isUnpriced) this.#exceed(budget, limit, reservation, nowMs)
     this.#hold({ budget, limit, counter, reservation, isSpent: false })
     return true
   }
@@ -302,15 +322,11 @@ export class BudgetCharge implements TokenBudget {
 
   async #takeLater(wanted: readonly Wanted[]): Promise<void> {
     try {
-      for (const each of wanted) if (!this.#takeWanted(each)) await this.#await(each)
+      for (const each of wanted) if (!this.#take(each)) await this.#await(each)
     } catch (error) {
       this.#release()
       throw error
     }
-  }
-
-  #takeWanted({ budget, key, limit, amount }: Wanted, how?: 'last' | 'alone'): boolean {
-    return this.#take(budget, key, limit, amount, how)
   }
 
   /** Asks for an assignment, or for a larger share until it covers the amount, for a second at most. */
@@ -324,15 +340,15 @@ export class BudgetCharge implements TokenBudget {
     const startMs = ledger.epochMs()
     while (counter instanceof ShareCounter && ledger.epochMs() - startMs < WAIT_MS) {
       hasResponse = await state.shares?.want(counter.bucketAt(ledger.epochMs(), ledger.namesOf(limit.name, key)), () => counter.memory)
-      if (this.#takeWanted(wanted)) return
+      if (this.#take(wanted)) return
       if (hasResponse !== true) break
     }
-    if (counter instanceof QuotaCounter && (await this.#assign(counter, wanted)) && this.#takeWanted(wanted)) return
+    if (counter instanceof QuotaCounter && (await this.#assign(counter, wanted)) && this.#take(wanted)) return
     // Others hold what is left, and have not returned it in time.
-    if (hasResponse === true) return void this.#takeWanted(wanted, 'last')
+    if (hasResponse === true) return void this.#take(wanted, 'last')
     const outcome = budget.sharing?.allowsDisconnected === true ? 'admitted' : 'rejected'
     metrics.alone(outcome, budget.policy, budget.name, limit.unit).value++
-    if (outcome === 'admitted') return void this.#takeWanted(wanted, 'alone')
+    if (outcome === 'admitted') return void this.#take(wanted, 'alone')
     if (counter instanceof QuotaCounter) counter.deny()
     throw new ProxyError('BUDGET_SHARE', { detail: `this replica has no share of budget "${budget.name}" now` })
   }
@@ -446,15 +462,6 @@ function append<T>(list: T[], element: T): T[] {
   return list
 }
 
-/** What a request needs of a limit, at most all of it: clients choose their maximum. Undefined: nothing. */
-function amountOf({ unit, amount }: CompiledLimit, { isCharged }: Applied, usage: Usage | undefined): number | undefined {
-  if (unit === 'requests') return isCharged ? undefined : 1
-  if (usage === undefined) return undefined
-  const { input, output, priceOf } = usage
-  if (unit === 'tokens') return Math.min(amount, toAmount(input + output))
-  return priceOf === undefined ? undefined : Math.min(amount, toAmount(Math.ceil(priceOf(input, output) * USD_UNITS)))
-}
-
 /** A reservation in a store. */
 type Remote = Held & { readonly counter: RemoteCounter; readonly reservation: RemoteReservation }
 
@@ -470,18 +477,5 @@ function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
   else list.push(value)
 }
 
-/** Whether nothing is left, without a reservation. */
-function isUsedUp(counter: Counter, { amount }: CompiledLimit, nowMs: number): boolean {
-  if (counter instanceof QuotaCounter) return counter.isUsedUp(nowMs)
-  if (counter instanceof ShareCounter || counter instanceof RemoteCounter) return (counter.read(nowMs)?.used ?? 0) >= amount
-  return !counter.reserve(nowMs, amount, 0, 1).isAdmitted
-}
-
 /** Header with the dollars that are left. */
 export const REMAINING_USD = 'x-budget-remaining-usd'
-
-/** Dollars are stated as dollars. */
-function toAllowance({ unit, amount: own }: CompiledLimit, { isAdmitted, used, taken, resetMs, assigned: amount = own }: Reservation): Allowance {
-  const scale = unit === 'usd' ? USD_UNITS : 1
-  return { isAdmitted, limit: amount / scale, remaining: Math.floor(Math.max(0, amount - used - taken) / scale), resetMs }
-}

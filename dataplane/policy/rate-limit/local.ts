@@ -55,6 +55,7 @@ export class LocalTokenBudget implements TokenBudget {
 
   /** What is left of an estimate is not returned after a refill, which has filled the bucket without it. */
   settle(tokens: number): void {
+    if (Number.isNaN(tokens)) return
     const nowMs = this.#nowMs()
     const change = tokens - this.#estimate
     for (const [nth, bucket] of this.#buckets.entries()) if (change > 0 || nowMs < (this.#refillsAtMs[nth] ?? 0)) bucket.charge(nowMs, change)

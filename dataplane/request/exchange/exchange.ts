@@ -45,9 +45,10 @@ export interface Connection {
 /** Value of `backend.type` in expressions (traffic.md §9). */
 export type BackendType = 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
 
-/** What expressions see of the backend that a rule picked, before the request is sent. */
+/** What expressions and budgets see of the backend that a rule picked, before the request is sent. */
 export interface PickedBackend {
   readonly destination: { readonly name: string; readonly type: BackendType; readonly isA2a?: boolean }
+  readonly service?: { readonly current: { isFree?(request: RequestHead): boolean } | undefined } | undefined
 }
 
 /** Names of a route in logs, metrics and policies. */

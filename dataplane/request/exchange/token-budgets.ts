@@ -26,9 +26,13 @@ export interface TokenBudget {
    * if the limiter cannot be reached. Without `demand`, the gateway does not interpret the request.
    */
   check(estimate: number, demand?: LlmDemand): void | Promise<void>
+  /** Called for each further attempt: what applies to its model only is charged too. Throws as `check`; then nothing stays charged. */
+  checkAgain?(demand: LlmDemand | undefined): void | Promise<void>
+  /** Throws a ProxyError if the request lacks what it is charged by. Called before a request that may cost something. */
+  requireKey?(): void
   /**
    * Called at most once after a successful `check`: corrects the charge to the actual number of tokens, and to their price in US dollars
-   * if it is known. Never throws.
+   * if it is known. Not a number: the actual number is not known, what `check` has charged is final. Never throws.
    */
   settle(tokens: number, usd?: number): void
   /** A model that replaces the one of the request because a limit is exceeded. Called before `check`, once per attempt. */
@@ -70,7 +74,8 @@ export class TokenBudgets {
 
   /** Throws a ProxyError, or rejects with one, if a limit is exhausted; what the limits before it have been charged is returned. */
   check(estimate = 0, demand?: LlmDemand): void | Promise<void> {
-    if (this.#state !== 'new') return
+    if (this.#state === 'admitted') return this.#checkAgain(demand)
+    if (this.#state === 'settled') return
     const tokens = toTokens(estimate)
     try {
       while (this.#checked < this.#budgets.length) {
@@ -91,10 +96,24 @@ export class TokenBudgets {
     this.#state = 'admitted'
   }
 
+  async #checkAgain(demand: LlmDemand | undefined): Promise<void> {
+    try {
+      for (const budget of this.#budgets) await budget.checkAgain?.(demand)
+    } catch (error) {
+      this.#state = 'new'
+      this.#return(error)
+    }
+  }
+
   #return(error: unknown): never {
     for (const budget of this.#budgets.slice(0, this.#checked)) budget.settle(0, 0)
     this.#checked = 0
     throw error
+  }
+
+  /** Throws a ProxyError if a limit needs something that the request lacks, such as a key. */
+  requireKeys(): void {
+    for (const budget of this.#budgets) budget.requireKey?.()
   }
 
   /** The first model that replaces the one of the request; undefined: the request keeps its model. */
@@ -108,14 +127,13 @@ export class TokenBudgets {
 
   /**
    * Charges the tokens of the exchange, input and output, and their price. Ignored after the first call and without a successful `check`.
-   * The estimate stays charged if `tokens` is not a number.
+   * What was reserved stays charged if `tokens` is not a number.
    */
   settle(tokens: number, usd?: number): void {
     if (this.#state !== 'admitted') return
     this.#state = 'settled'
-    if (Number.isNaN(tokens)) return
-    const price = usd !== undefined && Number.isFinite(usd) ? Math.max(0, usd) : undefined
-    for (const budget of this.#budgets) budget.settle(toTokens(tokens), price)
+    const price = usd !== undefined && Number.isFinite(usd) && !Number.isNaN(tokens) ? Math.max(0, usd) : undefined
+    for (const budget of this.#budgets) budget.settle(Number.isNaN(tokens) ? tokens : toTokens(tokens), price)
   }
 }
 

@@ -37,7 +37,8 @@ test.each([
 test.each<[ClientFormat | undefined, JsonObject, number]>([
   ['completions', {}, 4096],
   ['completions', { max_tokens: 7 }, 7],
-  ['completions', { max_tokens: 0 }, 0],
+  ['completions', { max_tokens: 0 }, 4096],
+  ['completions', { max_tokens: '0' }, 4096],
   ['completions', { max_tokens: 5, max_completion_tokens: 9 }, 9],
   ['completions', { max_tokens: 9, max_completion_tokens: 5 }, 9],
   ['completions', { max_tokens: '7' }, 7],

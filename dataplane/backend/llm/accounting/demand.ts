@@ -38,11 +38,15 @@ export function demandOf(body: JsonObject, model: string | undefined, price: Pri
   return {
     model,
     promptTokens: promptTokensOf(body, format !== undefined),
-    maxTokens: Math.max(stated ?? DEFAULT_OUTPUT_TOKENS, others),
+    // Some servers take 0 as no limit.
+    maxTokens: Math.max(stated || DEFAULT_OUTPUT_TOKENS, others),
     answers: Math.max(1, answers) * Math.max(1, ...batch),
     priceOf: price && ((input, output) => priceOf(input, output, price)),
   }
 }
+
+/** Whether the provider works on when the response has ended (`background` of the Responses API): its usage is not known then. */
+export const runsInBackground = ({ background }: JsonObject): boolean => background !== undefined && background !== null && background !== false
 
 /** A list of numbers is one prompt of tokens. */
 const countPrompts = (list: readonly unknown[]): number => (list.some((item) => typeof item === 'number' || isRawNumber(item)) ? 1 : list.length)

@@ -142,12 +142,25 @@ function mediaTokens(text: string, place: number): number | undefined {
   return greatest(kinds, ([, tokensOf]) => tokensOf(bytes)) ?? Math.min(...rates.map(([, tokensOf]) => tokensOf(bytes)))
 }
 
+/** Estimates the tokens of a file of a form, or of a body that is one. Text counts as text, whatever its type says. */
+export function fileTokensOf(bytes: Buffer, mime: string): number {
+  return isText(bytes.subarray(0, 192)) ? tokensIn(bytes.length) : binaryTokensOf(bytes.length, mime)
+}
+
+/** Estimates the tokens of as many bytes of a file that is not read. */
+export function binaryTokensOf(length: number, mime: string): number {
+  const kinds = kindOf(mime)
+  return ((kinds & TEXT) === 0 ? greatest(kinds, ([, tokensOf]) => tokensOf(length)) : undefined) ?? tokensIn(length)
+}
+
 /** A cheap test, as data may have many megabytes: texts have spaces, or characters that are not ASCII. */
 const isBase64 = (text: string, byteLength: number): boolean => byteLength === text.length && !text.includes(' ')
 
-/** Whether base64 is that of a text. PDF starts as one. */
-function hasText(base64: string): boolean {
-  const start = Buffer.from(base64.slice(0, 256), 'base64')
+/** Whether base64 is that of a text. */
+const hasText = (base64: string): boolean => isText(Buffer.from(base64.slice(0, 256), 'base64'))
+
+/** Whether the first bytes are those of a text. PDF starts as one. */
+function isText(start: Buffer): boolean {
   return start.length > 0 && start.toString('latin1', 0, 5) !== '%PDF-' && start.every((byte) => byte >= 0x20 || (byte >= 9 && byte <= 13))
 }
 

@@ -24,6 +24,8 @@ interface RequestFacts {
   readonly prompt: () => readonly FlatMessage[]
   /** Estimated tokens of the prompt. */
   readonly promptTokens: () => number
+  /** The provider works on when the response has ended. */
+  readonly isBackground?: boolean
 }
 
 /** The choice of a target for a model (llm.md §15.3). */
@@ -107,6 +109,9 @@ export class LlmRecord extends HostMap {
   #cost: number | undefined
   #costRates: Rates | undefined
   #priceFound: Price | undefined
+  /** Usage of attempts that failed after the provider had reported it. */
+  #lostTokens = 0
+  #lostUsd = 0
   #isReusable = false
   /** What the last attempt found in the cache. */
   #cacheMiss: 'miss' | 'bypass' | undefined
@@ -218,6 +223,17 @@ export class LlmRecord extends HostMap {
     this.#measure(facts, end, failure)
   }
 
+  /** Charges budgets for what the provider reported of an attempt that fails. Returns false if it reported nothing. */
+  lose(facts: Pick<ResponseFacts, 'usage' | 'responseModel' | 'serviceTier'>): boolean {
+    const { inputTokens, outputTokens = 0 } = facts.usage
+    const request = this.#request
+    if (inputTokens === undefined || request === undefined) return false
+    this.#lostTokens += inputTokens + outputTokens
+    const price = request.prices.find(request.system, facts.responseModel, request.requestModel)
+    this.#lostUsd += (price && costOf(facts, price)?.cost) ?? 0
+    return true
+  }
+
   /** Records a request that failed. `errorType`: the reason of the gateway's error, else the status of the response (llm.md §17.2). */
   fail(errorType: string): void {
     this.finish(undefined, 'error', undefined, errorType)
@@ -255,11 +271,14 @@ export class LlmRecord extends HostMap {
   }
 
   #settle(budgets: TokenBudgets, facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd): void {
-    if (end === 'error') return budgets.settle(0, 0)
+    if (end === 'error') return budgets.settle(this.#lostTokens, this.#lostUsd)
     const { input, output, isCounted } = this.#tokensOf(facts, end)
     const request = this.#request
     const price = this.#priceFound ?? request?.prices.find(request.system, request.requestModel)
-    budgets.settle(input + output, isCounted && this.#cost !== undefined ? this.#cost : price && priceOf(input, output, price))
+    const usd = isCounted && this.#cost !== undefined ? this.#cost : price && priceOf(input, output, price)
+    // What was reserved is the most that such a response is known to cost.
+    const isOpen = !isCounted && request?.isBackground === true
+    budgets.settle(isOpen ? Number.NaN : input + output + this.#lostTokens, usd === undefined ? usd : usd + this.#lostUsd)
   }
 
   /** Prices by the model of the response, else by the requested one (llm.md §18). */

@@ -22,7 +22,7 @@ import type { RequestSource } from './source.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import type { Draft } from './upstream-request.ts'
 import type { LlmDemand } from '../../../request/exchange/token-budgets.ts'
-import { demandOf } from '../accounting/demand.ts'
+import { demandOf, runsInBackground } from '../accounting/demand.ts'
 import { promptTokensOf } from '../accounting/prompt.ts'
 
 /** The inputs for preparing one attempt. */
@@ -103,6 +103,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
       prices: settings.prices,
       prompt: () => entry.flattenRequest(body),
       promptTokens: () => promptTokensOf(body),
+      isBackground: runsInBackground(body),
     })
   }
   begin(enriched)

@@ -1,3 +1,7 @@
+import type { Cooperative } from '../../../runtime/cooperative.ts'
+import { fileTokensOf } from '../accounting/prompt.ts'
+import type { JsonObject } from '../common/types.ts'
+
 /** Bytes of a part that are read: its head and the value of a short field. */
 const MAX_PART_BYTES = 1024
 /** RFC 2046 §5.1.1. */
@@ -62,7 +66,67 @@ export class ModelScanner {
 
 /** A scanner for a content-type of multipart/form-data; undefined for others. */
 export function createModelScanner(contentType: string | undefined, onModel: (model: string) => void): ModelScanner | undefined {
+  const boundary = boundaryOf(contentType)
+  return boundary === undefined ? undefined : new ModelScanner(boundary, onModel)
+}
+
+/** The boundary in a content-type of multipart/form-data; undefined for others. */
+export function boundaryOf(contentType: string | undefined): string | undefined {
   const match = /^multipart\/form-data\s*;(?:[^"]*;)?\s*boundary=(?:"([^"]+)"|([^\s;]+))/i.exec(contentType ?? '')
   const boundary = match?.[1] ?? match?.[2]
-  return boundary === undefined || boundary.length > MAX_BOUNDARY_LENGTH ? undefined : new ModelScanner(boundary, onModel)
+  return boundary === undefined || boundary.length > MAX_BOUNDARY_LENGTH ? undefined : boundary
+}
+
+/** What a budget reads of a form. */
+export interface Form {
+  /** Values of the fields that are no files. */
+  readonly fields: JsonObject
+  /** Estimated tokens of the files. */
+  readonly fileTokens: number
+}
+
+const MAX_PARTS = 1000
+const MAX_PART_HEAD_BYTES = 8192
+/** Bytes that are searched in one step. */
+const STEP_BYTES = 1024 * 1024
+
+/**
+ * Reads the fields and sizes of the files of a multipart body (RFC 7578). Undefined if servers could read another value than this one: a field that is
+ * repeated and not a list (`name[]`), a part without an end or a name, too many parts.
+ */
+export function* readForm(body: Buffer, boundary: string): Cooperative<Form | undefined> {
+  const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
+  const fields = new Map<string, unknown>()
+  let fileTokens = 0
+  // The first delimiter has no line end before it.
+  let at = body.subarray(0, delimiter.length - 2).equals(delimiter.subarray(2)) ? delimiter.length - 2 : yield* endOf(body, delimiter, 0)
+  for (let count = 0; at !== -1 && count < MAX_PARTS; count++) {
+    if (body.toString('latin1', at, at + 2) === '--') return { fields: Object.fromEntries(fields), fileTokens }
+    const end = yield* endOf(body, delimiter, at)
+    if (end === -1) return undefined
+    const part = body.subarray(at, end - delimiter.length)
+    at = end
+    const headEnd = part.subarray(0, MAX_PART_HEAD_BYTES).indexOf('\r\n\r\n')
+    const head = part.toString('utf8', 0, Math.max(0, headEnd))
+    const name = /^content-disposition:[^\r\n]*;[ \t]*name=(?:"([^"]*)"|([^\s;"]+))/im.exec(head)
+    if (name === null) return undefined
+    const key = name[1] ?? name[2] ?? ''
+    const type = /^content-type:[ \t]*([^\r\n;]*)/im.exec(head)?.[1]?.trim() ?? ''
+    const content = part.subarray(headEnd + 4)
+    if (/;[ \t]*filename\*?=/i.test(head) || !/^(?:text\/plain)?$/i.test(type)) fileTokens += fileTokensOf(content, type)
+    else if (key.endsWith('[]')) fields.set(key, [...((fields.get(key) as readonly string[] | undefined) ?? []), content.toString()])
+    else if (fields.has(key)) return undefined
+    else fields.set(key, content.toString())
+  }
+  return undefined
+}
+
+/** The position after the next delimiter; -1 if there is none. */
+function* endOf(body: Buffer, delimiter: Buffer, from: number): Cooperative<number> {
+  for (let at = from; at < body.length; at += STEP_BYTES) {
+    const found = body.subarray(at, at + STEP_BYTES + delimiter.length - 1).indexOf(delimiter)
+    if (found !== -1) return at + found + delimiter.length
+    yield
+  }
+  return -1
 }

@@ -1,14 +1,16 @@
 import type { RouteType } from '#gen/config/types.ts'
 import type { PrepareContext, Prepared } from './chat.ts'
-import { demandOf } from '../accounting/demand.ts'
-import { promptTokensOf } from '../accounting/prompt.ts'
+import { demandOf, runsInBackground } from '../accounting/demand.ts'
+import { binaryTokensOf, fileTokensOf, promptTokensOf } from '../accounting/prompt.ts'
 import { tokensIn } from '../accounting/estimate.ts'
 import { detectRequest, modelOfPath } from './detect.ts'
 import { renderBody } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
+import type { Exchange } from '../../../request/exchange/exchange.ts'
+import { runWhileConnected } from '../../../request/exchange/connected.ts'
 import type { Body } from '../../../http/body.ts'
 import { ObservedBody } from '../../../http/observe.ts'
-import { createModelScanner } from './multipart.ts'
+import { boundaryOf, createModelScanner, readForm, type Form } from './multipart.ts'
 import type { ParsedRequest } from './source.ts'
 import { mutate } from '../settings/mutate.ts'
 
@@ -37,12 +39,14 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     })
     return { ...base, draft: { path, body: source.stream(), reads: 'nothing' }, model }
   }
-  const parsed = await readJson(tools)
-  if ('unreadBytes' in parsed) {
-    const promptTokens = tokensIn(parsed.unreadBytes)
-    const { model, isStreaming } = detectRequest(exchange.request.target, {})
-    if (model !== undefined) tools.keys.check(model)
+  const parsed = await readBody(tools)
+  if (!('json' in parsed)) {
+    const { fields, fileTokens } = parsed
+    const { model, isStreaming } = detectRequest(exchange.request.target, fields)
+    for (const named of [model, fields['model']]) if (typeof named === 'string') tools.keys.check(named)
     checkFixedModel(tools, model ?? tools.requested, route)
+    const counted = demandFor(tools, fields, model)
+    const demand = counted && { ...counted, promptTokens: counted.promptTokens + fileTokens }
     record.begin({
       system: provider.system,
       requestModel: model,
@@ -51,10 +55,8 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
       params: {},
       prices,
       prompt: () => [],
-      promptTokens: () => promptTokens,
+      promptTokens: () => demand?.promptTokens ?? 0,
     })
-    const counted = demandFor(tools, {}, model)
-    const demand = counted && { ...counted, promptTokens }
     return {
       ...base,
       draft: { path: undefined, body: forwardDetected(tools, model), reads: 'nothing' },
@@ -80,6 +82,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     prices,
     prompt: () => [],
     promptTokens: () => promptTokensOf(body, false),
+    isBackground: runsInBackground(body),
   })
   const demand = demandFor(tools, body, model)
   const sent = body === json ? source.forward() : [Buffer.from(renderBody(text, json, body))]
@@ -105,26 +108,36 @@ function checkFixedModel({ model: wanted }: PrepareContext, model: string | unde
 const demandFor = ({ exchange, target: { provider, settings } }: PrepareContext, body: JsonObject, model: string | undefined) =>
   exchange.tokenBudgets?.readsDemand === true ? demandOf(body, model, settings.prices.find(provider.system, model)) : undefined
 
+const unread: Form = { fields: {}, fileTokens: 0 }
+
 /**
- * The body of a Detect request as JSON. Otherwise it is forwarded unread: one of another type, over the limit, or invalid. Such JSON is rejected if a
- * policy needs it, and its bytes are those of a prompt.
+ * The body of a Detect request: as JSON, else as a form or file, whose prompt budgets reserve. A body that no budget or policy reads, or over the limit,
+ * is forwarded as a stream. Invalid JSON is rejected if a policy needs it, and its bytes are those of a prompt.
  */
-async function readJson({ exchange, target, source, keys, limitBytes }: PrepareContext): Promise<ParsedRequest | { readonly unreadBytes: number }> {
+async function readBody({ exchange, target, source, keys, limitBytes }: PrepareContext): Promise<ParsedRequest | Form> {
   const { headers, body } = exchange.request
   const type = headers.get('content-type')
   const isJson = type === undefined || /^application\/(?:[\w.+-]+\+)?json\b/i.test(type)
+  const isCounted = exchange.tokenBudgets?.readsDemand === true
+  if (body === undefined || !(isJson || isCounted)) return unread
+  if (isJson && (keys.hasModels || (target.settings.mutations !== undefined && type !== undefined))) return source.parse()
+  const bytes = await source.readWithinLimit()
+  if (bytes === undefined) return { fields: {}, fileTokens: isCounted ? binaryTokensOf(body.length ?? limitBytes, isJson ? '' : type) : 0 }
   // Some servers read JSON of any type, so a client could hide a prompt from a budget.
-  const isCounted = exchange.tokenBudgets?.readsDemand === true && (isJson || !/^(?:multipart|audio|image|video)\//i.test(type))
-  if (body === undefined || !(isJson || isCounted)) return { unreadBytes: 0 }
-  const isNeeded = isJson && (keys.hasModels || (target.settings.mutations !== undefined && type !== undefined))
-  const bytes = isNeeded ? undefined : await source.readWithinLimit()
-  if (!isNeeded && bytes === undefined) return { unreadBytes: isJson && isCounted ? (body.length ?? limitBytes) : 0 }
+  if (!isJson && !/^[\s\uFEFF]*\{/.test(bytes.toString('utf8', 0, 4096))) return readFiles(exchange, bytes, type)
   try {
     return await source.parse()
   } catch (error) {
-    if (isNeeded || !(error instanceof FormatError)) throw error
-    return { unreadBytes: isCounted && /^[\s\uFEFF]*\{/.test(bytes?.toString('utf8', 0, 4096) ?? '') ? (bytes?.length ?? 0) : 0 }
+    if (!(error instanceof FormatError)) throw error
+    return { fields: {}, fileTokens: isCounted ? tokensIn(bytes.length) : 0 }
   }
+}
+
+/** A form, or a body that is one file. A form that servers read differently counts as text. */
+async function readFiles(exchange: Exchange, bytes: Buffer, type: string): Promise<Form> {
+  const boundary = boundaryOf(type)
+  if (boundary === undefined) return { fields: {}, fileTokens: fileTokensOf(bytes, type) }
+  return (await runWhileConnected(readForm(bytes, boundary), exchange)) ?? { fields: {}, fileTokens: tokensIn(bytes.length) }
 }
 
 /** The body to forward. The model of a form is recorded when it goes by, unless the path names one. */

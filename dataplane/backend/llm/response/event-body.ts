@@ -3,7 +3,7 @@ import { createBodyHold } from '../../../request/exchange/held.ts'
 import { failureClass } from '../../../net/upstream/failure-class.ts'
 import type { Body, BodySink } from '../../../http/body.ts'
 import { StreamRejection, type StreamGuard } from '../guards/index.ts'
-import type { ClientEvent, ResponseStream, StreamError } from '../common/types.ts'
+import type { ClientEvent, ResponseStream, StreamFacts } from '../common/types.ts'
 
 type Events = readonly ClientEvent[]
 
@@ -66,7 +66,12 @@ export class EventBody implements Body {
     this.#guard = options.guard
   }
 
-  /** Closes a stream that will not be started. Nothing is charged for it. */
+  /** What the upstream has reported so far. */
+  get facts(): StreamFacts {
+    return this.#stream.facts
+  }
+
+  /** Closes a stream that will not be started. */
   discard(): void {
     this.#isClosed = true
     this.#hold.release()
@@ -78,11 +83,6 @@ export class EventBody implements Body {
   /** Why the stream ended at a timeout or was cut off, for logs; undefined if it was not, or if the upstream just ended it. */
   get failure(): Error | undefined {
     return this.#failure
-  }
-
-  /** The error that ended the stream: one of the upstream, or why it was cut off. */
-  get error(): StreamError | undefined {
-    return this.#stream.facts.error
   }
 
   /**

@@ -16,7 +16,9 @@ import { kindOf, SniffedBody } from './sniffed-body.ts'
 import { replyOf, streamOf } from '../replay/index.ts'
 import type { StreamGuard } from '../guards/index.ts'
 import { renderEvents } from '../stream/event.ts'
-import { printBytesInSteps, printJson, renderBody } from '../common/json.ts'
+import { toUsage } from '../usage/raw.ts'
+import { detectResponseModel, detectUsage } from '../request/detect.ts'
+import { isObject, printBytesInSteps, printJson, renderBody } from '../common/json.ts'
 import { runWhileConnected } from '../../../request/exchange/connected.ts'
 import {
   FormatError,
@@ -110,6 +112,7 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
   const coding = contentCoding(response.headers)
   const raw = await readUpstreamBody(response, context)
   const text = (coding === undefined ? raw : await decode(raw, coding, context)).toString()
+  let parsed: unknown
   try {
     // Numbers must be parsed losslessly only if the body is printed again.
     const isPrinted = !conversion.isNative || prepared.guards !== undefined || (prepared.conversion?.memo.toolNames.size ?? 0) > 0
@@ -118,7 +121,7 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
     if (isChat(conversion.from) && kindOf(text.slice(0, MAX_KIND_LENGTH)) === 'events') return await readEvents(response, text, context, conversion)
     // A batch of embeddings has hundreds of thousands of numbers.
     const limits = conversion.from === 'embeddings' ? { ...jsonLimits, maxMembers: Infinity } : jsonLimits
-    const parsed = await parseBody(text, context.exchange, { numbers, limits })
+    parsed = await parseBody(text, context.exchange, { numbers, limits })
     const problem = findReplyProblem(conversion.to, parsed)
     const failure = problem === undefined ? undefined : readFailure(parsed)
     if (failure !== undefined)
@@ -130,6 +133,9 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
     const { body, facts } = conversion.response(parsed, responseContext(response.headers, context))
     return { isValid: problem === undefined, raw, text, parsed, body, facts }
   } catch (error) {
+    const usage = isObject(parsed) ? detectUsage(parsed) : undefined
+    if (usage !== undefined && isObject(parsed))
+      context.record.lose({ usage: toUsage(usage), responseModel: detectResponseModel(parsed), serviceTier: undefined })
     // Deeply nested JSON exhausts the stack.
     if (error instanceof RangeError) throw new FormatError('response', 'failed to parse response: nested too deeply')
     if (!(error instanceof FormatError) || error.kind === 'response') throw error
@@ -145,7 +151,12 @@ const isChat = (format: ClientFormat): format is ChatFormat => format !== 'embed
 async function readEvents(response: ResponseHead, text: string, context: AttemptContext, conversion: Conversion): Promise<Reply> {
   const { exchange, limitBytes } = context
   const stream = conversion.stream(responseContext(response.headers, context), { collects: true, measures: true, maxEventBytes: limitBytes })
-  const body = await runWhileConnected(replyOf(Buffer.from(text), stream, conversion.from as ChatFormat, exchange.jsonLimits), exchange)
+  const body = await runWhileConnected(replyOf(Buffer.from(text), stream, conversion.from as ChatFormat, exchange.jsonLimits), exchange).catch(
+    (error: unknown) => {
+      context.record.lose(stream.facts)
+      throw error
+    },
+  )
   const pieces = await runWhileConnected(printBytesInSteps(body), exchange)
   const raw = Buffer.concat(pieces)
   response.headers.set('content-type', 'application/json')

@@ -15,11 +15,9 @@ function countOf(value: unknown): number | undefined {
 export function readCompletionsUsage(usage: JsonObject): RawUsage {
   const input = inside(usage['prompt_tokens_details'])
   const output = inside(usage['completion_tokens_details'])
-  const prompt = countOf(usage['prompt_tokens'])
   const total = countOf(usage['total_tokens'])
   return {
-    input: prompt,
-    output: completionTokens(countOf(usage['completion_tokens']), prompt, total),
+    ...splitTotal(countOf(usage['prompt_tokens']), countOf(usage['completion_tokens']), total),
     total,
     cacheRead: countOf(input['cached_tokens']),
     cacheWrite: countOf(input['cache_write_tokens']) ?? countOf(usage['cache_creation_input_tokens']),
@@ -29,9 +27,13 @@ export function readCompletionsUsage(usage: JsonObject): RawUsage {
   }
 }
 
-/** The completion tokens. Gemini's compatible endpoint may count thinking tokens only in the total (llm.md §7.10). */
-function completionTokens(completion: number | undefined, prompt = 0, total = 0): number | undefined {
-  return completion === 0 && total > prompt ? total - prompt : completion
+/**
+ * Adds tokens that only the total has: thinking tokens of Gemini's compatible endpoint and of xAI to the output, and the input of embeddings and rankings
+ * whose usage is a total (llm.md §11.4).
+ */
+function splitTotal(input: number | undefined, output: number | undefined, total = 0): Pick<RawUsage, 'input' | 'output'> {
+  if (total <= (input ?? 0) + (output ?? 0)) return { input, output }
+  return input === undefined ? { input: total - (output ?? 0), output } : { input, output: total - input }
 }
 
 /** `usage` of Messages, whose input excludes cached tokens. */
@@ -54,10 +56,10 @@ export function atStart(usage: RawUsage): RawUsage {
 export function readResponsesUsage(usage: JsonObject): RawUsage {
   const input = inside(usage['input_tokens_details'])
   const output = inside(usage['output_tokens_details'])
+  const total = countOf(usage['total_tokens'])
   return {
-    input: countOf(usage['input_tokens']),
-    output: countOf(usage['output_tokens']),
-    total: countOf(usage['total_tokens']),
+    ...splitTotal(countOf(usage['input_tokens']), countOf(usage['output_tokens']), total),
+    total,
     cacheRead: countOf(input['cached_tokens']),
     cacheWrite: countOf(input['cache_write_tokens']),
     reasoning: countOf(output['reasoning_tokens']),
@@ -81,8 +83,11 @@ export function readConverseUsage(usage: JsonObject): RawUsage {
 function readGeminiUsage(usage: JsonObject): RawUsage {
   const candidates = countOf(usage['candidatesTokenCount'])
   const thoughts = countOf(usage['thoughtsTokenCount'])
+  const prompt = countOf(usage['promptTokenCount'])
+  // Results of tools that Gemini ran itself.
+  const results = countOf(usage['toolUsePromptTokenCount'])
   return {
-    input: countOf(usage['promptTokenCount']),
+    input: prompt === undefined && results === undefined ? undefined : (prompt ?? 0) + (results ?? 0),
     output: candidates === undefined && thoughts === undefined ? undefined : (candidates ?? 0) + (thoughts ?? 0),
     total: countOf(usage['totalTokenCount']),
     cacheRead: countOf(usage['cachedContentTokenCount']),
