@@ -1,7 +1,7 @@
+import { normalizePrefix } from '#api/routing/path.ts'
 import type { PathMatch, PathModifier } from '#gen/config/types.ts'
 import { ProxyError } from '../request/exchange/error.ts'
 import { pathOf } from '../http/message.ts'
-import { normalizePrefix } from '../route/path.ts'
 
 /**
  * Rewrites the path of a request target and keeps the query. `match` is the path condition of the matched rule. Targets without a path

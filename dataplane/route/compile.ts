@@ -1,7 +1,10 @@
+import { firstOfEachName } from '#api/routing/match.ts'
+import { normalizePrefix } from '#api/routing/path.ts'
+import { ageOf } from '#api/routing/precedence.ts'
 import type { PathMatch, Route, RouteMatch } from '#gen/config/types.ts'
 import type { RequestHead } from '../http/message.ts'
-import { compileHeaderCondition, compilePattern, compileQueryCondition, firstOfEachName, type Condition } from './conditions.ts'
-import { everyPath, normalizePrefix } from './path.ts'
+import { compileHeaderCondition, compilePattern, compileQueryCondition, type Condition } from './conditions.ts'
+import { everyPath } from './path.ts'
 
 /** One match of a rule, compiled. */
 export interface CompiledMatch {
@@ -38,11 +41,10 @@ export function compileRoute(route: Route): CompiledRoute {
   if (known !== undefined) return known
   const errors: string[] = []
   const matches = route.matches === undefined || route.matches.length === 0 ? [{}] : route.matches
-  const createdAtMs = Date.parse(route.creationTimestamp ?? '')
   const result: CompiledRoute = {
     key: route.key,
     matches: matches.map((match) => compileMatch(match, (error) => errors.push(error))),
-    createdAtMs: Number.isNaN(createdAtMs) ? Infinity : createdAtMs,
+    createdAtMs: ageOf(route.creationTimestamp),
     name: `${route.route.namespace}/${route.route.name}`,
     ruleIndex: route.route.ruleIndex,
     isGrpc: route.route.kind === 'GRPCRoute',

@@ -22,16 +22,6 @@ function compileValue({ type, value }: ValueMatch, report: ReportError): ValueTe
   return type === 'Exact' ? (text) => text === value : compilePattern(value, report)
 }
 
-/** Keeps the first of the conditions with equal names (Gateway API). */
-export function firstOfEachName(matches: readonly ValueMatch[] | undefined, normalize: (name: string) => string): ValueMatch[] {
-  const byName = new Map<string, ValueMatch>()
-  for (const match of matches ?? []) {
-    const name = normalize(match.name)
-    if (!byName.has(name)) byName.set(name, { ...match, name })
-  }
-  return [...byName.values()]
-}
-
 /** Matches if any single field line does; values are not split at commas. */
 export function compileHeaderCondition(match: ValueMatch, report: ReportError): Condition {
   const { name } = match

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
+import { matchesHostname } from '#api/routing/hostnames.ts'
 import { checkMisdirected, createListenerTable, selectListener } from './listeners.ts'
-import { effectiveHostnames, HostTable, intersectHostnames, matchesHostname } from './hostnames.ts'
+import { HostTable } from './hostnames.ts'
 
 describe('matchesHostname and HostTable', () => {
   test.each([
@@ -18,33 +19,6 @@ describe('matchesHostname and HostTable', () => {
     const table = new HostTable<boolean>()
     table.set(hostname, true)
     expect(table.lookup(host) ?? false).toBe(expected)
-  })
-})
-
-describe('the intersection of hostnames', () => {
-  test.each([
-    [undefined, undefined, ''],
-    ['a.com', undefined, 'a.com'],
-    ['*.a.com', undefined, '*.a.com'],
-    ['a.com', 'a.com', 'a.com'],
-    ['a.com', 'b.com', undefined],
-    ['b.a.com', '*.a.com', 'b.a.com'],
-    ['a.com', '*.a.com', undefined],
-    ['*.a.com', '*.b.a.com', '*.b.a.com'],
-    ['*.a.com', '*.a.com', '*.a.com'],
-    ['*.a.com', '*.ba.com', undefined],
-  ])('of %s and %s is %s', (a, b, expected) => {
-    expect(intersectHostnames(a, b)).toBe(expected)
-    expect(intersectHostnames(b, a)).toBe(expected)
-  })
-
-  test.each([
-    [undefined, '*.a.com', ['*.a.com']],
-    [[], undefined, ['']],
-    [['B.a.com', 'c.com', '*.a.com'], '*.a.com', ['b.a.com', '*.a.com']],
-    [['c.com'], '*.a.com', []],
-  ])('of the route hostnames %j with the listener hostname %s is %j', (route, listener, expected) => {
-    expect(effectiveHostnames(route, listener)).toEqual(expected)
   })
 })
 

@@ -1,11 +1,12 @@
+import { effectiveHostnames } from '#api/routing/hostnames.ts'
+import { comparePrecedence } from '#api/routing/precedence.ts'
 import type { Route } from '#gen/config/types.ts'
 import type { RequestHead } from '../http/message.ts'
 import { runSync, type Cooperative } from '../runtime/cooperative.ts'
 import { compileRoute, satisfies, type CompiledMatch, type CompiledRoute } from './compile.ts'
-import { effectiveHostnames, HostTable } from './hostnames.ts'
+import { HostTable } from './hostnames.ts'
 import { normalizeHost } from './listeners.ts'
 import { matchablePath } from './path.ts'
-import { comparePrecedence } from './precedence.ts'
 
 /** The rule and match of a request. All requests share the object: it must not hold state. */
 interface MatchedRule {

@@ -6,7 +6,6 @@ import type { HTTPRoute, KubeObject } from '../source/objects.ts'
 import { createReader } from '../source/reader.ts'
 import { createSnapshot } from '../source/snapshot.ts'
 import type { TranslateOptions } from './common/context.ts'
-import { intersects } from './common/hostname.ts'
 import { compileHttpMatches } from './common/matches.ts'
 import { parseAddress } from './backend/service.ts'
 import { translate } from './translate.ts'
@@ -271,25 +270,6 @@ describe('the order of objects does not matter', () => {
   test.each(readdirSync(root))('%s', async (name) => {
     const { objects } = await createReader(join(root, name, 'in.yaml')).load()
     expect(translate(createSnapshot(objects.toReversed()))).toEqual(translate(createSnapshot(objects)))
-  })
-})
-
-describe('hostname intersection', () => {
-  test.each<[string | undefined, string | undefined, boolean]>([
-    [undefined, 'a.example.com', true],
-    ['a.example.com', 'a.example.com', true],
-    ['a.example.com', 'b.example.com', false],
-    ['*.example.com', 'a.example.com', true],
-    ['*.example.com', 'x.a.example.com', true],
-    ['*.example.com', 'example.com', false],
-    ['*.example.com', 'aexample.com', false],
-    ['*.example.com', '*.a.example.com', true],
-    ['*.a.example.com', '*.example.com', true],
-    ['*.a.example.com', '*.b.example.com', false],
-    ['*.com', '*.example.com', true],
-  ])('%s and %s: %s', (a, b, expected) => {
-    expect(intersects(a, b)).toBe(expected)
-    expect(intersects(b, a)).toBe(expected)
   })
 })
 

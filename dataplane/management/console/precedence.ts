@@ -1,8 +1,8 @@
 import type { Precedence } from '#api/management/routes.ts'
+import { effectiveHostnames, matchesHostname } from '#api/routing/hostnames.ts'
+import { comparePrecedence } from '#api/routing/precedence.ts'
 import type { Listener, Route } from '#gen/config/types.ts'
 import { compileRoute, type CompiledMatch, type CompiledRoute } from '../../route/compile.ts'
-import { effectiveHostnames, matchesHostname } from '../../route/hostnames.ts'
-import { comparePrecedence } from '../../route/precedence.ts'
 import { Slice } from '../../runtime/cooperative.ts'
 import { describeMatch } from './matches.ts'
 

@@ -1,13 +1,28 @@
-import type { PathMatch } from '#gen/config/types.ts'
-import type { CompiledMatch, CompiledRoute } from './compile.ts'
+type PathType = 'Exact' | 'PathPrefix' | 'RegularExpression'
 
 /** A match with its rule, to be ordered. */
 export interface Candidate {
-  readonly match: CompiledMatch
-  readonly rule: CompiledRoute
+  readonly match: {
+    readonly path: { readonly type: PathType }
+    /** The path, the normalized prefix, or the pattern. */
+    readonly key: string
+    readonly method: string | undefined
+    readonly headerCount: number
+    readonly queryCount: number
+  }
+  readonly rule: {
+    readonly key: string
+    /** Creation time in milliseconds since the epoch; Infinity, which sorts as the youngest, if unknown. */
+    readonly createdAtMs: number
+    /** `<namespace>/<name>` of the route. */
+    readonly name: string
+    readonly ruleIndex: number
+    /** The rule of a GRPCRoute: its patterns are method matches without an exact service. */
+    readonly isGrpc: boolean
+  }
 }
 
-const rank: Readonly<Record<PathMatch['type'], number>> = { Exact: 0, PathPrefix: 1, RegularExpression: 4 }
+const rank: Readonly<Record<PathType, number>> = { Exact: 0, PathPrefix: 1, RegularExpression: 4 }
 
 /** A gRPC method is more specific than a match of every path, which a GRPCRoute has for matches without a method. */
 function rankOf({ match, rule }: Candidate): number {
@@ -31,6 +46,12 @@ export function comparePrecedence(one: Candidate, other: Candidate): number {
     // An HTTPRoute and a GRPCRoute may share all of the above.
     compareValues(ruleA.key, ruleB.key)
   )
+}
+
+/** Milliseconds since the epoch of `creationTimestamp`, as `createdAtMs`. */
+export function ageOf(creationTimestamp: string | undefined): number {
+  const createdAtMs = Date.parse(creationTimestamp ?? '')
+  return Number.isNaN(createdAtMs) ? Infinity : createdAtMs
 }
 
 /** Compares by code unit: object names are ASCII, and locales must not change routing. */
