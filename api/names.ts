@@ -53,6 +53,9 @@ export const STATUS_SUMMARY = 'StatusSummary'
 /** Maximum number of ancestors in the status of a policy. */
 export const MAX_ANCESTORS = 16
 
+/** Condition of a route with matches that get no requests. The kind is that of Gateway API, whose types of conditions have no domain. */
+export const SHADOWED = `${GROUP}/Shadowed`
+
 /** Condition types that the operator writes, those of Gateway API first. */
 export type ConditionType =
   | 'Accepted'
@@ -66,6 +69,7 @@ export type ConditionType =
   | 'ToolsApproved'
   | 'ServersReady'
   | 'StatusSummarized'
+  | typeof SHADOWED
 
 /** Condition reasons that the operator writes: those of Gateway API where they exist (operator.md §4). */
 export type ConditionReason =
@@ -103,6 +107,7 @@ export type ConditionReason =
   | 'RefNotPermitted'
   | 'BackendNotFound'
   | 'InvalidKind'
+  | 'LowerPrecedence'
   // InferencePools
   | 'InvalidExtensionRef'
   // ProxyBackends

@@ -15,7 +15,15 @@ const ruleMatch = z
 const weightedBackend = z.object({ key: z.string(), weight: z.number() })
 
 const ruleSummary = z
-  .object({ index: z.number(), name: z.string().nullable(), matches: z.array(ruleMatch), backends: z.array(weightedBackend) })
+  .object({
+    index: z.number(),
+    name: z.string().nullable(),
+    matches: z.array(ruleMatch),
+    backends: z.array(weightedBackend),
+    shadows: z
+      .array(z.string())
+      .openapi({ description: 'One line for each match that gets no requests of some hosts, with the rule or listener that gets them.' }),
+  })
   .openapi('RuleSummary')
 
 const routeSummary = z

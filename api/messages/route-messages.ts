@@ -70,8 +70,8 @@ export const routeMessages = {
   PX1115: {
     title: 'rule without requests',
     cause:
-      'A match of another rule on the same listener and hostname has precedence and accepts all requests of this match. Exact paths precede prefixes, longer prefixes shorter ones, and prefixes regular expressions; of equal matches, that of the older route counts, then the first by namespace and name, then the first rule.',
-    fix: 'Remove one of the matches, make the other one narrower, or add a header, method or query parameter that tells the requests apart.',
+      'A match of another rule on the same listener and hostname has precedence and accepts all requests of this match. Exact paths precede prefixes, longer prefixes shorter ones, and prefixes regular expressions; of equal matches, that of the older route counts, then the first by namespace and name, then the first rule. Or another listener of the port has a narrower hostname that covers all hosts of the rule, and the route is not attached to it. The route stays accepted.',
+    fix: 'Remove one of the matches, make the other one narrower, or add a header, method or query parameter that tells the requests apart. Attach the route to the listener with the narrower hostname. proxyctl explain names the other rule if it is in another namespace.',
   },
   PX1116: {
     title: 'field of a route is not supported',

@@ -3,7 +3,9 @@ import { fc } from '#api/property-testing.ts'
 import type { Listener, Policy, PolicyTarget, Route, Traffic } from '#gen/config/types.ts'
 import { explainRoute, explainTraffic, type ExplainedTraffic } from './explain.ts'
 import { effectiveTraffic, indexPolicies } from './merge.ts'
+import { indexInSteps } from './shadows.ts'
 import { createConfigStore } from './store.ts'
+import { runSync } from '../runtime/cooperative.ts'
 import { replaceMessages } from '../testing/store.ts'
 
 const listener: Listener = { key: 'ns/gw.http', bind: 'b', gateway: { namespace: 'ns', name: 'gw' }, name: 'http', protocol: 'HTTP' }
@@ -129,7 +131,8 @@ describe('explainRoute', () => {
     { kind: 'route', message: { ...route, key: 'x', route: { ...route.route, namespace: 'else' } } },
     ...policies.map((message) => ({ kind: 'policy', message }) as const),
   ])
-  const explainByName = (namespace: string, name: string) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name)
+  const explainByName = (namespace: string, name: string) =>
+    explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), runSync(indexInSteps(store.snapshot())), namespace, name)
 
   test('lists each rule on each of its listeners', () => {
     expect(
@@ -156,10 +159,9 @@ describe('explainRoute', () => {
         { kind: 'policy', message: pool },
         { kind: 'policy', message: policy('gateway', timeouts('1s')) },
       ])
-      return explainRoute(perRule.snapshot(), indexPolicies(perRule.snapshot().policies), 'ns', 'r').map(({ service, postRouting }) => [
-        service,
-        postRouting['timeouts'],
-      ])
+      return explainRoute(perRule.snapshot(), indexPolicies(perRule.snapshot().policies), runSync(indexInSteps(perRule.snapshot())), 'ns', 'r').map(
+        ({ service, postRouting }) => [service, postRouting['timeouts']],
+      )
     }
     const gateway = { value: { request: '1s' }, sources: [from('gateway')], overrides: [] }
     const ofPool = { value: { request: '9s' }, sources: [{ from: 'ProxyPolicy ns/pool', target: 'Service ns/m.inference' }], overrides: [from('gateway')] }
@@ -168,6 +170,16 @@ describe('explainRoute', () => {
       ['ns/m.inference', ofPool],
     ])
     expect(explainRule({ ...route, backends: backends.slice(0, 1) })).toEqual([['ns/m.inference', ofPool]])
+  })
+
+  test('names the rules that get the requests of a match', () => {
+    const winner = 'rule 0 of HTTPRoute else/r has precedence and matches all of them [PX1115]'
+    expect(explainByName('ns', 'r').map(({ shadows }) => shadows)).toEqual([
+      [`match 0 of rule 0 never gets a request: ${winner}`],
+      [`match 0 of rule 0 never gets a request: ${winner}`],
+      [`match 0 of rule 1 never gets a request: ${winner}`],
+    ])
+    expect(explainByName('else', 'r').map(({ shadows }) => shadows)).toEqual([undefined, undefined])
   })
 
   test('returns nothing for a route that does not exist', () => expect(explainByName('ns', 'gone')).toEqual([]))

@@ -1,5 +1,7 @@
+import type { ShadowIndex } from '#api/routing/shadows.ts'
 import type { Listener, Policy, Route, Traffic } from '#gen/config/types.ts'
 import { levelsOf, servicesWithTraffic, splitSections, unitedSections, type PolicyIndex } from './merge.ts'
+import { describeShadows } from './shadows.ts'
 import type { ConfigSnapshot } from './store.ts'
 
 /** A policy, or the route itself, that sets a field. */
@@ -32,6 +34,8 @@ export interface ExplainedRule {
   readonly listener: string
   /** Key of the Service whose traffic policies are included; absent for all other backends of the rule. */
   readonly service?: string
+  /** Its matches that get no requests of some hosts, and what gets them; absent if there are none. */
+  readonly shadows?: readonly string[]
   readonly preRouting: ExplainedTraffic
   readonly postRouting: ExplainedTraffic
 }
@@ -58,7 +62,13 @@ export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Liste
  * Explains every rule of the HTTP and gRPC routes of a name, on every listener that accepts it, and once more for each backend with traffic
  * policies. Empty: no such route.
  */
-export function explainRoute({ routes, listeners }: ConfigSnapshot, index: PolicyIndex, namespace: string, name: string): ExplainedRule[] {
+export function explainRoute(
+  { routes, listeners }: Pick<ConfigSnapshot, 'routes' | 'listeners'>,
+  index: PolicyIndex,
+  shadowIndex: ShadowIndex,
+  namespace: string,
+  name: string,
+): ExplainedRule[] {
   const explained: ExplainedRule[] = []
   for (const route of routes.values()) {
     if (route.route.namespace !== namespace || route.route.name !== name) continue
@@ -66,6 +76,7 @@ export function explainRoute({ routes, listeners }: ConfigSnapshot, index: Polic
       const listener = listeners.get(key)
       if (listener === undefined) continue
       const services = servicesWithTraffic(index, route)
+      const shadows = describeShadows(shadowIndex, route, [key])
       const hasOthers = route.backends?.some(({ ref }) => ref.service === undefined || !services.includes(ref.service)) ?? false
       for (const service of hasOthers || services.length === 0 ? [undefined, ...services] : services)
         explained.push({
@@ -74,6 +85,7 @@ export function explainRoute({ routes, listeners }: ConfigSnapshot, index: Polic
           ruleIndex: route.route.ruleIndex,
           listener: key,
           ...(service === undefined ? {} : { service }),
+          ...(shadows.length === 0 ? {} : { shadows }),
           preRouting: explainTraffic(index, 'PreRouting', listener),
           postRouting: explainTraffic(index, 'PostRouting', listener, route, service),
         })

@@ -11,6 +11,7 @@ import { CONSOLE_FILES, dumpConfig, loadConsole, onlyOnce } from './console.ts'
 import { explainRoute } from '../config/explain.ts'
 import { readConfigFile } from '../config/file/read.ts'
 import { indexPolicies } from '../config/merge.ts'
+import { indexShadows } from '../config/shadows.ts'
 import { readSessionKeys } from '../backend/mcp/session/keys.ts'
 import { dialing } from '../net/upstream/dial.ts'
 import { followOperator } from './operator.ts'
@@ -77,7 +78,10 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const started = await startManagement({
     addresses,
     readiness: () => (isStarted ? [...store.pending(), ...traffic.pending()] : ['start']),
-    explainRoute: (namespace, name) => explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), namespace, name),
+    explainRoute: async (namespace, name) => {
+      const snapshot = store.snapshot()
+      return explainRoute(snapshot, indexPolicies(snapshot.policies), await indexShadows(snapshot), namespace, name)
+    },
     trace: (filter, timeoutMs) => traffic.trace(filter, timeoutMs),
     configDump: () => dumpConfig(store, processConfig),
     loadConsole: onlyOnce(() => loadConsole(consoleOptions)),

@@ -1,5 +1,5 @@
 import { withCode, type MessageCode } from '#api/messages/code.ts'
-import type { ConditionReason, ConditionType } from '#api/names.ts'
+import { SHADOWED, type ConditionReason, type ConditionType } from '#api/names.ts'
 import type { Condition } from './translation.ts'
 
 /** A mistake of a user, as the reason and message of a condition. It is a value, never an exception. */
@@ -15,7 +15,7 @@ export const fault = (reason: ConditionReason, message: string, code: MessageCod
 export const faultBy = (reason: ConditionReason, cause: Fault, prefix = ''): Fault => ({ reason, message: `${prefix}${cause.message}` })
 
 /** Conditions that report a problem by being True. */
-const negative: ReadonlySet<string> = new Set(['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'])
+const negative: ReadonlySet<string> = new Set(['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode', SHADOWED])
 
 /** Whether a condition reports a problem, including Accepted with reason PartiallyValid. */
 export function isBad({ type, status, reason }: Condition): boolean {

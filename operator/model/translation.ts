@@ -1,4 +1,5 @@
 import type { MessageKind } from '#api/config/message-kinds.ts'
+import type { Shadow } from '#api/routing/shadows.ts'
 
 /** One message of the config contract (`gen/config/types.ts`), for one Gateway. `key` equals `message.key`. */
 export interface ConfigMessage {
@@ -50,6 +51,8 @@ export interface Translation {
   readonly pluginImages?: readonly RemoteRequest[]
   /** The MCP servers that backends name as images, where a Gateway permits it. */
   readonly mcpServers?: readonly McpServer[]
+  /** Matches of routes that get no requests, in the order of kind, namespace and name of their routes. */
+  readonly shadows?: readonly Shadow[]
 }
 
 /** An MCP server that the operator runs as a Deployment (mcp.md §2.4). */

@@ -1,10 +1,10 @@
-import type { Listener, Route } from '#gen/config/types.ts'
 import { withCode, withoutCodes } from '#api/messages/code.ts'
+import { SHADOWED } from '#api/names.ts'
+import { describeShadow, nameOfWinner, type Rule, type Shadow } from '#api/routing/shadows.ts'
 import { suggest } from '#api/suggest.ts'
 import type { Translation } from '../model/translation.ts'
 import type { Load, Place } from '../source/reader.ts'
 import { findTroubles, type ConditionReport } from './report.ts'
-import { findShadows, type Shadow } from './shadows.ts'
 
 /** A problem of manifests, with its position if a file holds the object. */
 export interface ObjectFinding {
@@ -24,9 +24,9 @@ export interface ConditionFinding extends ConditionReport {
 
 type Manifests = Pick<Load, 'snapshot' | 'locate'>
 
-/** The conditions that report a problem, each with its position, in the order of `findTroubles`. */
+/** The conditions that report a problem, each with its position, in the order of `findTroubles`; those about matches without requests are in `findOverlaps`. */
 export function findConditions(load: Manifests, translation: Translation): ConditionFinding[] {
-  const reported = findTroubles(translation.statuses)
+  const reported = findTroubles(translation.statuses).filter(({ type }) => type !== SHADOWED)
   // Messages quote others without their codes.
   const troubles = reported.map((trouble) => ({ ...trouble, message: withoutCodes(trouble.message) }))
   const causes: ConditionReport[] = []
@@ -112,32 +112,19 @@ export function findStrayRoutes({ snapshot, locate }: Manifests, translation: Tr
   )
 }
 
-/** Matches of rules that get no request, because another rule has precedence and matches all of them. */
-export function findOverlaps({ locate }: Manifests, { gateways }: Translation): ObjectFinding[] {
-  const found = new Map<string, ObjectFinding>()
-  for (const messages of gateways.values()) {
-    const routes = messages.flatMap(({ kind, message }) => (kind === 'route' ? [message as Route] : []))
-    const listeners = messages.flatMap(({ kind, message }) => (kind === 'listener' ? [message as Listener] : []))
-    for (const shadow of findShadows(routes, listeners)) {
-      const id = `${shadow.loser.key} ${shadow.match} ${shadow.winner.key} ${shadow.hosts.join()}`
-      found.set(id, describeShadow(shadow, locate))
-    }
-  }
-  return [...found.values()]
-}
-
-const MAX_HOSTS = 3
-
-function describeShadow({ loser, match, winner, hosts }: Shadow, locate: Load['locate']): ObjectFinding {
-  const placeOf = ({ kind, namespace, name, ruleIndex }: Route['route'], ...more: (string | number)[]): Place | undefined =>
+/** Matches of rules that get no requests, which the condition of the route tells without positions, and without names of other namespaces. */
+export function findOverlaps({ locate }: Manifests, { shadows = [] }: Translation): ObjectFinding[] {
+  const placeOf = ({ kind, namespace, name, ruleIndex }: Rule['route'], ...more: (string | number)[]): Place | undefined =>
     locate(kind, namespace, name, ['spec', 'rules', ruleIndex, ...more])
-  const { kind, namespace, name, ruleIndex } = loser.route
-  const at = placeOf(winner.route)
-  const other = `rule ${winner.route.ruleIndex} of ${winner.route.kind} ${winner.route.namespace}/${winner.route.name}${at === undefined ? '' : ` (${at.file}:${at.line})`}`
-  const { path } = loser.matches?.[match] ?? {}
-  const own = `match ${match} of rule ${ruleIndex}${path === undefined ? '' : ` (${path.type} ${path.value})`}`
-  const rest = hosts.length > MAX_HOSTS ? ` and ${hosts.length - MAX_HOSTS} others` : ''
-  const where = hosts.length === 0 ? '' : ` for ${hosts.slice(0, MAX_HOSTS).join(', ')}${rest}`
-  const message = withCode(`${own} never gets a request${where}: ${other} has precedence and matches all of them`, 'PX1115')
-  return { kind, namespace, name, message, place: placeOf(loser.route, 'matches', match) }
+  const nameOf = (by: Shadow['by']): string => {
+    const at = 'rule' in by ? placeOf(by.rule.route) : undefined
+    return `${nameOfWinner(by)}${at === undefined ? '' : ` (${at.file}:${at.line})`}`
+  }
+  const found = shadows.map((shadow): ObjectFinding => {
+    const { kind, namespace, name } = shadow.rule.route
+    const place = placeOf(shadow.rule.route, 'matches', shadow.match) ?? placeOf(shadow.rule.route)
+    return { kind, namespace, name, message: withCode(describeShadow(shadow, nameOf), 'PX1115'), place }
+  })
+  // Gateways with equal listeners have equal shadows.
+  return [...new Map(found.map((finding) => [`${finding.kind} ${finding.namespace}/${finding.name} ${finding.message}`, finding])).values()]
 }

@@ -255,6 +255,20 @@ describe('config diff of files', () => {
 })
 
 describe('explain of a data plane', () => {
+  test('lists matches that get no requests', async () => {
+    const shadows = ['match 0 of rule 0 (PathPrefix /) never gets a request: rule 0 of HTTPRoute team/web has precedence and matches all of them [PX1115]']
+    const rule = { route: 'HTTPRoute default/web', ruleIndex: 0, listener: 'default/gw.http', shadows, preRouting: {}, postRouting: {} }
+    const server = createServer((_, response) => response.end(JSON.stringify({ rules: [rule] })))
+    const port = await new Promise<number>((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)))
+    try {
+      const { stdout } = await run(['explain', 'default/web', '--admin', `127.0.0.1:${port}`])
+      expect(stdout.split('\n').slice(0, 2)).toEqual(['HTTPRoute default/web, rule 0, on listener default/gw.http', `  ! ${shadows[0]}`])
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
   test('marks references of a policy that do not resolve', async () => {
     const authorization = [{ policy: { matchExpressions: ['request.path =='] }, action: 'Allow' }]
     const extAuth = { backendRef: { invalid: 'BACKEND_NOT_FOUND' }, grpc: {} }

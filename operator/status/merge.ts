@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { CONTROLLER_NAME, GATEWAY_GROUP, type ConditionType } from '#api/names.ts'
+import { CONTROLLER_NAME, GATEWAY_GROUP, SHADOWED, type ConditionType } from '#api/names.ts'
 
 type Json = Record<string, unknown>
 
@@ -34,6 +34,7 @@ const ownTypes: Readonly<Record<ConditionType, true>> = {
   ToolsApproved: true,
   ServersReady: true,
   StatusSummarized: true,
+  [SHADOWED]: true,
 }
 
 /** Whether the operator writes conditions of this type. */

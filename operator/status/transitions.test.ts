@@ -15,6 +15,7 @@ const good = condition('Programmed True Programmed')
 const bad = condition('Programmed False DeploymentFailed')
 const pending = condition('Programmed False Pending', 'no pods')
 const partial = condition('PartiallyInvalid True InvalidParameters')
+const shadowed = condition('proxy.dev/Shadowed True LowerPrecedence')
 
 describe('transitions of conditions', () => {
   test.each<[string, object | undefined, object, string[]]>([
@@ -41,6 +42,7 @@ describe('transitions of conditions', () => {
     ['another reason', on(bad), on({ ...bad, reason: 'Invalid' }), ['Warning Invalid Programmed is False: m']],
     ['a warning of parameters', on(good), on(good, partial), ['Warning InvalidParameters PartiallyInvalid is True: m']],
     ['a warning that is gone', on(good, partial), on(good), ['Normal InvalidParameters PartiallyInvalid is no longer True']],
+    ['a route that gets requests again', on(good, shadowed), on(good), ['Normal LowerPrecedence proxy.dev/Shadowed is no longer True']],
     [
       'a bad condition of a listener',
       undefined,

@@ -1,4 +1,4 @@
-import { CONTROLLER_NAME } from '#api/names.ts'
+import { CONTROLLER_NAME, SHADOWED } from '#api/names.ts'
 import { isBad } from '../model/conditions.ts'
 import type { Condition } from '../model/translation.ts'
 import { isOwnCondition } from './merge.ts'
@@ -9,6 +9,9 @@ export interface Transition {
   readonly reason: string
   readonly message: string
 }
+
+/** Conditions that exist only while they are bad. */
+const isOnlyWhileBad: ReadonlySet<string> = new Set(['PartiallyInvalid', SHADOWED])
 
 interface Reference {
   readonly kind?: string
@@ -50,9 +53,9 @@ export function findTransitions(before: object | undefined, after: object): Tran
     else byText.set(text, { transition: { type, reason, message: `${name} is ${status}` }, places: [placed.place] })
     previous.delete(keyOf(placed))
   }
-  // A condition that exists only while it is bad turned good by its removal.
+  // Such a condition turned good by its removal.
   const removed = [...previous].flatMap(([key, condition]) =>
-    isBad(condition) && condition.type === 'PartiallyInvalid' && hasPlace(after, key)
+    isBad(condition) && isOnlyWhileBad.has(condition.type) && hasPlace(after, key)
       ? [{ type: 'Normal' as const, reason: condition.reason, message: `${condition.type} is no longer True` }]
       : [],
   )

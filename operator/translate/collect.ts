@@ -1,35 +1,30 @@
 import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { ConfigMessage } from '../model/translation.ts'
 import type { KubeObject } from '../source/objects.ts'
 import type { AnyRoute } from './route/attach.ts'
-import type { BackendTarget } from './common/backend-ref.ts'
 import type { Context } from './common/context.ts'
 import { servedListeners, type GatewayState } from './gateway/gateway.ts'
 import { compileGrpcRoute } from './route/grpc-route.ts'
 import { compileHttpRoute } from './route/http-route.ts'
 import type { ListenerState } from './gateway/listener.ts'
-import { Messages } from './common/messages.ts'
+import { messageOf } from './common/messages.ts'
+import { edgesOf, type Root } from './reach/content.ts'
 import type { CompiledRoute } from './route/route.ts'
 import { compileTcpRoute } from './route/tcp-route.ts'
 import { compileTlsRoute } from './route/tls-route.ts'
 
-/** Messages of a Gateway so far, and the backends of its routes, before policies are applied. */
-interface Collected {
-  readonly messages: Messages
-  readonly nodes: string[]
-  readonly targets: BackendTarget[]
-}
-
-/** Binds, listeners and certificates of a Gateway. */
-export function collectGateway(gateway: GatewayState): Collected {
-  const messages = new Messages()
-  for (const listener of servedListeners(gateway)) {
+/** Binds, listeners and certificates of a Gateway, and the ways to its policies and to those of its ListenerSets. */
+export function collectGateway(gateway: GatewayState): Root {
+  const messages = servedListeners(gateway).flatMap((listener): ConfigMessage[] => {
     const bind = `${listener.port}/${gateway.key}`
-    messages.add('bind', { key: bind, port: listener.port })
-    messages.add('listener', listenerMessage(listener, bind, gateway))
-    for (const secret of listener.secrets) messages.add('secret', secret)
-  }
-  const sets = gateway.sets.filter((set) => !set.refused).map((set) => `ListenerSet/${set.key}`)
-  return { messages, nodes: [`Gateway/${gateway.key}`, ...sets], targets: [] }
+    return [
+      messageOf('bind', { key: bind, port: listener.port }),
+      messageOf('listener', listenerMessage(listener, bind, gateway)),
+      ...listener.secrets.map((secret) => messageOf('secret', secret)),
+    ]
+  })
+  const sets = gateway.sets.filter((set) => !set.refused).map((set) => ({ node: `ListenerSet/${set.key}` }))
+  return { messages, edges: [{ node: `Gateway/${gateway.key}` }, ...sets] }
 }
 
 function listenerMessage(listener: ListenerState, bind: string, { gateway: { metadata }, permitsInProcess }: GatewayState): Listener {
@@ -61,37 +56,28 @@ export function compileRoute(context: Context, route: AnyRoute): CompiledRoute {
   }
 }
 
-/** The listeners of one Gateway that accept a route, and the messages for those of them that are served. */
-export interface Attached {
+/** A route as one Gateway serves it. */
+export interface Attached extends Root {
+  /** Those that count it: they accept it, and it is not rejected. */
   readonly listeners: ReadonlySet<ListenerState>
-  readonly isServed: boolean
-  readonly messages: readonly ({ readonly kind: 'route'; readonly message: Route } | { readonly kind: 'tcpRoute'; readonly message: TcpRoute })[]
+  readonly rules: readonly (Route | TcpRoute)[]
 }
 
 /** Binds the messages of a route to listeners. This is done once per version of the route, so that the messages keep their identity in each config. */
-export function bindRoute({ messages }: CompiledRoute, listeners: ReadonlySet<ListenerState>): Attached {
-  const keys = [...listeners].flatMap(({ rejected, key }) => (rejected ? [] : key)).toSorted()
-  const isServed = keys.length > 0
+export function bindRoute(route: AnyRoute, { messages, rejected, targets }: CompiledRoute, accepting: ReadonlySet<ListenerState>): Attached {
+  const listeners = [...accepting].flatMap(({ rejected: unserved, key }) => (unserved ? [] : key)).toSorted()
+  const counting: ReadonlySet<ListenerState> = rejected ? new Set() : accepting
+  if (listeners.length === 0) return { listeners: counting, rules: [], messages: [], edges: [] }
   const bound = messages.map((each) =>
-    each.kind === 'route'
-      ? { kind: each.kind, message: { ...each.message, listeners: keys } }
-      : { kind: each.kind, message: { ...each.message, listeners: keys } },
+    each.kind === 'route' ? messageOf(each.kind, { ...each.message, listeners }) : messageOf(each.kind, { ...each.message, listeners }),
   )
-  return { listeners, isServed, messages: isServed ? bound : [] }
-}
-
-/** Adds a route to the messages of a Gateway, and counts it on the listeners that accept it. */
-export function addRoute(route: AnyRoute, compiled: CompiledRoute, { listeners, isServed, messages }: Attached, into: Collected): void {
-  if (!compiled.rejected) for (const listener of listeners) listener.attached++
-  if (!isServed) return
-  for (const each of messages) {
-    if (each.kind === 'route') into.messages.add(each.kind, each.message)
-    else into.messages.add(each.kind, each.message)
+  return {
+    listeners: counting,
+    rules: bound.map(({ message }) => message as Route | TcpRoute),
+    messages: bound,
+    // The messages of a rejected route respond 500, so that its backends and policies are not needed.
+    edges: rejected ? [] : [{ node: nodeOf(route) }, ...edgesOf(targets)],
   }
-  // The messages of a rejected route respond 500, so that its backends and policies are not needed.
-  if (compiled.rejected) return
-  into.nodes.push(nodeOf(route))
-  into.targets.push(...compiled.targets)
 }
 
 const nodeOf = (object: KubeObject): string => `${object.kind}/${object.metadata.namespace}/${object.metadata.name}`

@@ -1,18 +1,20 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { ObjectStatus } from '../model/translation.ts'
 
 /** Statuses, sorted by kind, namespace and name while they change one by one. */
 export class StatusList {
   readonly #byKind = new Map<string, ObjectStatus[]>()
 
-  /** Adds or replaces the status of an object; undefined removes it. */
+  /** Adds or replaces the status of an object; undefined removes it. One that is equal stays, because writers compare by identity. */
   set(kind: string, namespace: string, name: string, status: ObjectStatus | undefined): void {
     let list = this.#byKind.get(kind)
     if (!list) this.#byKind.set(kind, (list = []))
     const index = findPlace(list, namespace, name)
     const found = list[index]
     const isThere = found !== undefined && (found.namespace ?? '') === namespace && found.name === name
-    if (status) list.splice(index, isThere ? 1 : 0, status)
-    else if (isThere) list.splice(index, 1)
+    if (status) {
+      if (!isThere || !isDeepStrictEqual(found, status)) list.splice(index, isThere ? 1 : 0, status)
+    } else if (isThere) list.splice(index, 1)
   }
 
   list(): ObjectStatus[] {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { fc } from '#api/property-testing.ts'
 import { checkExpression } from '../program/expression.ts'
 import { keyOf, kinds, type HTTPRoute, type Kind, type KubeObject } from '../source/objects.ts'
 import { createReader } from '../source/reader.ts'
@@ -61,6 +62,9 @@ function expectEqual(snapshot: Snapshot, actual: ReturnType<typeof translate>): 
   expect(actual.documents).toEqual(expected.documents)
   expect(actual.pluginImages).toEqual(expected.pluginImages)
   expect(actual.mcpServers).toEqual(expected.mcpServers)
+  expect(actual.shadows).toEqual(expected.shadows)
+  // Byte for byte: what is served and written must not depend on the edits before.
+  expect(JSON.stringify([...actual.gateways, actual.statuses])).toBe(JSON.stringify([...expected.gateways, expected.statuses]))
 }
 
 describe('a translation that continues from the previous snapshot equals a full one', () => {
@@ -79,7 +83,7 @@ describe('a translation that continues from the previous snapshot equals a full 
     for (const object of order) put(changeOf(object))
     for (const object of order) put(changeOf(edit(object, next, objects)))
     for (const object of order) put(changeOf(object, true))
-    expect(run(snapshot, options)).toEqual({ gateways: new Map(), statuses: [], keySets: [], documents: [], pluginImages: [], mcpServers: [] })
+    expect(run(snapshot, options)).toEqual({ gateways: new Map(), statuses: [], keySets: [], documents: [], pluginImages: [], mcpServers: [], shadows: [] })
   })
 
   test('when objects of all cases meet in bursts of changes', async () => {
@@ -105,6 +109,57 @@ describe('a translation that continues from the previous snapshot equals a full 
       expectEqual(snapshot, run(snapshot, options))
     }
   })
+
+  test('when routes that overlap, and policies and backends in a circle, come and go', async () => {
+    const chain = await loadCase('policy-chain')
+    const [first] = (await loadCase('httproute-matches')).filter((object) => object.kind === 'HTTPRoute')
+    if (!first) throw new Error('no route')
+    const match = fc.record(
+      {
+        path: fc.record({ type: fc.constantFrom('Exact', 'PathPrefix', 'RegularExpression'), value: fc.constantFrom('/', '/a', '/a/b', '/a/.*') }),
+        method: fc.constantFrom('GET', 'POST'),
+        headers: fc.constant([{ name: 'x-a', type: 'Exact', value: '1' }]),
+      },
+      { requiredKeys: ['path'] },
+    )
+    const backend = fc.constantFrom(
+      { group: '', kind: 'Service', name: 'auth', port: 80, weight: 1 },
+      { group: '', kind: 'Service', name: 'gone', port: 80, weight: 1 },
+      { group: 'proxy.dev', kind: 'ProxyBackend', name: 'tunnel', weight: 1 },
+    )
+    const rule = fc.record({ matches: fc.array(match, { minLength: 1, maxLength: 2 }), backendRefs: fc.array(backend, { maxLength: 2 }) })
+    const route = fc
+      .record({
+        index: fc.nat({ max: 4 }),
+        hostnames: fc.subarray(['a.example.com', '*.example.com']),
+        rules: fc.array(rule, { minLength: 1, maxLength: 2 }),
+        year: fc.constantFrom(2020, 2021),
+        isDeleted: fc.boolean(),
+      })
+      .map(({ index, hostnames, rules, year, isDeleted }) => {
+        const metadata = { ...first.metadata, name: `r${index}`, creationTimestamp: `${year}-01-01T00:00:00Z` }
+        const spec = { parentRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gw' }], hostnames, rules }
+        return changeOf({ ...first, metadata, spec } as HTTPRoute, isDeleted)
+      })
+    const other = fc.tuple(fc.constantFrom(...chain), fc.boolean()).map(([object, isDeleted]) => changeOf(object, isDeleted))
+    const change = fc.oneof({ weight: 4, arbitrary: route }, { weight: 1, arbitrary: other })
+    let shadows = 0
+    fc.assert(
+      fc.property(fc.array(fc.array(change, { minLength: 1, maxLength: 3 }), { maxLength: 12 }), (steps) => {
+        const run = createTranslator()
+        let snapshot = createSnapshot(chain)
+        run(snapshot, options)
+        for (const changes of steps) {
+          snapshot = updateSnapshot(snapshot, changes)
+          const translation = run(snapshot, options)
+          expectEqual(snapshot, translation)
+          shadows += translation.shadows?.length ?? 0
+        }
+      }),
+      { numRuns: 100 },
+    )
+    expect(shadows).toBeGreaterThan(50)
+  })
 })
 
 describe('an edit', () => {
@@ -116,7 +171,8 @@ describe('an edit', () => {
     const before = createSnapshot(objects)
     const first = run(before, options)
     const route = before.list('HTTPRoute')[0] as HTTPRoute
-    const second = run(updateSnapshot(before, [changeOf({ ...route, spec: { ...route.spec, hostnames: ['edited.example'] } })]), options)
+    const rules = [{ timeouts: { request: '7s' } }]
+    const second = run(updateSnapshot(before, [changeOf({ ...route, spec: { ...route.spec, rules } })]), options)
     const isOwn = ({ kind, name }: { kind: string; name: string }): boolean => kind === 'HTTPRoute' && name === route.metadata.name
     const reached = new Set(route.spec.parentRefs?.map(({ name }) => name))
     const rest = second.statuses.filter(

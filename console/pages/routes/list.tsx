@@ -151,6 +151,11 @@ function RuleRow({ route, rule }: { readonly route: RouteSummary; readonly rule:
               </li>
             ))}
             {rule.matches.length === 0 && <li class="muted">all connections</li>}
+            {rule.shadows.length > 0 && (
+              <li title={rule.shadows.join('\n')}>
+                <Badge tone="warn">{rule.shadows.length === 1 ? 'a match gets no requests' : `${rule.shadows.length} matches get no requests`}</Badge>
+              </li>
+            )}
           </ul>
         </div>
       </td>

@@ -134,6 +134,20 @@ function RuleView({ route, rule }: { readonly route: RouteDetail; readonly rule:
               {rule.matches.length === 0 && <li class="muted">all connections</li>}
             </ul>
           </dd>
+          {rule.shadows.length > 0 && (
+            <>
+              <dt>Without requests</dt>
+              <dd>
+                <ul class="matches">
+                  {rule.shadows.map((text) => (
+                    <li key={text} class="is-bad">
+                      {text}
+                    </li>
+                  ))}
+                </ul>
+              </dd>
+            </>
+          )}
           <dt>Backends</dt>
           <dd>
             <Backends backends={rule.backends} />

@@ -15,6 +15,7 @@ const route = (name: string, hostnames: string[], paths: readonly ['Exact' | 'Pa
     name: null,
     matches: [{ text: `${type} ${value}`, path: { type, value }, method: null, headers: [], queryParams: [] }],
     backends: [{ key: `default/${name}-${index}:80`, weight: 1 }],
+    shadows: [],
   })),
 })
 

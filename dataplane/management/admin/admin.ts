@@ -13,7 +13,7 @@ export interface AdminOptions {
   readonly logging: Logging
   configDump(): ConfigDump
   /** Policies in force for each rule of a route and their sources; empty: no such route. Redacted by the admin endpoint. */
-  explainRoute(namespace: string, name: string): readonly unknown[]
+  explainRoute(namespace: string, name: string): readonly unknown[] | Promise<readonly unknown[]>
   /** Records the next request that matches; undefined: none arrived in time. Throws a RangeError if too many traces are waiting. */
   trace(filter: TraceFilter, timeoutMs: number): Promise<TraceReport | undefined>
   /** Memory of each worker thread; default: there are none. */
@@ -74,12 +74,12 @@ export function createAdminApp({
   app.get('/assets/:name', async (c) => (await files?.asset(c, c.req.param('name'))) ?? c.text('not found: the console has no such file\n', 404))
   if (loadConsole !== undefined) for (const path of ['/api/v1/*', '/openapi.json']) app.all(path, async (c) => (await loadConsole()).fetch(c.req.raw))
   app.get('/config_dump', (c) => c.body(ReadableStream.from(encodePieces(writeDump(configDump()))), 200, { 'content-type': 'application/json; charset=utf-8' }))
-  app.get('/debug/effective', (c) => {
+  app.get('/debug/effective', async (c) => {
     const route = c.req.query('route') ?? ''
     const [namespace = '', name = '', ...rest] = route.split('/')
     if (namespace === '' || name === '' || rest.length > 0)
       return c.text(`route: ${JSON.stringify(route)} is not <namespace>/<name>: use ?route=default/shop\n`, 400)
-    const rules = explainRoute(namespace, name)
+    const rules = await explainRoute(namespace, name)
     if (rules.length === 0) return c.text(`route: there is no HTTPRoute or GRPCRoute ${route} on a listener of this gateway\n`, 404)
     return c.json({ rules: redactMessage(rules, configDump()['secrets']) })
   })

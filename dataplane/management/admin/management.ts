@@ -18,7 +18,7 @@ export interface ManagementOptions {
   /** The config in force: `{ ...store.snapshot(), config }`. Redacted here. */
   configDump(): ConfigDump
   /** As `AdminOptions.explainRoute`. */
-  explainRoute(namespace: string, name: string): readonly unknown[]
+  explainRoute(namespace: string, name: string): readonly unknown[] | Promise<readonly unknown[]>
   /** As `AdminOptions.trace`; default: records nothing. */
   trace?: AdminOptions['trace']
   readonly metrics: MetricsSource

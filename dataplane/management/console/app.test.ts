@@ -274,6 +274,7 @@ describe('the management API', () => {
             { key: 'ns/web:80', weight: 2 },
             { key: 'ns/gone', weight: 1 },
           ],
+          shadows: [],
           precedence: [{ listener: 'ns/gw.http', hostname: '*.example', position: 1, of: 1, rivals: [] }],
           effective: [{ postRouting: { timeouts: { value: { request: '3s' }, sources: [{ from: 'ProxyPolicy ns/p' }] } } }],
         },

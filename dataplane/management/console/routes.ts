@@ -1,9 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { routeDetail, routeList, type EffectivePolicy, type RouteDetail, type RouteSummary } from '#api/management/routes.ts'
+import type { ShadowIndex } from '#api/routing/shadows.ts'
 import type { Route, TcpRoute } from '#gen/config/types.ts'
 import { explainRoute, type ExplainedRule } from '../../config/explain.ts'
 import { indexPolicies } from '../../config/merge.ts'
-
+import { describeShadows, indexShadows } from '../../config/shadows.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
 import { nameOfRef } from './graph.ts'
 import { listMatch } from './matches.ts'
@@ -28,9 +29,12 @@ const readRoute = createRoute({
 })
 
 export function registerRoutes(app: ConsoleApp, context: ConsoleContext): void {
-  app.openapi(listRoutes, (c) => {
+  app.openapi(listRoutes, async (c) => {
+    const shadows = await indexShadows(context.snapshot())
     const groups = Map.groupBy(messagesOf(context), ({ route: { kind, namespace, name: own } }) => `${kind} ${namespace}/${own}`)
-    const routes = [...groups.values()].map(summarize).sort((a, b) => compare(`${a.namespace}/${a.name}`, `${b.namespace}/${b.name}`))
+    const routes = [...groups.values()]
+      .map((rules) => summarize(rules, shadows))
+      .sort((a, b) => compare(`${a.namespace}/${a.name}`, `${b.namespace}/${b.name}`))
     return sendPieces(c, { routes })
   })
   app.openapi(readRoute, async (c) => {
@@ -48,7 +52,7 @@ function messagesOf({ snapshot }: ConsoleContext): (Route | TcpRoute)[] {
   return [...routes.values(), ...tcpRoutes.values()].sort((a, b) => a.route.ruleIndex - b.route.ruleIndex)
 }
 
-function summarize(rules: readonly (Route | TcpRoute)[]): RouteSummary {
+function summarize(rules: readonly (Route | TcpRoute)[], shadows: ShadowIndex): RouteSummary {
   const [first] = rules as [Route | TcpRoute, ...(Route | TcpRoute)[]]
   const { kind, namespace, name: own } = first.route
   return {
@@ -59,11 +63,11 @@ function summarize(rules: readonly (Route | TcpRoute)[]): RouteSummary {
     listeners: [...new Set(rules.flatMap(({ listeners }) => listeners))],
     hostnames: [...new Set(rules.flatMap(({ hostnames = [] }) => hostnames))],
     createdAt: first.creationTimestamp ?? null,
-    rules: rules.map(summarizeRule),
+    rules: rules.map((rule) => summarizeRule(rule, shadows)),
   }
 }
 
-function summarizeRule(rule: Route | TcpRoute): RouteSummary['rules'][number] {
+function summarizeRule(rule: Route | TcpRoute, shadows: ShadowIndex): RouteSummary['rules'][number] {
   const isHttp = rule.route.kind === 'HTTPRoute' || rule.route.kind === 'GRPCRoute'
   const matches = 'matches' in rule && rule.matches !== undefined && rule.matches.length > 0 ? rule.matches : isHttp ? [{}] : []
   return {
@@ -71,22 +75,24 @@ function summarizeRule(rule: Route | TcpRoute): RouteSummary['rules'][number] {
     name: rule.route.rule ?? null,
     matches: matches.map(listMatch),
     backends: (rule.backends ?? []).map(({ ref, weight = 1 }) => ({ key: nameOfRef(ref), weight })),
+    shadows: describeShadows(shadows, rule),
   }
 }
 
 async function describeRoute(context: ConsoleContext, rules: readonly (Route | TcpRoute)[]): Promise<RouteDetail> {
   const details: RouteDetail['rules'] = []
   const snapshot = context.snapshot()
+  const shadows = await indexShadows(snapshot)
   const { kind, namespace, name: own } = (rules[0] as Route).route
-  const explained = explainRoute(snapshot, indexPolicies(snapshot.policies), namespace, own).filter(({ route }) => route.startsWith(`${kind} `))
+  const explained = explainRoute(snapshot, indexPolicies(snapshot.policies), shadows, namespace, own).filter(({ route }) => route.startsWith(`${kind} `))
   for (const rule of rules)
     details.push({
-      ...summarizeRule(rule),
+      ...summarizeRule(rule, shadows),
       precedence: kind === 'HTTPRoute' || kind === 'GRPCRoute' ? await precedenceOf(context, rule) : [],
       effective: explained.filter(({ ruleIndex }) => ruleIndex === rule.route.ruleIndex).map((each) => toEffective(context, each)),
       message: context.redact(rule),
     })
-  return { ...summarize(rules), rules: details }
+  return { ...summarize(rules, shadows), rules: details }
 }
 
 async function precedenceOf({ snapshot }: ConsoleContext, rule: Route): Promise<RouteDetail['rules'][number]['precedence']> {

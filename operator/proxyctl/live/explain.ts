@@ -22,11 +22,13 @@ interface Rule {
   readonly listener: string
   /** Key of a Service with traffic policies; that of an InferencePool ends in `.inference`. */
   readonly service?: string
+  /** Matches that get no requests. */
+  readonly shadows?: readonly string[]
   readonly preRouting: Readonly<Record<string, Field>>
   readonly postRouting: Readonly<Record<string, Field>>
 }
 
-/** Prints the settings in force for a route, with the source of each and the settings that it overrides; or the entry of a message. */
+/** Prints the settings in force for a route, with the source of each and the settings that it overrides, and matches that get no requests; or the entry of a message. */
 export const runExplain: Command = async (invocation) => {
   const [route, ...rest] = invocation.args
   if (route !== undefined && rest.length === 0 && /^\[?PX\d+\]?$/i.test(route)) return explainCode(route.replaceAll(/[[\]]/g, '').toUpperCase(), invocation)
@@ -38,6 +40,7 @@ export const runExplain: Command = async (invocation) => {
   output.print(answer, () =>
     answer.rules.flatMap((rule) => [
       `${rule.route}, ${rule.rule === undefined || rule.rule === '' ? `rule ${rule.ruleIndex}` : `rule ${rule.rule}`}, on listener ${rule.listener}${rule.service === undefined ? '' : `, for requests to ${describeService(rule.service)}`}`,
+      ...(rule.shadows ?? []).map((shadow) => `  ! ${shadow}`),
       ...describePhase('before routing', rule.preRouting),
       ...describePhase('after routing', rule.postRouting),
     ]),

@@ -80,10 +80,12 @@ function ownStatus(status: ListedObject['status']): ListedObject['status'] | und
 
 /** Reads manifests, with the statuses that they would get. */
 export async function readManifestObjects(directory: string, namespace: string | undefined, kinds: readonly Kind[]): Promise<ObjectSource> {
-  const [{ readManifests }, { explainRoute }, { indexPolicies }] = await Promise.all([
+  const [{ readManifests }, { explainRoute }, { indexPolicies }, { indexInSteps }, { runSync }] = await Promise.all([
     import('../files/manifests.ts'),
     import('../../../dataplane/config/explain.ts'),
     import('../../../dataplane/config/merge.ts'),
+    import('../../../dataplane/config/shadows.ts'),
+    import('../../../dataplane/runtime/cooperative.ts'),
   ])
   const { snapshot, translation } = await readManifests(directory, namespace)
   const statuses = new Map(translation.statuses.map((each) => [`${each.kind} ${each.namespace ?? ''}/${each.name}`, each.status]))
@@ -100,13 +102,8 @@ export async function readManifestObjects(directory: string, namespace: string |
         const byKind = (wanted: string): Map<string, never> =>
           new Map(messages.flatMap(({ kind, key, message }) => (kind === wanted ? [[key, message as never]] : [])))
         const [routes, listeners, policies] = [byKind('route'), byKind('listener'), byKind('policy')]
-        const none = new Map<string, never>()
-        return explainRoute(
-          { version: 0, binds: none, routes, listeners, policies, tcpRoutes: none, backends: none, secrets: none, services: none },
-          indexPolicies(policies),
-          of,
-          name,
-        )
+        const shadows = runSync(indexInSteps({ routes, listeners, tcpRoutes: new Map() }))
+        return explainRoute({ routes, listeners }, indexPolicies(policies), shadows, of, name)
       }),
   }
 }

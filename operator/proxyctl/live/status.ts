@@ -1,4 +1,4 @@
-import { CONTROLLER_NAME } from '#api/names.ts'
+import { CONTROLLER_NAME, SHADOWED } from '#api/names.ts'
 import { connect } from '../../kube/connection.ts'
 import { collectionPaths, statusKinds } from '../../kube/resources.ts'
 import { findTroubles, type ConditionReport } from '../../program/report.ts'
@@ -67,7 +67,7 @@ export function describeObject(object: ObjectStatus): Row {
 /** Index in `severities`: an object that is not in force is an error, one that is partly in force a warning, and a Gateway without pods pending. */
 function rank({ type, status, reason }: ConditionReport): number {
   if (type === 'Programmed' && reason === 'Pending') return severities.indexOf('pending')
-  return severities.indexOf(reason === 'PartiallyValid' || type === 'PartiallyInvalid' || status === 'Unknown' ? 'warning' : 'error')
+  return severities.indexOf(reason === 'PartiallyValid' || type === 'PartiallyInvalid' || type === SHADOWED || status === 'Unknown' ? 'warning' : 'error')
 }
 
 /** The statuses that the manifests would get, and the documents that would be rejected. */

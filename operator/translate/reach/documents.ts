@@ -3,7 +3,7 @@ import type { RemoteRequest, RemoteTls } from '../../model/translation.ts'
 import type { BackendState } from '../backend/proxy-backend.ts'
 import type { DocumentReference } from '../reference/remote-reference.ts'
 import { findTls, fromPolicy, locate } from './key-sets.ts'
-import type { World } from './reach.ts'
+import type { World } from './content.ts'
 
 /**
  * The remote OpenAPI documents of all backends, one for each id, at the shortest refreshInterval of each. One at a target whose TLS settings do not

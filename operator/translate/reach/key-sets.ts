@@ -2,7 +2,7 @@ import type { BackendFull, BackendTLS, PolicyTarget, ResolvedSecret, Secret as S
 import type { BackendTarget } from '../common/backend-ref.ts'
 import type { BackendState } from '../backend/proxy-backend.ts'
 import type { PolicyState } from '../policy/proxy-policy.ts'
-import type { World } from './reach.ts'
+import type { World } from './content.ts'
 import type { KeySetReference } from '../reference/remote-reference.ts'
 import { serviceMessage } from '../backend/service.ts'
 import type { RemoteRequest, RemoteTls } from '../../model/translation.ts'

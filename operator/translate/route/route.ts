@@ -1,5 +1,6 @@
 import { withCode, withoutCodes } from '#api/messages/code.ts'
-import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
+import { CONTROLLER_NAME, GATEWAY_GROUP, SHADOWED } from '#api/names.ts'
+import { describeShadow, nameOfWinner, type Shadow } from '#api/routing/shadows.ts'
 import type { Route, RouteFilters, RouteMatch, RouteRef, TcpRoute, WeightedBackend } from '#gen/config/types.ts'
 import type { ParentRef, RouteBackendRef } from '../../source/gateway-api.ts'
 import { condition, conditionOf, fault, joinFaults, type Fault } from '../../model/conditions.ts'
@@ -138,8 +139,30 @@ function findIgnored({ spec: { useDefaultGateways, rules = [] } }: AnyRoute): st
 const parentOrder = (ref: ParentRef): string =>
   [ref.group, ref.kind, ref.name, ref.sectionName ?? '', String(ref.port ?? '').padStart(5, '0'), ref.namespace].join('\u0000')
 
-/** Returns `status.parents` of a route; undefined if the route belongs to other controllers. */
-export function routeStatus(route: AnyRoute, attachments: readonly Attachment[], compiled: CompiledRoute): ObjectStatus | undefined {
+/** Shadows that a condition lists. */
+const MAX_SHADOWS = 10
+
+/** Text about matches that get no requests. What is in other namespaces is not named: authors of routes may not read it. */
+function describeShadows({ metadata: { namespace } }: AnyRoute, { gateway }: Attachment, shadows: readonly Shadow[]): string {
+  const nameOf = (by: Shadow['by']): string => {
+    if ('rule' in by) return by.rule.route.namespace === namespace ? nameOfWinner(by) : 'a rule of a route in another namespace'
+    const isKnown = [`${gateway.key}.`, `listenerset/${namespace}/`].some((owner) => by.listener.key.startsWith(owner))
+    return isKnown ? nameOfWinner(by) : 'a listener of a ListenerSet in another namespace'
+  }
+  const lines = shadows.slice(0, MAX_SHADOWS).map((shadow) => describeShadow(shadow, nameOf))
+  return withCode([...lines, ...(shadows.length > MAX_SHADOWS ? [`and ${shadows.length - MAX_SHADOWS} more`] : [])].join('; '), 'PX1115')
+}
+
+/**
+ * Returns `status.parents` of a route; undefined if the route belongs to other controllers. `shadowsOf` finds matches that get no requests
+ * through a parent.
+ */
+export function routeStatus(
+  route: AnyRoute,
+  attachments: readonly Attachment[],
+  compiled: CompiledRoute,
+  shadowsOf: (attachment: Attachment) => readonly Shadow[],
+): ObjectStatus | undefined {
   if (attachments.length === 0 && !hasOwnEntries(route)) return undefined
   const { generation, namespace, name } = route.metadata
   const partial = [compiled.partial ?? [], findIgnored(route)].flat().join('; ')
@@ -152,6 +175,8 @@ export function routeStatus(route: AnyRoute, attachments: readonly Attachment[],
         conditionOf('ResolvedRefs', compiled.unresolved, 'ResolvedRefs', 'All references are resolved', generation),
       ]
       if (partial !== '' && !notAccepted) conditions.push(condition('PartiallyInvalid', true, 'UnsupportedValue', partial, generation))
+      const shadows = notAccepted ? [] : shadowsOf(attachment)
+      if (shadows.length > 0) conditions.push(condition(SHADOWED, true, 'LowerPrecedence', describeShadows(route, attachment, shadows), generation))
       return { parentRef: attachment.parentRef, controllerName: CONTROLLER_NAME, conditions }
     })
   return { group: GATEWAY_GROUP, kind: route.kind, namespace, name, status: { parents } }
