@@ -10,7 +10,7 @@ import { debounce, systemClock, type Clock, type DebounceTimes } from './debounc
 import { createEncoder, type Encode, type ServedMessage } from './encode.ts'
 import { EMPTY_REPORT, type DataplaneReport, type Nack, type RefusedPlugin } from './nack.ts'
 import { Session, type Authenticate, type DeltaCall } from './session.ts'
-import { buildGlobalSnapshot, buildSnapshot, compareSnapshots, type Snapshot } from './snapshot.ts'
+import { buildGlobalSnapshot, compareSnapshots, GatewaySnapshot, type Changes, type Snapshot } from './snapshot.ts'
 
 /** The part of a translation that is served: `<namespace>/<name>` of the Gateway -> its messages. */
 interface ServedConfig {
@@ -84,13 +84,38 @@ export function roleOf(gateway: string): string {
   return `${gateway.slice(0, slash)}~${safeName(gateway.slice(slash + 1), (text) => hash('sha256', text))}`
 }
 
+const NO_CHANGES: Changes = new Map()
+
+/** Brings the snapshots of all roles up to date. Returns the changes by role, and whether there are any, or other Gateways. */
+function updateSnapshots(
+  snapshots: Map<string, GatewaySnapshot>,
+  { gateways }: ServedConfig,
+  encode: Encode,
+): { readonly changes: ReadonlyMap<string, Changes>; readonly isOther: boolean } {
+  const changes = new Map<string, Changes>()
+  const gone = new Set(snapshots.keys())
+  let isOther = false
+  for (const [gateway, messages] of gateways) {
+    const role = roleOf(gateway)
+    if (!gone.delete(role)) isOther = true
+    const snapshot = snapshots.get(role) ?? new GatewaySnapshot()
+    snapshots.set(role, snapshot)
+    changes.set(role, snapshot.update(messages, encode))
+  }
+  for (const role of gone) {
+    changes.set(role, snapshots.get(role)?.update([], encode) ?? NO_CHANGES)
+    snapshots.delete(role)
+  }
+  return { changes, isOther: isOther || gone.size > 0 || changes.values().some(({ size }) => size > 0) }
+}
+
 /** Makes the config stream's server (operator.md §6): delta ADS, one snapshot for each Gateway. */
 export function createConfigServer(options: ConfigServerOptions = {}): ConfigServer {
   const clock = options.clock ?? systemClock
   const encode = options.encode ?? createEncoder()
   const server = new Server({ 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 })
   const sessions = new Set<Session>()
-  let snapshots: ReadonlyMap<string, Snapshot> | undefined
+  let snapshots: Map<string, GatewaySnapshot> | undefined
   let globalSnapshot: Snapshot | undefined
   let latest: ServedConfig | undefined
   let version = 0
@@ -100,23 +125,15 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
   const findGlobalSnapshot = (): Snapshot | undefined => (globalSnapshot ??= snapshots && buildGlobalSnapshot(snapshots.values()))
   const flush = (): void => {
     if (latest === undefined) return
-    const before = snapshots
-    const after = new Map<string, Snapshot>()
-    for (const [gateway, messages] of latest.gateways) {
-      const role = roleOf(gateway)
-      after.set(role, buildSnapshot(messages, before?.get(role), encode))
-    }
     // The services of all Gateways are put together only for clients that want them: none of this project does.
     const isGlobalWanted = sessions.values().some(({ role }) => role === undefined)
     const globalBefore = isGlobalWanted ? findGlobalSnapshot() : undefined
-    snapshots = after
     globalSnapshot = undefined
-    const changes = new Map(
-      new Set([...(before?.keys() ?? []), ...after.keys()]).values().map((role) => [role, compareSnapshots(before?.get(role), after.get(role))]),
-    )
-    if ([...changes.values()].some((one) => one.size > 0) || before?.size !== after.size) version += 1
-    const globalChanges = isGlobalWanted ? compareSnapshots(globalBefore, findGlobalSnapshot()) : new Map()
-    for (const session of sessions) session.notify((session.role === undefined ? globalChanges : changes.get(session.role)) ?? new Map())
+    const isFirst = snapshots === undefined
+    const { changes, isOther } = updateSnapshots((snapshots ??= new Map()), latest, encode)
+    if (isFirst || isOther) version += 1
+    const globalChanges = isGlobalWanted ? compareSnapshots(globalBefore, findGlobalSnapshot()) : NO_CHANGES
+    for (const session of sessions) session.notify((session.role === undefined ? globalChanges : changes.get(session.role)) ?? NO_CHANGES)
   }
   const debounced = debounce(flush, options.debounce ?? { quietMs: 10, maxMs: 1000 }, clock)
 

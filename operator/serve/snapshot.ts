@@ -1,12 +1,11 @@
+import { typeUrlOf, wireNameOf } from '#api/config/wire.ts'
 import { ADDRESS_TYPE, RESOURCE_TYPE } from '#api/names.ts'
 import type { Encode, Entry, ServedMessage } from './encode.ts'
 
 export type Entries = ReadonlyMap<string, Entry>
 
-/** Resources for the data planes of one Gateway, by type URL and name. */
+/** Resources by type URL and name. */
 export interface Snapshot {
-  /** The list it was built from; an identical list needs no comparison. */
-  readonly messages: readonly ServedMessage[]
   readonly types: ReadonlyMap<string, Entries>
 }
 
@@ -16,29 +15,70 @@ export type Changes = ReadonlyMap<string, readonly string[]>
 export const TYPE_URLS: readonly string[] = [RESOURCE_TYPE, ADDRESS_TYPE]
 const NO_ENTRIES: Entries = new Map()
 
-/** Encodes a list of messages, reusing the entries of `previous` that are equal. Of two messages of one name the last counts. */
-export function buildSnapshot(messages: readonly ServedMessage[], previous: Snapshot | undefined, encode: Encode): Snapshot {
-  if (previous?.messages === messages) return previous
-  const before = new Map<string, Entry>()
-  for (const entries of previous?.types.values() ?? []) for (const [name, entry] of entries) before.set(name, entry)
-  const types = new Map(TYPE_URLS.map((typeUrl) => [typeUrl, new Map<string, Entry>()]))
-  for (const message of messages) {
-    const entry = encode(message, before.get(`${message.kind}/${message.key}`))
-    types.get(entry.typeUrl)?.set(entry.name, entry)
+/** The resources for the data planes of one Gateway, which follow its messages. */
+export class GatewaySnapshot implements Snapshot {
+  readonly types = new Map(TYPE_URLS.map((typeUrl) => [typeUrl, new Map<string, Entry>()]))
+  #messages: readonly ServedMessage[] = []
+
+  /**
+   * Replaces the messages, whose names are distinct. What the old and the new list have in common at both ends is not looked at, so that an edit costs
+   * a comparison by identity per message; entries of equal content stay.
+   */
+  update(messages: readonly ServedMessage[], encode: Encode): Changes {
+    const old = this.#messages
+    this.#messages = messages
+    const changes = new Map<string, string[]>()
+    if (old === messages) return changes
+    const [start, endOfOld, end] = findDifference(old, messages)
+    const names = new Set<string>()
+    const note = (typeUrl: string, name: string): void => {
+      const noted = changes.get(typeUrl)
+      if (noted) noted.push(name)
+      else changes.set(typeUrl, [name])
+    }
+    for (const message of messages.slice(start, end)) {
+      const name = wireNameOf(message.kind, message.key)
+      names.add(name)
+      const entries = this.#entriesOf(message)
+      const before = entries.get(name)
+      const entry = encode(message, before)
+      if (entry.version === before?.version) continue
+      entries.set(name, entry)
+      note(entry.typeUrl, name)
+    }
+    for (const message of old.slice(start, endOfOld)) {
+      const name = wireNameOf(message.kind, message.key)
+      if (!names.has(name) && this.#entriesOf(message).delete(name)) note(typeUrlOf(message.kind), name)
+    }
+    return changes
   }
-  return { messages, types }
+
+  #entriesOf({ kind }: ServedMessage): Map<string, Entry> {
+    return this.types.get(typeUrlOf(kind)) ?? new Map()
+  }
+}
+
+/** Where two lists begin to differ, and from where on they are the same again. */
+function findDifference(old: readonly ServedMessage[], now: readonly ServedMessage[]): [start: number, endOfOld: number, end: number] {
+  let start = 0
+  let [endOfOld, end] = [old.length, now.length]
+  while (start < endOfOld && start < end && old[start]?.message === now[start]?.message) start++
+  while (endOfOld > start && end > start && old[endOfOld - 1]?.message === now[end - 1]?.message) {
+    endOfOld--
+    end--
+  }
+  return [start, endOfOld, end]
 }
 
 /** The services of every Gateway, for clients without a role (operator.md §6.2). */
 export function buildGlobalSnapshot(snapshots: Iterable<Snapshot>): Snapshot {
   const services = new Map<string, Entry>()
   for (const snapshot of snapshots) for (const [name, entry] of snapshot.types.get(ADDRESS_TYPE) ?? NO_ENTRIES) services.set(name, entry)
-  return { messages: [], types: new Map([[ADDRESS_TYPE, services]]) }
+  return { types: new Map([[ADDRESS_TYPE, services]]) }
 }
 
 export function compareSnapshots(before: Snapshot | undefined, after: Snapshot | undefined): Changes {
   const changes = new Map<string, string[]>()
-  if (before === after) return changes
   for (const typeUrl of TYPE_URLS) {
     const old = before?.types.get(typeUrl) ?? NO_ENTRIES
     const now = after?.types.get(typeUrl) ?? NO_ENTRIES

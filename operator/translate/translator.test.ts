@@ -139,7 +139,7 @@ describe('a translation that continues from the previous snapshot equals a full 
       .map(({ index, hostnames, rules, year, isDeleted }) => {
         const metadata = { ...first.metadata, name: `r${index}`, creationTimestamp: `${year}-01-01T00:00:00Z` }
         const spec = { parentRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gw' }], hostnames, rules }
-        return changeOf({ ...first, metadata, spec } as HTTPRoute, isDeleted)
+        return changeOf({ ...first, metadata, spec }, isDeleted)
       })
     const other = fc.tuple(fc.constantFrom(...chain), fc.boolean()).map(([object, isDeleted]) => changeOf(object, isDeleted))
     const change = fc.oneof({ weight: 4, arbitrary: route }, { weight: 1, arbitrary: other })
