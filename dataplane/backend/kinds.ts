@@ -58,7 +58,8 @@ export const kinds = {
     node: 'ai',
     type: 'ai',
     load: async ({ onEviction }) => ({ create: (await import('./llm/service.ts')).createLlmFactory({ onEviction }) }),
-    mayTransform: ({ groups }) => groups?.some(({ providers }) => providers.some(({ policies }) => policies?.transformation !== undefined)) === true,
+    // Models lead to other backends.
+    mayTransform: ({ groups, models }) => models !== undefined || groups?.some(({ providers }) => providers.some(({ policies }) => policies?.transformation !== undefined)) === true,
   },
   mcp: {
     node: 'mcp',

@@ -26,6 +26,7 @@ import { chooseModel, respondWithList } from './models/route.ts'
 import type { ModelChoice } from './models/choice.ts'
 import type { ModelTable } from './models/table.ts'
 import { respondWithProviderModels } from './request/models.ts'
+import { callPool } from './request/pool.ts'
 import { prepareRaw } from './request/raw.ts'
 import { LlmRecord } from './accounting/record.ts'
 import { entryOf } from './request/shape.ts'
@@ -201,6 +202,7 @@ export class LlmCall {
       limitBytes,
       isDefault,
       model: this.#choice?.model,
+      named: this.#choice?.named,
       requested: this.#choice?.requested,
     }
     const prepared = entry === undefined ? await prepareRaw(context, route) : await prepareChat(context, entry)
@@ -222,9 +224,12 @@ export class LlmCall {
     const call = { destination: target.destination, endpoint, request, load: target.state, why }
     const isFirstToken = firstContentMs !== undefined && firstContentMs === target.settings.firstTokenMs
     let isFailed = false
-    const response = await callEndpoint(exchange, call, limits, this.#active, (_, __, received) => {
-      isFailed = received === undefined
-    }).catch((error: unknown) => {
+    const judge = (_: unknown, __: unknown, received: ResponseHead | undefined): void => void (isFailed = received === undefined)
+    const calling =
+      target.destination.hooks?.choose === undefined
+        ? callEndpoint(exchange, call, limits, this.#active, judge)
+        : callPool(exchange, call, limitBytes, (picked) => callEndpoint(exchange, picked, limits, this.#active, judge))
+    const response = await calling.catch((error: unknown) => {
       if (isFailed) this.#failures.failWith(target, prepared, error, isFirstToken)
       throw error
     })

@@ -231,9 +231,28 @@ describe('the targets of a model', () => {
   })
 
   test('may be models of another backend, which has its own names', async () => {
-    const team: ConfigMessage = { kind: 'backend', message: { key: 'ns/team', ai: { models: [{ name: 'chat', visibility: 'Internal', to: [a()] }] } } }
-    const bed = await start([{ name: 'm', to: [{ backendRef: { backend: 'ns/team' }, model: 'chat' }] }], { more: [team] })
-    expect([(await bed.post(ask('m'))).status, bed.sent()]).toEqual([200, ['a chat']])
+    const team: ConfigMessage = {
+      kind: 'backend',
+      message: {
+        key: 'ns/team',
+        ai: {
+          models: [
+            { name: 'chat', visibility: 'Internal', to: [a()] },
+            { name: 'own', to: [b] },
+          ],
+        },
+      },
+    }
+    const bed = await start(
+      [
+        { name: 'm', to: [{ backendRef: { backend: 'ns/team' }, model: 'chat' }] },
+        { name: 'n', to: [{ backendRef: { backend: 'ns/team' }, model: 'own' }] },
+      ],
+      {
+        more: [team],
+      },
+    )
+    expect([(await bed.post(ask('m'))).status, (await bed.post(ask('n'))).status, bed.sent()]).toEqual([200, 200, ['a chat', 'b claude-own']])
   })
 
   test('may be addresses in config files', async () => {

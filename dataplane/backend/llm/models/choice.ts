@@ -76,10 +76,14 @@ export class ModelChoice {
     return this.#current
   }
 
-  /** The model that the backend of the target is asked for; undefined: its own, or that of the client. */
+  /** The model of the target; undefined: its provider's, else the name that the target is asked by. */
   get model(): string | undefined {
-    const requested = this.#frames.at(-1)?.requested
-    return this.#current?.model ?? (requested === this.requested ? undefined : requested)
+    return this.#current?.model
+  }
+
+  /** The name that the target is asked by: that of the client, unless a model of another backend is between them. */
+  get named(): string {
+    return this.#frames.at(-1)?.requested ?? this.requested
   }
 
   /** The next target after the current one failed; undefined: no fallback for the cause has one left. */

@@ -39,6 +39,8 @@ export interface PrepareContext {
   readonly isDefault: boolean
   /** The model that the target of a model is asked for; it replaces that of the provider. */
   readonly model?: string | undefined
+  /** The name that the target is asked by, if the backend has models; it replaces that of the client. */
+  readonly named?: string | undefined
   /** The name that the client asked for, if the backend has models. */
   readonly requested?: string | undefined
   /** The model of a budget that the request exceeds; it replaces that of the request. */
@@ -80,10 +82,11 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const hooked = context.hooks === undefined ? { body: json } : await context.hooks.request(json, entry)
   if ('rejection' in hooked) return { response: hooked.rejection }
   const given = hooked.body
+  const wanted = context.replacement ?? context.named
   const isCount = entry.format === 'tokenCount'
   const isChat = !isCount && entry.format !== 'embeddings'
   const { body: shaped, model } = shapeRequest(
-    context.replacement === undefined ? given : { ...given, model: context.replacement },
+    wanted === undefined || wanted === given['model'] ? given : { ...given, model: wanted },
     target,
     exchange,
     keys.check,

@@ -98,7 +98,8 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
 }
 
 /** Only the model in a JSON body can be replaced by that of a target. */
-function checkFixedModel({ model: wanted }: PrepareContext, model: string | undefined, route: RouteType): void {
+function checkFixedModel({ model: ofTarget, named }: PrepareContext, model: string | undefined, route: RouteType): void {
+  const wanted = ofTarget ?? named
   if (wanted === undefined || model === undefined || model === wanted) return
   const fix = 'remove model from the target in ai.models, or ask for the model by the name that the provider has for it'
   throw new FormatError('unsupported', `unsupported conversion: requests of type ${route} that name their model outside of a JSON body; ${fix}`)
@@ -148,8 +149,9 @@ function forwardDetected({ exchange, source, record }: PrepareContext, model: st
 }
 
 /** Applies the policies' field mutations. The model is not required. */
-function shapeDetected({ target, exchange, model }: PrepareContext, json: JsonObject): JsonObject {
+function shapeDetected({ target, exchange, model: ofTarget, named }: PrepareContext, json: JsonObject): JsonObject {
   const { mutations } = target.settings
-  const addressed = model === undefined || typeof json['model'] !== 'string' ? json : { ...json, model }
+  const model = ofTarget ?? named
+  const addressed = model === undefined || typeof json['model'] !== 'string' || json['model'] === model ? json : { ...json, model }
   return mutations === undefined ? addressed : mutate(addressed, mutations, exchange)
 }
