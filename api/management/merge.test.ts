@@ -75,14 +75,14 @@ describe('the overview of two pods', () => {
     gateways: [{ key: 'ns/gw' }],
     listeners: [],
     routes: [],
-    backends: [{ key: 'b', kind: 'service', endpoints: [endpoint] }],
+    backends: [{ key: 'b', kind: 'service', endpoints: [endpoint], models: [] }],
     problems: [],
     stats: { timeMs: 1, windowSeconds: 1, bounds: [], rows: [] },
     ...more,
   })
 
   test('holds each node once, and the pods as replicas', () => {
-    const other = overview({ backends: [{ key: 'b', kind: 'service', endpoints: [endpoint, { ...endpoint, address: 'c:1' }] }] })
+    const other = overview({ backends: [{ key: 'b', kind: 'service', endpoints: [endpoint, { ...endpoint, address: 'c:1' }], models: [] }] })
     const merged = mergeOverviews(
       [
         { name: 'one', value: overview({}) },

@@ -51,11 +51,30 @@ const endpointNode = z
   })
   .openapi('EndpointNode')
 
+const modelTargets = z.array(
+  z.object({
+    target: z.string().openapi({ description: 'Backend, and the model that it is asked for.', example: 'default/openai gpt-5' }),
+    weight: z.number(),
+  }),
+)
+
+const modelNode = z
+  .object({
+    name: z.string(),
+    visibility: z.enum(['Public', 'Internal']),
+    by: z.enum(['Weight', 'LeastLatency', 'LeastCost', 'LeastBusy']),
+    sticky: z.string().nullable().openapi({ description: 'CEL expression.' }),
+    rules: z.array(z.object({ when: z.string().nullable().openapi({ description: 'CEL expression; null: all requests.' }), to: modelTargets })),
+    fallback: z.array(z.object({ on: z.array(z.string()), to: modelTargets })),
+  })
+  .openapi('ModelNode')
+
 const backendNode = z
   .object({
     key: z.string().openapi({ description: 'As in field `backend` of requests and in `backend <key>` of the stats.', example: 'default/shop:80' }),
     kind: z.enum(['service', 'static', 'dynamic', 'ai', 'mcp', 'agentRuntime', 'a2a', 'invalid']),
-    endpoints: z.array(endpointNode),
+    endpoints: z.array(endpointNode).openapi({ description: 'Of a backend with models, those of all its targets.' }),
+    models: z.array(modelNode).openapi({ description: 'Models of an LLM backend with `ai.models`; empty for others.' }),
   })
   .openapi('BackendNode')
 
@@ -90,4 +109,5 @@ export const overview = z
 export type Overview = z.infer<typeof overview>
 export type Problem = z.infer<typeof problem>
 export type BackendNode = z.infer<typeof backendNode>
+export type ModelNode = z.infer<typeof modelNode>
 export type EndpointNode = z.infer<typeof endpointNode>

@@ -1,4 +1,4 @@
-import type { EndpointNode, Overview } from '#api/management/overview.ts'
+import type { EndpointNode, ModelNode, Overview } from '#api/management/overview.ts'
 import { rowOf } from '../../api/live.ts'
 import { linkTo, location } from '../../ui/router.ts'
 import { formatAge, formatMs, formatNumber, formatRate } from '../../ui/format.ts'
@@ -18,6 +18,7 @@ export function Details({ overview }: { readonly overview: Overview }) {
         <Numbers stats={kind === 'route' && route ? `route ${route.namespace}/${route.name}` : `${kind} ${key}`} />
         {listener && <Certificates listener={listener} />}
         {route && <a href={linkTo(['routes', route.kind, route.namespace, route.name])}>Open the rules and policies of this route</a>}
+        {backend && backend.models.length > 0 && <Models models={backend.models} />}
         {backend && <Endpoints endpoints={backend.endpoints} />}
       </div>
     </Panel>
@@ -60,6 +61,50 @@ function Certificates({ listener: { certificates } }: { readonly listener: Overv
       ))}
     </ul>
   )
+}
+
+type Targets = ModelNode['rules'][number]['to']
+
+/** A row for each rule and fallback of a model, in the order in which they are used. */
+function Models({ models }: { readonly models: readonly ModelNode[] }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Models">
+      <table>
+        <thead>
+          <tr>
+            <th>Model</th>
+            <th>When</th>
+            <th>Targets</th>
+          </tr>
+        </thead>
+        <tbody>
+          {models.flatMap(({ name, visibility, by, sticky, rules, fallback }) => [
+            ...rules.map(({ when, to }, index) => (
+              <tr key={`${name} ${index}`}>
+                <td class="mono">
+                  {index === 0 && name} {index === 0 && visibility === 'Internal' && <Badge tone="plain">internal</Badge>}
+                </td>
+                <td>{when === null ? <span class="muted">{rules.length > 1 ? 'otherwise' : 'always'}</span> : <code>{when}</code>}</td>
+                <td>{describeTargets(to, sticky === null ? by : `sticky by ${sticky}`)}</td>
+              </tr>
+            )),
+            ...fallback.map(({ on, to }, index) => (
+              <tr key={`${name} fallback ${index}`}>
+                <td />
+                <td class="muted">after {on.join(', ')}</td>
+                <td>{describeTargets(to, by)}</td>
+              </tr>
+            )),
+          ])}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function describeTargets(targets: Targets, choice: string): string {
+  if (targets.length === 1) return targets[0]?.target ?? ''
+  return `${targets.map(({ target, weight }) => `${target} (${weight})`).join(', ')}; ${choice}`
 }
 
 function Endpoints({ endpoints }: { readonly endpoints: readonly EndpointNode[] }) {

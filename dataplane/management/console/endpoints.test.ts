@@ -1,8 +1,12 @@
 import { expect, test } from '@jest/globals'
 import { newProviderState, recordOutcome } from '../../backend/llm/choice/candidates.ts'
+import { createConfigStore } from '../../config/store.ts'
+import { testRoute } from '../../testing/messages.ts'
+import { replaceMessages } from '../../testing/store.ts'
 import { Balancer } from '../../net/upstream/balancer/balancer.ts'
 import type { Measured } from '../../net/upstream/destination.ts'
 import { listEndpoints } from './endpoints.ts'
+import { listBackends } from './graph.ts'
 
 const eviction = { durationMs: 60_000, restoreHealth: undefined, consecutiveFailures: 2, healthThreshold: undefined }
 
@@ -37,5 +41,63 @@ test('the endpoint of an LLM provider has the health and eviction of the provide
   state.pending = 3
   expect(nodesOf(balancerOf(443), state)).toMatchObject([
     { health: expect.closeTo(0.49), evictedForMs: expect.any(Number), evictedBecause: '2 unhealthy calls in a row, the last with status 429', pending: 3 },
+  ])
+})
+
+test('a backend with models has these, and the endpoints of the backends that they lead to', async () => {
+  const store = createConfigStore()
+  replaceMessages(store, [
+    testRoute({ backend: 'ns/models' }),
+    {
+      kind: 'backend',
+      message: {
+        key: 'ns/models',
+        ai: {
+          models: [
+            {
+              name: 'm',
+              rules: [
+                { when: 'true', to: [{ backendRef: { backend: 'ns/team' } }] },
+                { to: [{ backendRef: { service: 'ns/s', port: 80 }, model: 'x', weight: 2 }] },
+              ],
+            },
+            {
+              name: 'n',
+              visibility: 'Internal',
+              sticky: 'jwt.sub',
+              to: [{ backendRef: { backend: 'ns/team' } }],
+              fallback: [{ on: ['Quota'], to: [{ backendRef: { backend: 'ns/b' } }] }],
+            },
+          ],
+        },
+      },
+    },
+    { kind: 'backend', message: { key: 'ns/team', ai: { models: [{ name: 'm', to: [{ backendRef: { backend: 'ns/b' } }] }] } } },
+    { kind: 'backend', message: { key: 'ns/b', ai: { provider: { providerA: {} } } } },
+    { kind: 'service', message: { key: 'ns/s', ports: [{ port: 80, endpoints: [{ address: '10.0.0.1', port: 8000 }] }] } },
+  ])
+  const state = { ...nodesOf(balancerOf(443))?.[0], address: 'api.openai.com:443' } as NonNullable<ReturnType<typeof nodesOf>>[number]
+  const [node] = await listBackends(store.snapshot(), [[{ backend: 'ns/b/backend', endpoints: [state] }]])
+  expect(node?.endpoints.map(({ address }) => address)).toEqual(['api.openai.com:443', '10.0.0.1:8000'])
+  expect(node?.models).toEqual([
+    {
+      name: 'm',
+      visibility: 'Public',
+      by: 'Weight',
+      sticky: null,
+      rules: [
+        { when: 'true', to: [{ target: 'ns/team', weight: 1 }] },
+        { when: null, to: [{ target: 'ns/s:80 x', weight: 2 }] },
+      ],
+      fallback: [],
+    },
+    {
+      name: 'n',
+      visibility: 'Internal',
+      by: 'Weight',
+      sticky: 'jwt.sub',
+      rules: [{ when: null, to: [{ target: 'ns/team', weight: 1 }] }],
+      fallback: [{ on: ['Quota'], to: [{ target: 'ns/b', weight: 1 }] }],
+    },
   ])
 })

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
-import type { BackendNode, EndpointNode, Overview } from '#api/management/overview.ts'
+import type { BackendNode, EndpointNode, ModelNode, Overview } from '#api/management/overview.ts'
 import { mergeEndpoint } from '#api/management/merge.ts'
-import type { BackendRef, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { AIModel, AIModelTarget, BackendRef, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { kindOf } from '../../backend/kinds.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
 import { authorityOf } from '../../http/message.ts'
@@ -88,7 +88,8 @@ export async function listBackends(snapshot: ConfigSnapshot, threads: readonly (
     if (slice.isOver) await slice.next()
     for (const { ref } of refsOf(message)) {
       const key = nameOfRef(ref)
-      if (!nodes.has(key)) nodes.set(key, { key, kind: kindOfRef(ref, snapshot), endpoints: endpointsOf(ref, key, snapshot, states) })
+      if (!nodes.has(key))
+        nodes.set(key, { key, kind: kindOfRef(ref, snapshot), endpoints: endpointsOf(ref, key, snapshot, states), models: modelsOf(ref, snapshot) })
     }
   }
   return [...nodes.values()]
@@ -105,7 +106,7 @@ function kindOfRef(ref: BackendRef, { backends }: ConfigSnapshot): BackendNode['
 function endpointsOf(
   ref: BackendRef,
   key: string,
-  { services, backends }: ConfigSnapshot,
+  { services, backends }: Objects,
   states: ReadonlyMap<string, ReadonlyMap<string, EndpointNode>>,
 ): EndpointNode[] {
   const known = states.get(key)
@@ -125,7 +126,45 @@ function endpointsOf(
   if (ref.address !== undefined) found.set(ref.address, known?.get(ref.address) ?? unused(ref.address))
   if (ref.backend !== undefined)
     for (const [name, endpoints] of states) if (name.startsWith(`${ref.backend}/`)) for (const [label, endpoint] of endpoints) found.set(label, endpoint)
+  for (const target of targetsOf(ref, { services, backends }))
+    for (const endpoint of endpointsOf(target, nameOfRef(target), { services, backends }, states)) found.set(endpoint.address, endpoint)
   return [...found.values()].slice(0, MAX_ENDPOINTS)
+}
+
+type Objects = Pick<ConfigSnapshot, 'services' | 'backends'>
+
+const modelsIn = ({ backend: key }: BackendRef, { backends }: Objects): readonly AIModel[] => (key === undefined ? [] : (backends.get(key)?.ai?.models ?? []))
+
+const targetsIn = ({ to = [], rules = [], fallback = [] }: AIModel): AIModelTarget[] => [...to, ...[...rules, ...fallback].flatMap((entry) => entry.to)]
+
+/** What the models of a backend lead to in the end, each once: backends with providers, Services and addresses. */
+function targetsOf(ref: BackendRef, objects: Objects): BackendRef[] {
+  const found = new Map<string, BackendRef>()
+  const seen = new Set<string>()
+  const visit = (from: BackendRef): void => {
+    for (const { backendRef } of modelsIn(from, objects).flatMap(targetsIn)) {
+      const name = nameOfRef(backendRef)
+      if (seen.has(name)) continue
+      seen.add(name)
+      if (modelsIn(backendRef, objects).length > 0) visit(backendRef)
+      else found.set(name, backendRef)
+    }
+  }
+  visit(ref)
+  return [...found.values()]
+}
+
+function modelsOf(ref: BackendRef, objects: Objects): ModelNode[] {
+  const describe = (targets: readonly AIModelTarget[]) =>
+    targets.map(({ backendRef, model, weight = 1 }) => ({ target: `${nameOfRef(backendRef)}${model === undefined ? '' : ` ${model}`}`, weight }))
+  return modelsIn(ref, objects).map(({ name, visibility = 'Public', by = 'Weight', sticky = null, to, rules = [], fallback = [] }) => ({
+    name,
+    visibility,
+    by,
+    sticky,
+    rules: to === undefined ? rules.map((rule) => ({ when: rule.when ?? null, to: describe(rule.to) })) : [{ when: null, to: describe(to) }],
+    fallback: fallback.map((entry) => ({ on: [...entry.on], to: describe(entry.to) })),
+  }))
 }
 
 const unused = (address: string): EndpointNode => ({

@@ -20,7 +20,8 @@ interface Messages {
 export function findUnguardedPaths(list: readonly ConfigMessage[]): UnguardedPaths {
   if (!list.some(({ kind, message }) => kind === 'backend' && (message as Backend).ai !== undefined)) return new Map()
   const messages = sortOut(list)
-  const found = messages.backends.map((backend) => [backend.key, inspect(backend, messages)] as const)
+  const byKey = new Map(messages.backends.map((backend) => [backend.key, backend]))
+  const found = messages.backends.map((backend) => [backend.key, inspect(backend, messages, byKey)] as const)
   return new Map(found.filter(([, { paths, checks }]) => paths.length > 0 && checks.length > 0))
 }
 
@@ -56,27 +57,45 @@ function sortOut(list: readonly ConfigMessage[]): Messages {
 }
 
 /** The paths of a backend that evade checks, and the checks in force for it. */
-function inspect(backend: Backend, { routes, policies, secrets }: Messages): { paths: string[]; checks: string[] } {
+function inspect(backend: Backend, { routes, policies, secrets }: Messages, byKey: ReadonlyMap<string, Backend>): { paths: string[]; checks: string[] } {
   const reaching = routes.filter((route) => route.backends?.some(({ ref }) => ref.backend === backend.key))
   const isOuter = ({ target }: Policy): boolean => isAbove(target, reaching)
   const isOwn = ({ target }: Policy): boolean => target.kind === 'Backend' && `${target.namespace}/${target.name}` === backend.key
   // Weakest first, as they are merged; listeners and sections count for the whole object.
   const outer = policies.filter(isOuter)
   const sections = [...outer, ...policies.filter(isOwn)].map((policy) => policy.backend)
-  const providers = (backend.ai?.groups ?? []).flatMap((group) => group.providers)
-  const levels: (BackendFull | undefined)[] = [...sections, backend.policies, ...providers.map((provider) => provider.policies)]
+  const levels: (BackendFull | undefined)[] = [...sections, ...levelsOf(backend)]
   const settings = levels.flatMap((level) => level?.ai ?? [])
   if (settings.findLast((ai) => ai.unguardedRoutes !== undefined)?.unguardedRoutes === 'Reject') return { paths: [], checks: [] }
   const table = settings.findLast((ai) => ai.routes !== undefined)?.routes ?? {}
   const traffic = outer.flatMap((policy) => policy.traffic ?? [])
+  const guarded = [...settings, ...targetsOf(backend, byKey).flatMap((target) => levelsOf(target).flatMap((level) => level?.ai ?? []))]
   return {
     paths: Object.entries(table).flatMap(([path, type]) => (unguardedTypes.has(type) ? [`${JSON.stringify(path)} (${type})`] : [])),
     checks: [
-      ...(settings.some((ai) => ai.promptGuard !== undefined) ? ['prompt guards'] : []),
+      ...(guarded.some((ai) => ai.promptGuard !== undefined) ? ['prompt guards'] : []),
       ...(traffic.some(limitsTokens) ? ['token limits'] : []),
       ...(traffic.some((section) => hasKeyRules(section, secrets)) ? ['models and budgets of API keys'] : []),
     ],
   }
+}
+
+/** The policies in a backend. */
+const levelsOf = ({ policies, ai }: Backend): (BackendFull | undefined)[] => [
+  policies,
+  ...(ai?.groups ?? []).flatMap((group) => group.providers.map((provider) => provider.policies)),
+]
+
+/** The backends that the models of a backend lead to; each is visited once. Their routes are not used, but their guards are (llm.md §15.3). */
+function targetsOf(backend: Backend, byKey: ReadonlyMap<string, Backend>, found = new Set<Backend>()): Backend[] {
+  for (const { to = [], rules = [], fallback = [] } of backend.ai?.models ?? [])
+    for (const { backendRef } of [...to, ...[...rules, ...fallback].flatMap((entry) => entry.to)]) {
+      const target = byKey.get(backendRef.backend ?? '')
+      if (target === undefined || found.has(target)) continue
+      found.add(target)
+      targetsOf(target, byKey, found)
+    }
+  return [...found]
 }
 
 /** Whether a policy on this target holds for one of the routes. A Gateway's config holds only policies that reach it. */
