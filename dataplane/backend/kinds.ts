@@ -59,7 +59,8 @@ export const kinds = {
     type: 'ai',
     load: async ({ onEviction }) => ({ create: (await import('./llm/service.ts')).createLlmFactory({ onEviction }) }),
     // Models lead to other backends.
-    mayTransform: ({ groups, models }) => models !== undefined || groups?.some(({ providers }) => providers.some(({ policies }) => policies?.transformation !== undefined)) === true,
+    mayTransform: ({ groups, models }) =>
+      models !== undefined || groups?.some(({ providers }) => providers.some(({ policies }) => policies?.transformation !== undefined)) === true,
   },
   mcp: {
     node: 'mcp',

@@ -1,4 +1,4 @@
-import { evalBool, evalKey, fromJson, type Program, type Stored } from '#api/cel/index.ts'
+import { evalBool, evalKey, fromJson, readsMember, type Program, type Stored } from '#api/cel/index.ts'
 import { promptTokensOf } from '../accounting/prompt.ts'
 import { isObject } from '../common/json.ts'
 import { inside, numberOf } from '../common/read.ts'
@@ -61,9 +61,9 @@ export class ModelFacts {
   }
 }
 
-/** Evaluates an expression of a model with `llmRequest`. */
+/** Evaluates an expression of a model with `llmRequest`, which is built for those that read it only: bodies are large. */
 function withRequest<T>(exchange: Exchange, facts: ModelFacts, program: Program, evaluate: (program: Program, view: object) => T): T {
-  variables.llmRequest.set(exchange, facts.stored)
+  if (readsMember(program, 'llmRequest')) variables.llmRequest.set(exchange, facts.stored)
   try {
     return evaluate(program, new ExchangeView(exchange))
   } finally {
