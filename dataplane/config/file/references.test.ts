@@ -57,3 +57,30 @@ test('references of a file beside a config stream may lead to its backends', asy
   const options = { placeholders: 'literal' } as const
   expect(await resolve({ backend: 'shadow' }, { backend: 'apps/authz' }, options)).toEqual([{ backend: 'default/shadow' }, { backend: 'apps/authz' }])
 })
+
+test('models of a backend have the problems of a status as warnings', async () => {
+  const path = join(directory, 'models.json')
+  const models = [
+    { name: 'm', rules: [{ to: [{ backendRef: { backend: 'shadow' } }] }, { to: [{ backendRef: { address: '127.0.0.1:1' } }] }] },
+    { name: 'm', to: [{ backendRef: { backend: 'nothing' }, weight: 0 }] },
+  ]
+  await writeFile(
+    path,
+    JSON.stringify({
+      backends: [
+        { name: 'shadow', host: '127.0.0.1:2' },
+        { name: 'llm', ai: { models } },
+      ],
+    }),
+  )
+  const { warnings, messages } = await loadConfigFile(path)
+  expect(JSON.stringify(messages)).toContain('"backendRef":{"backend":"default/shadow"}')
+  expect(warnings).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/models\[0\]\.rules\[1\]: no request reaches the rule, because rule 0 matches all/),
+      expect.stringMatching(/models\[1\]\.name: is that of model 0, which is used/),
+      expect.stringMatching(/models\[1\]\.to: no target has a weight above 0/),
+      expect.stringMatching(/backendRef\.backend: nothing is not the name of one of backends/),
+    ]),
+  )
+})

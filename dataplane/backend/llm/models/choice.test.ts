@@ -284,6 +284,13 @@ describe('a model of another backend', () => {
     expect([choice?.current?.model, choice?.next('Timeout')?.model, choice?.next('Timeout')?.model]).toEqual(['own', 'spare', 'outer'])
   })
 
+  test('that is internal is not reached by a name that the client chose', () => {
+    const team = tableOf(entry('secret', [target('hidden')], { isPublic: false }), entry('open', [target('shown')]))
+    const table = tableOf(entry('*', [nested(team)]), entry('secret-alias', [nested(team, 'secret')]))
+    expect(start(table, { name: 'secret' })?.current).toBeUndefined()
+    expect([chosen(table, { name: 'open' }), chosen(table, { name: 'secret-alias' })]).toEqual(['shown', 'hidden'])
+  })
+
   test('that leads back, or has no such model, is not used', () => {
     const circle: { table: ModelTable | undefined } = { table: undefined }
     const back: ModelTarget = { id: 'back', weight: 1, model: undefined, groups: [], get table() { return circle.table } } // prettier-ignore

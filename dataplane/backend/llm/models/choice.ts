@@ -34,6 +34,8 @@ interface Frame {
   readonly entry: ModelEntry
   /** The name that the model was asked by. */
   readonly requested: string
+  /** The client chose the name: a pattern matched it. Such a name reaches no internal models of other backends. */
+  readonly isOpen: boolean
   readonly depth: number
   readonly tried: Set<ModelTarget>
 }
@@ -68,7 +70,7 @@ export class ModelChoice {
     const entry = table.find(requested)
     if (entry?.isPublic !== true) return undefined
     const choice = new ModelChoice(requested, tools)
-    return choice.#enter(entry, requested, 0) === 'no rule' ? undefined : choice
+    return choice.#enter({ entry, requested, isOpen: entry.name.includes('*'), depth: 0 }) === 'no rule' ? undefined : choice
   }
 
   /** The target in use; undefined: none has a weight above 0 and a backend that exists. */
@@ -110,12 +112,13 @@ export class ModelChoice {
   }
 
   /** Chooses a target of a model by its rules. `no rule`: none matches. */
-  #enter(entry: ModelEntry, requested: string, depth: number): boolean | 'no rule' {
+  #enter(place: Omit<Frame, 'tried'>): boolean | 'no rule' {
     const { exchange, facts } = this.#tools
+    const { entry } = place
     const index = entry.rules.findIndex(({ when }) => when === undefined || holds(exchange, facts, when))
     const rule = entry.rules[index]
     if (rule === undefined) return 'no rule'
-    const frame: Frame = { entry, requested, depth, tried: new Set() }
+    const frame: Frame = { ...place, tried: new Set() }
     this.#frames.push(frame)
     const where = entry.rules.length === 1 ? 'targets' : `rule ${index}`
     if (this.#pick(frame, rule.to, where, grades.unknown)) return true
@@ -155,9 +158,8 @@ export class ModelChoice {
     frame.tried.add(target)
     const others = graded.filter(({ grade }) => grade < best)
     if (target.table !== undefined) {
-      const wanted = target.model ?? frame.requested
-      const entry = target.table.find(wanted)
-      if (entry !== undefined && this.#enter(entry, wanted, frame.depth + 1) === true) return true
+      const inner = innerOf(frame, target)
+      if (inner !== undefined && this.#enter(inner) === true) return true
       return this.#pick(frame, list, where, least)
     }
     this.#use(frame, target, where, why, others)
@@ -210,13 +212,13 @@ export class ModelChoice {
   #fitnessOf(frame: Frame, target: ModelTarget): Fitness {
     const { facts, nowMs } = this.#tools
     if (target.table === undefined) return fitnessOf(target, frame.requested, facts, nowMs())
-    const wanted = target.model ?? frame.requested
-    const entry = target.table.find(wanted)
-    if (entry === undefined || frame.depth >= MAX_DEPTH || this.#frames.some((outer) => outer.entry === entry)) return noModel
+    const place = innerOf(frame, target)
+    if (place === undefined || frame.depth >= MAX_DEPTH || this.#frames.some((outer) => outer.entry === place.entry)) return noModel
+    const { entry } = place
     const known = this.#known.get(entry)
     if (known !== undefined) return known
     this.#known.set(entry, noModel)
-    const inner: Frame = { entry, requested: wanted, depth: frame.depth + 1, tried: new Set() }
+    const inner: Frame = { ...place, tried: new Set() }
     let best = noModel
     for (const { to } of entry.rules)
       for (const one of to) {
@@ -226,6 +228,14 @@ export class ModelChoice {
     this.#known.set(entry, best)
     return best
   }
+}
+
+/** The model that a target of another backend with models leads to; undefined: it has none of that name. */
+function innerOf(frame: Frame, { table, model }: ModelTarget): Omit<Frame, 'tried'> | undefined {
+  const requested = model ?? frame.requested
+  const isOpen = model === undefined && (frame.isOpen || frame.entry.name.includes('*'))
+  const entry = table?.find(requested)
+  return entry === undefined || (isOpen && !entry.isPublic) ? undefined : { entry, requested, isOpen, depth: frame.depth + 1 }
 }
 
 const noModel: Fitness = { grade: grades.missing, reason: 'its backend has no such model' }

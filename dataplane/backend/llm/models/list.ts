@@ -42,7 +42,8 @@ function describeEntry(entry: ModelEntry, name: string): ListedModel {
   const seen = new Set<ModelEntry>()
   const visit = (target: ModelTarget, requested: string, depth: number): void => {
     const inner = target.table?.find(target.model ?? requested)
-    if (inner !== undefined && depth < MAX_DEPTH && !seen.has(inner)) {
+    const isHidden = inner?.isPublic === false && target.model === undefined && entry.name.includes('*')
+    if (inner !== undefined && !isHidden && depth < MAX_DEPTH && !seen.has(inner)) {
       seen.add(inner)
       for (const { to } of inner.rules) for (const one of to) visit(one, target.model ?? requested, depth + 1)
     }
