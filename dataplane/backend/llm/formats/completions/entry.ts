@@ -1,3 +1,4 @@
+import { appendAtEnds } from '../../common/append.ts'
 import { compact, inside, listOf, objectOf, objectsOf, textOf, without } from '../../common/read.ts'
 import { readParams } from '../../common/params.ts'
 import type { ClientFormatEntry, FlatMessage, JsonObject } from '../../common/types.ts'
@@ -10,7 +11,7 @@ export const completionsEntry: ClientFormatEntry = {
   params: readParams,
 
   enrich(body, { prepend = [], append = [] }) {
-    return { ...body, messages: [...prepend.map(toMessage), ...listOf(body['messages']), ...append.map(toMessage)] }
+    return { ...body, messages: [...prepend.map(toMessage), ...appendAtEnds(listOf(body['messages']), append.map(toMessage), isAssistant)] }
   },
 
   flattenRequest: (body) =>
@@ -36,6 +37,8 @@ export const completionsEntry: ClientFormatEntry = {
     return { ...body, choices }
   },
 }
+
+const isAssistant = (message: unknown): boolean => inside(message)['role'] === 'assistant'
 
 function toMessage({ role, content }: FlatMessage): JsonObject {
   return compact({ role: role.toLowerCase(), content })

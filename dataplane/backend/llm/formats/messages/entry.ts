@@ -1,3 +1,4 @@
+import { appendAtEnds } from '../../common/append.ts'
 import { joinText } from '../completions/entry.ts'
 import { readParams } from '../../common/params.ts'
 import { inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
@@ -17,7 +18,7 @@ export const messagesEntry: ClientFormatEntry = {
     return {
       ...body,
       ...(!isSystemKept && { system: [...before.system, ...systemBlocks(body['system']), ...after.system] }),
-      messages: [...before.messages, ...listOf(body['messages']), ...after.messages],
+      messages: [...before.messages, ...appendAtEnds(listOf(body['messages']), after.messages, (message) => inside(message)['role'] === 'assistant')],
     }
   },
 

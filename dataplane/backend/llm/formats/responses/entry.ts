@@ -1,3 +1,4 @@
+import { appendAtEnds } from '../../common/append.ts'
 import { joinText } from '../completions/entry.ts'
 import { readParams } from '../../common/params.ts'
 import { filledText, inside, listOf, objectOf, objectsOf, textOf, without } from '../../common/read.ts'
@@ -11,7 +12,7 @@ export const responsesEntry: ClientFormatEntry = {
   params: readParams,
 
   enrich(body, { prepend = [], append = [] }) {
-    return { ...body, input: [...prepend.map(toItem), ...itemsOf(body['input']), ...append.map(toItem)] }
+    return { ...body, input: [...prepend.map(toItem), ...appendAtEnds(itemsOf(body['input']), append.map(toItem), isResponse)] }
   },
 
   flattenRequest(body) {
@@ -40,6 +41,13 @@ export const responsesEntry: ClientFormatEntry = {
     })
     return { ...without(body, 'output_text'), output }
   },
+}
+
+/** Whether an item is part of a response: a message of the assistant, reasoning, or a call. */
+function isResponse(value: unknown): boolean {
+  const item = inside(value)
+  const type = textOf(item['type']) ?? 'message'
+  return type === 'message' ? item['role'] === 'assistant' : type === 'reasoning' || type.endsWith('_call')
 }
 
 function toItem({ role, content }: FlatMessage): JsonObject {
