@@ -27,7 +27,7 @@ export {
   evalString,
   evalTimestampMs,
 } from './outcome.ts'
-export { compile, compilePermissive, findSyntaxProblem, isParseError, readsMember } from './program.ts'
+export { compile, compilePermissive, findSyntaxProblem, findUnstable, isParseError, readsMember } from './program.ts'
 export type { CelParseError, PermissiveProgram, Program } from './program.ts'
 export { Duration, Timestamp } from './time.ts'
 export { UriText } from './uri.ts'

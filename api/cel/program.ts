@@ -1,3 +1,4 @@
+import { chainOf, type Node } from './ast.ts'
 import { beginBudget, endBudget, exhausted } from './budget.ts'
 import { Compilation } from './compile/code.ts'
 import type { Evaluate, Frame } from './compile/code.ts'
@@ -114,4 +115,48 @@ function toEvaluator(evaluate: Evaluate, slots: number): Program['eval'] {
 /** Whether an expression may read a member such as `request.body`. */
 export function readsMember({ reads }: Pick<Program, 'reads'>, member: string): boolean {
   return reads.has(member) || reads.has('*')
+}
+
+/** Functions, members and headers whose values differ from request to request, although a client sends the same. */
+const FUNCTIONS: ReadonlySet<string> = new Set(['random', 'uuid'])
+const MEMBERS: ReadonlySet<string> = new Set(['request.startTime', 'request.endTime', 'source.port', 'source.rawPort'])
+const HEADERS = /^(?:x-request-id|x-correlation-id|x-trace-id|x-amzn-trace-id|x-cloud-trace-context|x-b3-[\w-]+|traceparent|tracestate|date|idempotency-key)$/i
+
+/**
+ * What an expression uses that differs from request to request, as it is written; empty for an expression that does not parse.
+ *
+ * @example
+ * findUnstable('[{"role": "system", "content": string(request.startTime)}]') // ['request.startTime']
+ */
+export function findUnstable(source: string): string[] {
+  const found = new Set<string>()
+  try {
+    visit(parse(source), found)
+  } catch {
+    // Reported elsewhere.
+  }
+  return [...found]
+}
+
+function visit(value: unknown, found: Set<string>): void {
+  if (Array.isArray(value)) for (const one of value as unknown[]) visit(one, found)
+  else if (typeof value === 'object' && value !== null && !(value instanceof Uint8Array)) {
+    const name = 'kind' in value ? nameOf(value as Node) : undefined
+    if (name !== undefined) found.add(name)
+    for (const member of Object.values(value)) visit(member, found)
+  }
+}
+
+/** The name of a node that is unstable. */
+function nameOf(node: Node): string | undefined {
+  if (node.kind === 'call') return FUNCTIONS.has(node.name) && node.target === undefined ? `${node.name}()` : undefined
+  if (node.kind === 'index') {
+    const { operand, index } = node
+    const header = index.kind === 'literal' && typeof index.value === 'string' && HEADERS.test(index.value) ? index.value : undefined
+    return header !== undefined && chainOf(operand)?.join('.') === 'request.headers' ? `request.headers[${JSON.stringify(header)}]` : undefined
+  }
+  const chain = node.kind === 'select' ? chainOf(node)?.join('.') : undefined
+  if (chain === undefined) return undefined
+  const header = /^request\.headers\.(.+)$/.exec(chain)?.[1]
+  return MEMBERS.has(chain) || (header !== undefined && HEADERS.test(header)) ? chain : undefined
 }

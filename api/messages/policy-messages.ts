@@ -281,6 +281,12 @@ export const policyMessages = {
     cause: 'Keys of the key set cannot verify signatures: their type is not supported, or they are not valid. Tokens of the other keys are accepted.',
     fix: 'Nothing, if no token is signed with these keys. Otherwise, let the issuer sign with a key of a type that the message names.',
   },
+  PX1369: {
+    title: 'transformation gives another prompt with each request',
+    cause:
+      'An expression of `ai.transformations` uses time, randomness, the port of the client or the id of a request for a field that the model reads. The same conversation then has another history in each request: prompt caches of providers miss, and the newest Claude models reject the thinking of earlier turns.',
+    fix: 'Use values that stay the same in a conversation, such as claims of the token or headers of the application. Values for logs belong in the fields `metadata` or `user`.',
+  },
   PX1380: {
     title: 'target of a model is no LLM backend',
     cause: 'A target of `ai.models` names a ProxyBackend without `spec.ai`. The target is not used; other targets work.',

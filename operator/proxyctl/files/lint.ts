@@ -42,9 +42,10 @@ export const runLint: Command = async ({ args, options, output, readInput }) => 
 
 async function checkManifests(path: string, text: string | undefined, defaultNamespace: string | undefined): Promise<Finding[]> {
   // Loaded on demand: the translation is large.
-  const [{ readManifests, readManifestsOf }, { describeUnguardedPaths, findUnguardedPaths }] = await Promise.all([
+  const [{ readManifests, readManifestsOf }, { describeUnguardedPaths, findUnguardedPaths }, { findUnstableTransformations }] = await Promise.all([
     import('./manifests.ts'),
     import('../../translate/backend/unguarded.ts'),
+    import('../../translate/backend/unstable.ts'),
   ])
   const { problems, translation, conditions, strayRoutes, overlaps, refusedHosts, overlays } =
     text === undefined ? await readManifests(path, defaultNamespace) : readManifestsOf(path, text, defaultNamespace)
@@ -70,10 +71,15 @@ async function checkManifests(path: string, text: string | undefined, defaultNam
     ...[...describeUnguardedPaths([...translation.gateways.values()].map(findUnguardedPaths))].map(([key, message]) => {
       return { severity: 'note' as const, where: `ProxyBackend ${key}`, message }
     }),
+    ...toNotes(findUnstableTransformations([...translation.gateways.values()].flat())),
     // Its Gateway may be among other manifests.
     ...toFindings('note', [...strayRoutes, ...overlaps, ...refusedHosts]),
   ]
 }
+
+/** A note for each message about an object. */
+const toNotes = (found: ReadonlyMap<string, readonly string[]>): Finding[] =>
+  [...found].flatMap(([where, texts]) => texts.map((message) => ({ severity: 'note' as const, where, message })))
 
 /** The columns of a finding: `file:line:column`, then the object and the message. */
 function describe({ where, message, file, line, column }: Finding): readonly [place: string, text: string] {
@@ -93,11 +99,13 @@ async function checkConfigFile(path: string, text: string | undefined): Promise<
   // Loaded on demand: the schema of the config is large.
   const { loadConfigFile } = await import('../../../dataplane/config/file/file.ts')
   const { ConfigFileError } = await import('../../../dataplane/config/file/problem.ts')
+  const { findUnstableTransformations } = await import('../../translate/backend/unstable.ts')
   try {
     const { messages, warnings } = await loadConfigFile(path, text === undefined ? {} : { text })
     const isUseless = !messages.some(({ kind }) => kind === 'bind')
     return [
       ...warnings.map((warning) => toFinding('error', warning)),
+      ...toNotes(findUnstableTransformations(messages)),
       ...(isUseless ? [{ severity: 'note' as const, where: path, message: NOTHING_LISTENS }] : []),
     ]
   } catch (error) {
