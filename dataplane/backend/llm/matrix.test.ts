@@ -82,6 +82,7 @@ const rows: [string, Config, Client, string, string, string][] = [
   ['B', b, 'responses', 'any', '/openai/responses?api-version=2024-10-21', '/openai/responses?api-version=2024-10-21'],
   ['C', c, 'completions', 'claude-x', '/v1/messages', '/v1/messages'],
   ['C', c, 'messages', 'claude-x', '/v1/messages', '/v1/messages'],
+  ['C', c, 'responses', 'claude-x', '/v1/messages', '/v1/messages'],
   ['D', d, 'completions', 'gemini-2.5-pro', '/v1beta/openai/chat/completions', '/v1beta/openai/chat/completions'],
   ['D', d, 'messages', 'gemini-2.5-pro', '/v1beta/openai/chat/completions', '/v1beta/openai/chat/completions'],
   ['D', d, 'responses', 'gemini-2.5-pro', '/v1beta/openai/chat/completions', '/v1beta/openai/chat/completions'],
@@ -97,6 +98,14 @@ const rows: [string, Config, Client, string, string, string][] = [
     'E with Claude',
     e,
     'messages',
+    'claude-x-20250101',
+    `${vertex}/publishers/anthropic/models/claude-x@20250101:rawPredict`,
+    `${vertex}/publishers/anthropic/models/claude-x@20250101:streamRawPredict`,
+  ],
+  [
+    'E with Claude',
+    e,
+    'responses',
     'claude-x-20250101',
     `${vertex}/publishers/anthropic/models/claude-x@20250101:rawPredict`,
     `${vertex}/publishers/anthropic/models/claude-x@20250101:streamRawPredict`,
@@ -170,17 +179,6 @@ describe.each(rows)('provider %s', (_name, provider, client, model, path, stream
     expect(response.json['error']?.['message']).toBe('mock failure')
     if (client === 'messages') expect([response.json['type'], typeof response.json['error']?.['type']]).toEqual(['error', 'string'])
   })
-})
-
-test.each<[string, Config, string, string]>([
-  ['C', c, 'claude-x', 'unsupported conversion: from'],
-  ['E with Claude', e, 'claude-x', 'unsupported conversion: from'],
-])('a Responses request to %s is rejected', async (_, provider, model, text) => {
-  const { post, mock } = await start(provider)
-  const response = await post({ path: '/v1/responses', body: { model, input: 'x' } })
-  expect([response.status, response.headers['content-type'], mock.requests.length]).toEqual([400, 'text/plain', 0])
-  expect(response.text).toContain(`failed to process LLM request: ${text}`)
-  expect(response.text).toContain(model)
 })
 
 test.each<[string, Config, string, string]>([

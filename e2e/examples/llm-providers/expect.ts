@@ -42,8 +42,8 @@ export default expectations({
     expect(JSON.parse(response.body)).toMatchObject({ type: 'message', content: [{ type: 'text', text: 'echo: hello' }], stop_reason: 'end_turn' })
   },
   'a request that cannot be translated is rejected': async (run) => {
-    const response = await post(run, '/anthropic/v1/responses', { model: 'x', input: 'hello' })
-    expect([response.status, response.body]).toEqual([400, expect.stringContaining('unsupported conversion: from')])
+    const response = await post(run, '/anthropic/v1/responses', { model: 'x', input: 'hello', background: true })
+    expect([response.status, response.body]).toEqual([400, expect.stringContaining('unsupported conversion: background')])
   },
   'tokens are counted by the provider if possible, else by the gateway': async (run) => {
     const asked = run.upstream('llm').requests.length

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import OpenAI, { AzureOpenAI, type APIError, BadRequestError, RateLimitError } from 'openai'
+import OpenAI, { AzureOpenAI, type APIError, RateLimitError } from 'openai'
 import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { createServer } from 'node:tls'
@@ -180,13 +180,6 @@ describe.each(places.filter(({ hasResponses }) => hasResponses).map((place) => [
   test('report an error', async () => {
     await expect(client().responses.create({ model, input }, misbehave('status=429'))).rejects.toBeInstanceOf(RateLimitError)
   })
-})
-
-test.each(['C', 'E with Claude'] as const)('the responses API is not supported with provider %s', async (name) => {
-  const client = new OpenAI({ ...settings, baseURL: `${gateway.origin(name)}/v1` })
-  const error: unknown = await client.responses.create({ model: providers[name].model, input: 'x' }).catch((thrown: unknown) => thrown)
-  expect(error).toBeInstanceOf(BadRequestError)
-  expect((error as APIError).message).toContain('unsupported conversion: from')
 })
 
 test.each(places.flatMap(({ name, embeds, client }) => (embeds === undefined ? [] : [[name, embeds, client] as const])))(

@@ -91,8 +91,10 @@ function toOpenai(client: ClientFormat, isNative: boolean, { shape, message, typ
       if (client === 'embeddings' && isNative) return undefined
       return { error: { type: type ?? typeOfGoogleStatus(google) ?? openaiType(status), message, param: null, code: google ?? String(status) } }
     case 'other':
+      return isNative ? undefined : { error: { type: openaiType(status), message } }
     case 'anthropic':
     case 'bedrock':
-      return isNative ? undefined : { error: { type: openaiType(status), message } }
+      // SDKs read the message of a member `error` only; vLLM has none.
+      return isNative && client === 'embeddings' ? undefined : { error: { type: openaiType(status), message } }
   }
 }

@@ -14,6 +14,7 @@ const preferences: readonly Conversion[] = [
   translateChat('messages', 'completions'),
   translateChat('messages', 'converse'),
   translateChat('responses', 'completions'),
+  translateChat('responses', 'messages'),
   translateChat('responses', 'converse'),
   passEmbeddings(),
   translateEmbeddings('predictEmbeddings'),

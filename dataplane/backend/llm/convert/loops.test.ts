@@ -42,7 +42,9 @@ async function ofAnthropic(to: UpstreamFormat, name: Bytes): Promise<JsonObject>
 
 async function ofResponses(to: UpstreamFormat, name: Bytes): Promise<JsonObject> {
   const client = new OpenAI({ apiKey: 'x', fetch: answer('responses', to, name), maxRetries: 0 })
-  const { output } = await client.responses.stream({ model: 'm', input: 'hi' }).finalResponse()
+  const { output: items } = await client.responses.stream({ model: 'm', input: 'hi' }).finalResponse()
+  // The AI SDK sends the summary of a reasoning item back, not its content.
+  const output = items.map((item) => (item.type === 'reasoning' ? { ...item, content: undefined } : item))
   const results = output.flatMap((item) => (item.type === 'function_call' ? [{ type: 'function_call_output', call_id: item.call_id, output: 'r' }] : []))
   return second('responses', to, { input: [question, ...output, ...results], reasoning: { effort: 'low' } })
 }
@@ -73,6 +75,13 @@ test.each([
   expect(body['additionalModelRequestFields']).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 1024 } })
   const [, turn] = body['messages'] as { content: JsonObject[] }[]
   expect(turn?.content[0]).toEqual({ reasoningContent: { reasoningText: { text: 'hm', signature: 'sig' } } })
+})
+
+test("a tool loop of OpenAI's Responses SDK with Anthropic keeps thinking on and sends the thinking block back", async () => {
+  const body = await ofResponses('messages', 'messagesText')
+  expect(body['thinking']).toEqual({ type: 'enabled', budget_tokens: 1024 })
+  const [, turn] = body['messages'] as { content: JsonObject[] }[]
+  expect(turn?.content[0]).toEqual({ type: 'thinking', thinking: 'hm', signature: 'sig' })
 })
 
 test("a tool loop of OpenAI's chat SDK with Anthropic keeps thinking on and sends the thinking block back", async () => {

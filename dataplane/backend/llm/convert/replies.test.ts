@@ -209,8 +209,7 @@ const rows: Readonly<Record<string, Row>> = {
         {
           type: 'reasoning',
           id: 'rs_0000000000000002',
-          summary: [],
-          content: [{ type: 'reasoning_text', text: 'hm' }],
+          summary: [{ type: 'summary_text', text: 'hm' }],
           encrypted_content: 'signature:sig',
           status: 'completed',
         },
@@ -313,8 +312,7 @@ const rows: Readonly<Record<string, Row>> = {
         {
           type: 'reasoning',
           id: 'rs_0000000000000002',
-          summary: [],
-          content: [{ type: 'reasoning_text', text: 'hm' }],
+          summary: [{ type: 'summary_text', text: 'hm' }],
           encrypted_content: null,
           status: 'completed',
         },
@@ -472,6 +470,14 @@ describe('an error response', () => {
       404,
       '<html>',
       { error: { type: 'not_found_error', message: '<html>' } },
+    ],
+    [
+      'of vLLM, without a member `error`, gets one on a native path',
+      'completions',
+      'completions',
+      400,
+      '{"object":"error","message":"no","type":"BadRequestError","param":null,"code":400}',
+      { error: { type: 'invalid_request_error', message: 'no' } },
     ],
     ['that is an HTML page passes unchanged on a native path', 'completions', 'completions', 502, '<html>', undefined],
     [

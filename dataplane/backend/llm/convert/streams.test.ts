@@ -247,22 +247,18 @@ describe('streams', () => {
 
   test('Chat Completions -> Responses: reasoning becomes an item of its own', () => {
     const events = outline(run(open('responses', 'completions'), streams.completionsReasoning)).map((event) => JSON.parse(event) as Record<string, unknown>)
-    const item = { type: 'reasoning', id: 'rs_0000000000000002', summary: [] }
-    const place = { item_id: item.id, output_index: 0, content_index: 0 }
+    const item = { type: 'reasoning', id: 'rs_0000000000000002', encrypted_content: null }
+    const place = { item_id: item.id, output_index: 0, summary_index: 0 }
     const reasoning = events.slice(2, 9)
     for (const event of reasoning) delete event['sequence_number']
     expect(reasoning).toEqual([
-      { type: 'response.output_item.added', output_index: 0, item: { ...item, content: [], encrypted_content: null, status: 'in_progress' } },
-      { type: 'response.content_part.added', ...place, part: { type: 'reasoning_text', text: '' } },
-      { type: 'response.reasoning_text.delta', ...place, delta: 'hm, ' },
-      { type: 'response.reasoning_text.delta', ...place, delta: 'so' },
-      { type: 'response.reasoning_text.done', ...place, text: 'hm, so' },
-      { type: 'response.content_part.done', ...place, part: { type: 'reasoning_text', text: 'hm, so' } },
-      {
-        type: 'response.output_item.done',
-        output_index: 0,
-        item: { ...item, content: [{ type: 'reasoning_text', text: 'hm, so' }], encrypted_content: null, status: 'completed' },
-      },
+      { type: 'response.output_item.added', output_index: 0, item: { ...item, summary: [], status: 'in_progress' } },
+      { type: 'response.reasoning_summary_part.added', ...place, part: { type: 'summary_text', text: '' } },
+      { type: 'response.reasoning_summary_text.delta', ...place, delta: 'hm, ' },
+      { type: 'response.reasoning_summary_text.delta', ...place, delta: 'so' },
+      { type: 'response.reasoning_summary_text.done', ...place, text: 'hm, so' },
+      { type: 'response.reasoning_summary_part.done', ...place, part: { type: 'summary_text', text: 'hm, so' } },
+      { type: 'response.output_item.done', output_index: 0, item: { ...item, summary: [{ type: 'summary_text', text: 'hm, so' }], status: 'completed' } },
     ])
     expect(JSON.stringify(events)).toContain('"call_id":"call_a__thought__si+g/="')
   })

@@ -21,10 +21,12 @@ export function createGemini({ model }: ProviderSettings<'providerD'>): Provider
   }
 }
 
-/** The native API takes bearer tokens of OAuth only, and API keys in a header of their own (llm.md §4.3). */
+/** The native API takes bearer tokens of OAuth only, and API keys in a header of their own, in place of that of the client (llm.md §4.3). */
 function moveApiKey(headers: HeaderList): void {
-  const key = /^bearer +(AIza.+)$/i.exec(headers.get('authorization') ?? '')?.[1]
-  if (key === undefined) return
-  headers.set('x-goog-api-key', key)
+  const token = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1]
+  if (token === undefined) return
+  headers.remove('x-goog-api-key')
+  if (!token.startsWith('AIza')) return
+  headers.set('x-goog-api-key', token)
   headers.remove('authorization')
 }

@@ -134,10 +134,26 @@ test.each<[string, ClientFormat | undefined, string, Record<string, string>, Rec
   ],
   ['keeps an API key for chats at a configured path', 'completions', '/gemini', { authorization: 'Bearer AIzaKey' }, { authorization: 'Bearer AIzaKey' }],
   ['keeps other tokens', undefined, '/v1beta/models/m:countTokens', { authorization: 'Bearer ya29.x' }, { authorization: 'Bearer ya29.x' }],
+  [
+    "removes the client's API key beside another token",
+    undefined,
+    '/v1beta/models/m:countTokens',
+    { authorization: 'Bearer ya29.x', 'x-goog-api-key': 'AIzaMine' },
+    { authorization: 'Bearer ya29.x' },
+  ],
   ["keeps the client's API key", undefined, '/v1beta/models/m:countTokens', { 'x-goog-api-key': 'AIzaMine' }, { 'x-goog-api-key': 'AIzaMine' }],
 ])('provider D %s', (_, from, path, given, expected) => {
   const headers = HeaderList.from(Object.entries(given))
   make(d).finishHeaders?.(headers, from, path)
+  expect(Object.fromEntries(headers)).toEqual(expected)
+})
+
+test.each<[Record<string, string>, Record<string, string>]>([
+  [{ authorization: 'Bearer ya29.x', 'x-goog-api-key': 'AIzaMine' }, { authorization: 'Bearer ya29.x' }],
+  [{ 'x-goog-api-key': 'AIzaMine' }, { 'x-goog-api-key': 'AIzaMine' }],
+])('provider E removes the API key of a client beside a token: %j', (given, expected) => {
+  const headers = HeaderList.from(Object.entries(given))
+  make(e()).finishHeaders?.(headers, undefined, '/v1/publishers/google/models/m:generateContent')
   expect(Object.fromEntries(headers)).toEqual(expected)
 })
 

@@ -32,6 +32,8 @@ export function createVertexAi({ model, projectId, region }: ProviderSettings<'p
     finishHeaders(headers, from) {
       // The key of a client of Anthropic.
       if (from === 'messages' || from === 'tokenCount') headers.remove('x-api-key')
+      // That of a client of Google, beside the credential of the gateway.
+      if (headers.has('authorization')) headers.remove('x-goog-api-key')
     },
   }
 }

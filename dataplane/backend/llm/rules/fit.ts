@@ -1,4 +1,5 @@
-import type { Block, Chat, Tool, ToolChoice, ToolResult, Turn } from '../common/neutral.ts'
+import type { Block, Chat, OutputFormat, Tool, ToolChoice, ToolResult, Turn } from '../common/neutral.ts'
+import { isObject } from '../common/json.ts'
 import { numberOf } from '../common/read.ts'
 import { NO_THOUGHT } from '../common/thoughts.ts'
 import { unsupported } from '../common/unsupported.ts'
@@ -7,6 +8,7 @@ import { fitMarks } from './marks.ts'
 import { checkImage, imageType } from './media.ts'
 import { ToolNames } from './names.ts'
 import { BEGIN, CONTINUE, PREFILL } from './prefill.ts'
+import { closeSchema } from './closed-schemas.ts'
 import { fitSchema } from './schemas.ts'
 import { planReasoningEffort, planThinking } from './thinking.ts'
 import type { TargetRules } from './types.ts'
@@ -44,6 +46,7 @@ export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
     isSystemPlain: chat.isSystemPlain && system === chat.system,
     turns: isContinued ? [...turns, spoken(CONTINUE)] : turns,
     tools: chat.tools.map((tool) => fitTool(tool, rules, names)),
+    format: chat.format && fitFormat(chat.format, chat.origin, rules),
     toolChoice: chat.toolChoice && fitChoice(chat.toolChoice, rules, names, plan.thinking?.['type'] === 'enabled'),
   }
   return { chat: fitMarks(fitted, rules.cache), toolNames: names.restored }
@@ -69,9 +72,24 @@ function findDropped(chat: Chat, sampling: Pick<Chat, 'temperature' | 'topP' | '
 
 export const isThinking = (type: unknown): boolean => type === 'enabled' || type === 'adaptive'
 
-function fitTool(tool: Tool, { schema }: TargetRules, names: ToolNames): Tool {
+function fitTool(tool: Tool, { schema: rule }: TargetRules, names: ToolNames): Tool {
   const { isStrict, ...rest } = tool
-  return { ...rest, name: names.safe(tool.name), schema: fitSchema(tool.schema, schema), ...(isStrict !== undefined && schema.hasStrict && { isStrict }) }
+  const schema = fitSchema(tool.schema, rule)
+  const isKept = isStrict !== undefined && rule.hasStrict
+  return {
+    ...rest,
+    name: names.safe(tool.name),
+    schema: schema !== undefined && isKept && isStrict && rule.isClosed ? closeSchema(schema) : schema,
+    ...(isKept && { isStrict }),
+  }
+}
+
+/** The schema of the response. Claude follows closed schemas only. */
+function fitFormat(format: OutputFormat, origin: Chat['origin'], { schema: rule }: TargetRules): OutputFormat {
+  if (!rule.isClosed) return format
+  if (format.type === 'object')
+    throw unsupported(origin === 'responses' ? 'text.format' : 'response_format', 'this provider returns JSON by a schema only; use the type json_schema')
+  return isObject(format.schema) ? { ...format, schema: closeSchema(format.schema) } : format
 }
 
 /** Whether a tool can be forced. `hasBudget`: the request has thinking with a budget. */

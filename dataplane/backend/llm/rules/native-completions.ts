@@ -18,7 +18,8 @@ export interface FittedBody {
 
 /** Fits a Chat Completions request: usage of streams, token limit, tools, and roles, ids, names and members of the messages. */
 export function fitCompletions(body: JsonObject, rules: TargetRules): FittedBody {
-  let fitted = body
+  const dropped = rules.drops.filter((field) => body[field] !== undefined)
+  let fitted = dropped.length > 0 ? without(body, ...dropped) : body
   const addsUsage = rules.asksStreamUsage && body['stream'] === true && (body['stream_options'] === undefined || body['stream_options'] === null)
   if (addsUsage) fitted = { ...fitted, stream_options: { include_usage: true } }
   if (rules.tokenLimit === 'max_completion_tokens' && body['max_tokens'] !== undefined)
@@ -37,7 +38,7 @@ export function fitCompletions(body: JsonObject, rules: TargetRules): FittedBody
     const ordered = fitOrder(fitted['messages'], rules.roles)
     if (ordered !== fitted['messages']) fitted = { ...fitted, messages: ordered }
   }
-  return { body: fitted, toolNames: names.restored, omitted: [] }
+  return { body: fitted, toolNames: names.restored, omitted: dropped }
 }
 
 /** The names of a request's tools, calls and choice. */

@@ -8,6 +8,7 @@ import { imageType } from './media.ts'
 import type { FittedBody } from './native-completions.ts'
 import { ToolNames } from './names.ts'
 import { CONTINUE, PREFILL } from './prefill.ts'
+import { closeSchema } from './closed-schemas.ts'
 import { fitSchema } from './schemas.ts'
 import { fitThinking } from './thinking.ts'
 import type { TargetRules } from './types.ts'
@@ -21,7 +22,8 @@ export function fitMessages(body: JsonObject, rules: TargetRules): FittedBody {
   const planned = fitThinking({ thinking: given, effort, maxTokens: body['max_tokens'] }, reasoning)
   const changes: Record<string, unknown> = {}
   if (planned.thinking !== given) changes['thinking'] = planned.thinking
-  if (planned.effort !== effort) changes['output_config'] = filled(compact({ ...config, effort: planned.effort }))
+  const format = rules.schema.isClosed ? closeFormat(objectOf(config?.['format'])) : config?.['format']
+  if (planned.effort !== effort || format !== config?.['format']) changes['output_config'] = filled(compact({ ...config, effort: planned.effort, format }))
   const thinking = planned.thinking?.['type']
   const { temperature, top_p: topP, top_k: topK } = body
   const numbers = fitNumbers({ temperature, topP, topK }, sampling, isThinking(thinking))
@@ -61,6 +63,14 @@ function continued(body: JsonObject, { roles }: TargetRules): Pick<FittedBody, '
   return { body: { ...body, messages: [...messages, { role: 'user', content: CONTINUE }] }, omitted: [PREFILL] }
 }
 
+/** The format of a response by a schema, which has to be closed. */
+function closeFormat(format: JsonObject | undefined): JsonObject | undefined {
+  const schema = objectOf(format?.['schema'])
+  if (schema === undefined) return format
+  const closed = closeSchema(schema)
+  return closed === schema ? format : { ...format, schema: closed }
+}
+
 const filled = (object: JsonObject): JsonObject | undefined => (Object.keys(object).length > 0 ? object : undefined)
 
 /** A tool of the client; those of the provider have a type. */
@@ -68,7 +78,8 @@ function fitTool(tool: JsonObject, { schema }: TargetRules, rename: (name: strin
   const type = tool['type']
   if (type !== undefined && type !== null && type !== 'custom') return tool
   const given = objectOf(tool['input_schema'])
-  const fitted = fitSchema(given, schema)
+  const typed = fitSchema(given, schema)
+  const fitted = typed !== undefined && tool['strict'] === true && schema.isClosed ? closeSchema(typed) : typed
   const named = withText(tool, 'name', rename)
   return fitted === given ? named : { ...named, input_schema: fitted }
 }

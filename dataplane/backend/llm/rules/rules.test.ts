@@ -54,6 +54,7 @@ const formats: readonly (readonly [ChatFormat, UpstreamFormat, readonly Target[]
   ['completions', 'messages', ['anthropic', 'vertexClaude']],
   ['completions', 'converse', ['converse']],
   ['messages', 'converse', ['converse']],
+  ['responses', 'messages', ['anthropic', 'vertexClaude']],
   ['responses', 'converse', ['converse']],
   ['responses', 'responses', ['responses']],
 ]

@@ -27,6 +27,7 @@ const openai: TargetRules = {
     dialect: 'json',
     rootDrops: ['enum', 'const', 'not'],
     hasStrict: true,
+    isClosed: false,
   },
   roles: {
     isApart: false,
@@ -56,6 +57,7 @@ const openai: TargetRules = {
   betas: { place: 'none', values: undefined, countValues: undefined, renames: {} },
   // `?beta=true` is a version of the Messages API.
   query: { only: undefined, never: ['beta'] },
+  drops: [],
   asksStreamUsage: true,
   thoughts: 'none',
 }
@@ -68,7 +70,16 @@ const compatible: TargetRules = {
   tokenLimit: 'max_tokens',
   // Templates of open models and Mistral know no role `developer`.
   roles: { ...openai.roles, hasDeveloper: false, hasRefusal: false },
-  schema: { isNeeded: false, needsObject: false, needsProperties: false, hasRootUnions: true, dialect: 'json', rootDrops: [], hasStrict: true },
+  schema: {
+    isNeeded: false,
+    needsObject: false,
+    needsProperties: false,
+    hasRootUnions: true,
+    dialect: 'json',
+    rootDrops: [],
+    hasStrict: true,
+    isClosed: false,
+  },
   stops: { max: Infinity, takesBlank: true },
   reasoning: { ...openai.reasoning, history: 'unknown' },
   // OpenRouter and LiteLLM read it.
@@ -79,7 +90,8 @@ const anthropic: TargetRules = {
   ids: plainId,
   names: { ...openaiName, pattern: /^[a-zA-Z0-9_-]{1,128}$/, max: 128 },
   // A root with a union is rejected (anthropics/claude-code#5973).
-  schema: { isNeeded: true, needsObject: true, needsProperties: false, hasRootUnions: false, dialect: 'json', rootDrops: [], hasStrict: true },
+  // Closed schemas: veryfront/veryfront-code#3918, BerriAI/litellm#35808
+  schema: { isNeeded: true, needsObject: true, needsProperties: false, hasRootUnions: false, dialect: 'json', rootDrops: [], hasStrict: true, isClosed: true },
   roles: {
     isApart: true,
     hasDeveloper: false,
@@ -107,6 +119,7 @@ const anthropic: TargetRules = {
   cache: { marker: 'cache_control', max: 4, hasTtl: true },
   betas: { place: 'header', values: undefined, countValues: undefined, renames: {} },
   query: { only: undefined, never: [] },
+  drops: [],
   asksStreamUsage: false,
   thoughts: 'none',
 }
@@ -127,8 +140,19 @@ const gemini: TargetRules = {
   tokenLimit: 'max_tokens',
   stops: { max: 5, takesBlank: true },
   query: googleQuery,
+  // liliMozi/openhanako#394, ed-donner/agents#45
+  drops: ['store', 'metadata'],
   // Schemas of functions become those of the native API, which has no `const`, `$ref` or list of types (taylorwilsdon/google_workspace_mcp#1099).
-  schema: { isNeeded: false, needsObject: true, needsProperties: false, hasRootUnions: false, dialect: 'google', rootDrops: [], hasStrict: true },
+  schema: {
+    isNeeded: false,
+    needsObject: true,
+    needsProperties: false,
+    hasRootUnions: false,
+    dialect: 'google',
+    rootDrops: [],
+    hasStrict: true,
+    isClosed: false,
+  },
 }
 
 /** The rules of each target. */

@@ -30,6 +30,8 @@ export interface SchemaRule {
   readonly rootDrops: readonly string[]
   /** `strict` of tools, and of output formats in formats that have it. */
   readonly hasStrict: boolean
+  /** Schemas of responses and of strict tools: objects are closed, and limits of values are unknown. JSON without a schema cannot be asked for. */
+  readonly isClosed: boolean
 }
 
 interface RoleRule {
@@ -143,6 +145,8 @@ export interface TargetRules {
   readonly cache: CacheRule
   readonly betas: BetaRule
   readonly query: QueryRule
+  /** Fields of native requests that the API rejects and that only add an option. */
+  readonly drops: readonly string[]
   /** Streams report usage only if the request asks for it. */
   readonly asksStreamUsage: boolean
   /** The thought signature of Gemini at tool calls: sent, demanded at the first call of each step, or unknown. */

@@ -20,9 +20,8 @@ export function envelope(chat: Chat, context: RequestContext, { betas }: TargetR
 }
 
 /** Writes `outputConfig` for structured output. */
-export function writeOutputConfig({ type, schema, name, description }: OutputFormat): JsonObject {
-  const shape = type === 'object' ? { type: 'object', additionalProperties: true } : schema
-  return { textFormat: { type: 'json_schema', structure: { jsonSchema: compact({ schema: printJson(shape), name, description }) } } }
+export function writeOutputConfig({ schema, name, description }: OutputFormat): JsonObject {
+  return { textFormat: { type: 'json_schema', structure: { jsonSchema: compact({ schema: printJson(schema), name, description }) } } }
 }
 
 /** Writes `requestMetadata` from the header `x-bedrock-metadata`: the scalars of a JSON object, as strings. Ignores anything else. */

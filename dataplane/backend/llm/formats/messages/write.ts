@@ -4,7 +4,7 @@ import { objectInput } from '../../common/tools.ts'
 import type { ConvertedRequest, JsonObject, RequestContext } from '../../common/types.ts'
 
 /**
- * Writes a Messages request for Chat Completions clients (llm.md §7.2).
+ * Writes a Messages request (llm.md §7.2).
  */
 export function writeMessagesRequest(chat: Chat, { model }: RequestContext): ConvertedRequest {
   const { thinking, effort, format } = chat
@@ -79,9 +79,7 @@ function writeResult({ content, isPlain }: ToolResult): unknown {
   return isPlain ? (inside(parts[0])['text'] ?? '') : parts
 }
 
-function writeFormat({ type, schema }: OutputFormat): JsonObject {
-  return { type: 'json_schema', schema: type === 'object' ? { type: 'object', additionalProperties: true } : schema }
-}
+const writeFormat = ({ schema }: OutputFormat): JsonObject => ({ type: 'json_schema', schema })
 
 function writeToolChoice({ toolChoice, isParallel, tools }: Chat): JsonObject | undefined {
   const choice: ToolChoice | undefined = toolChoice ?? (isParallel !== undefined && tools.length > 0 ? { type: 'auto' } : undefined)

@@ -5,7 +5,7 @@ import { splitNamespace } from '../../common/namespaces.ts'
 import type { RawUsage, Step, Stop } from '../../common/neutral.ts'
 import type { ClientEvent, JsonObject, ResponseContext } from '../../common/types.ts'
 import { findResponsesTexts } from './deltas.ts'
-import { statusOf, writeCall, writeMessageItem, writeReasoning, writeReasoningPart, writeResponse, writeTextPart } from './reply.ts'
+import { statusOf, writeCall, writeMessageItem, writeReasoning, writeSummaryPart, writeResponse, writeTextPart } from './reply.ts'
 
 interface TextPart {
   readonly source: number
@@ -110,18 +110,17 @@ export class ResponsesWriter implements StepWriter {
     if (this.#reasoning) return events
     this.#reasoning = { id: `rs_${this.#context.hex(16)}`, index: this.#items++, text: '', signature: '' }
     const { id, index } = this.#reasoning
-    events.push(
-      this.#event('response.output_item.added', { output_index: index, item: writeReasoning(id, '', '', 'in_progress') }),
-      this.#event('response.content_part.added', { ...placeOf(this.#reasoning), part: writeReasoningPart('') }),
-    )
+    events.push(this.#event('response.output_item.added', { output_index: index, item: writeReasoning(id, '', '', 'in_progress') }))
     return events
   }
 
   #think(text: string): ClientEvent[] {
     const events = this.#openReasoning()
-    if (this.#reasoning === undefined) return events
-    this.#reasoning.text += text
-    events.push(this.#event('response.reasoning_text.delta', { ...placeOf(this.#reasoning), delta: text }))
+    const open = this.#reasoning
+    if (open === undefined || text === '') return events
+    if (open.text === '') events.push(this.#event('response.reasoning_summary_part.added', { ...summaryOf(open), part: writeSummaryPart('') }))
+    open.text += text
+    events.push(this.#event('response.reasoning_summary_text.delta', { ...summaryOf(open), delta: text }))
     return events
   }
 
@@ -138,11 +137,14 @@ export class ResponsesWriter implements StepWriter {
     const { id, index, text, signature } = open
     const item = writeReasoning(id, text, signature, 'completed')
     this.#thoughts.push({ index, item })
-    return [
-      this.#event('response.reasoning_text.done', { ...placeOf(open), text }),
-      this.#event('response.content_part.done', { ...placeOf(open), part: writeReasoningPart(text) }),
-      this.#event('response.output_item.done', { output_index: index, item }),
-    ]
+    const events: ClientEvent[] = []
+    if (text !== '')
+      events.push(
+        this.#event('response.reasoning_summary_text.done', { ...summaryOf(open), text }),
+        this.#event('response.reasoning_summary_part.done', { ...summaryOf(open), part: writeSummaryPart(text) }),
+      )
+    events.push(this.#event('response.output_item.done', { output_index: index, item }))
+    return events
   }
 
   #openMessage(): ClientEvent[] {
@@ -250,7 +252,12 @@ export class ResponsesWriter implements StepWriter {
   }
 }
 
-/** The place of the last part of an item. A reasoning item has one part. */
-function placeOf(item: MessageItem | ReasoningItem): JsonObject {
-  return { item_id: item.id, output_index: item.index, content_index: 'parts' in item ? item.parts.length - 1 : 0 }
+/** The place of the last part of a message. */
+function placeOf({ id, index, parts }: MessageItem): JsonObject {
+  return { item_id: id, output_index: index, content_index: parts.length - 1 }
+}
+
+/** The place of the summary of a reasoning item, which has one part. */
+function summaryOf({ id, index }: ReasoningItem): JsonObject {
+  return { item_id: id, output_index: index, summary_index: 0 }
 }

@@ -35,17 +35,25 @@ export function writeTextPart(text: string): JsonObject {
   return { type: 'output_text', text, annotations: [] }
 }
 
-/** A content part of type `reasoning_text`. */
-export function writeReasoningPart(text: string): JsonObject {
-  return { type: 'reasoning_text', text }
+/** A part of a summary. */
+export function writeSummaryPart(text: string): JsonObject {
+  return { type: 'summary_text', text }
 }
 
 const SIGNATURE = 'signature:'
 
-/** An output item of type `reasoning`. The signature of Claude is its encrypted content, so that clients send it back (llm.md §7.9). */
+/**
+ * An output item of type `reasoning`. The thoughts are its summary, which all clients show and send back; others leave out `content`. The signature of
+ * Claude is its encrypted content (llm.md §7.9).
+ */
 export function writeReasoning(id: string, text: string, signature: string, status: string): JsonObject {
-  const content = text === '' ? [] : [writeReasoningPart(text)]
-  return { type: 'reasoning', id, summary: [], content, encrypted_content: signature === '' ? null : `${SIGNATURE}${signature}`, status }
+  return {
+    type: 'reasoning',
+    id,
+    summary: text === '' ? [] : [writeSummaryPart(text)],
+    encrypted_content: signature === '' ? null : `${SIGNATURE}${signature}`,
+    status,
+  }
 }
 
 /** The signature in the encrypted content of a reasoning item; empty if the gateway did not write the item. */

@@ -83,7 +83,7 @@ export const completionsRows: RequestRows = {
   'Chat Completions -> Messages: a json_schema response format becomes output_config': {
     ...toMsg,
     body: { messages: [hi], response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } } },
-    has: { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } },
+    has: { output_config: { format: { type: 'json_schema', schema: { type: 'object', additionalProperties: false } } } },
   },
   'Chat Completions -> Messages: effort high is dropped if max_tokens is below the smallest budget': {
     ...toMsg,
@@ -251,7 +251,7 @@ export const completionsRows: RequestRows = {
     has: {
       guardrailConfig: { guardrailIdentifier: 'g', guardrailVersion: '1', trace: 'enabled' },
       additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: 2048 } },
-      outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema: { schema: '{"type":"object"}', name: 'n', description: 'd' } } } },
+      outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema: { schema: '{"type":"object","additionalProperties":false}', name: 'n', description: 'd' } } } },
       requestMetadata: { a: 'x', b: '2', c: 'true', e: '12345678901234567890' },
       stream: undefined,
     },

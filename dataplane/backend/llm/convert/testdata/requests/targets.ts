@@ -150,6 +150,116 @@ export const targetRows: RequestRows = {
     ...messages('gpt-4o', { output_config: { format: { type: 'json_schema', schema: looseSchema } } }),
     has: { response_format: { type: 'json_schema', json_schema: { name: 'structured_output', schema: looseSchema } } },
   },
+  ...Object.fromEntries(
+    (['completions', 'responses'] as const).map((from) => {
+      const schema = {
+        type: 'object',
+        properties: {
+          a: { type: 'integer', minimum: 1, maximum: 9, description: 'd' },
+          b: { type: 'array', minItems: 1, maxItems: 3, items: { anyOf: [{ type: ['object', 'null'], additionalProperties: true }, { $ref: '#/$defs/c' }] } },
+        },
+        $defs: { c: { properties: { type: { type: 'string', maxLength: 3 } } } },
+      }
+      const closed = {
+        type: 'object',
+        properties: {
+          a: { type: 'integer', description: 'd\n\n{minimum: 1, maximum: 9}' },
+          b: {
+            type: 'array',
+            minItems: 1,
+            items: { anyOf: [{ type: ['object', 'null'], additionalProperties: false }, { $ref: '#/$defs/c' }] },
+            description: '{maxItems: 3}',
+          },
+        },
+        $defs: { c: { properties: { type: { type: 'string', description: '{maxLength: 3}' } }, additionalProperties: false } },
+        additionalProperties: false,
+      }
+      const format = { name: 'n', schema }
+      const asked =
+        from === 'completions' ? { response_format: { type: 'json_schema', json_schema: format } } : { text: { format: { type: 'json_schema', ...format } } }
+      return [
+        `${from} -> Messages: the schema of a response is closed, its limits become a description`,
+        {
+          from,
+          to: 'messages' as const,
+          context: { model: 'claude-sonnet-4-5' },
+          body: { ...(from === 'completions' ? { messages: [hi] } : { input: 'hi' }), ...asked },
+          has: { output_config: { format: { type: 'json_schema', schema: closed } } },
+        },
+      ]
+    }),
+  ),
+  'Messages -> Messages: the schema of a response and of a strict tool is closed, that of another tool stays': {
+    ...toAnthropic,
+    ...messages('claude-sonnet-4-5', {
+      tools: [
+        { name: 'f', strict: true, input_schema: { type: 'object', properties: { a: { type: 'string', minLength: 1 } } } },
+        { name: 'g', input_schema: { type: 'object', properties: { a: { type: 'string', minLength: 1 } } } },
+      ],
+      output_config: { format: { type: 'json_schema', schema: { type: 'object' } } },
+    }),
+    has: {
+      tools: [
+        {
+          name: 'f',
+          strict: true,
+          input_schema: { type: 'object', properties: { a: { type: 'string', description: '{minLength: 1}' } }, additionalProperties: false },
+        },
+        { name: 'g', input_schema: { type: 'object', properties: { a: { type: 'string', minLength: 1 } } } },
+      ],
+      output_config: { format: { type: 'json_schema', schema: { type: 'object', additionalProperties: false } } },
+    },
+  },
+  'Chat Completions -> Chat Completions: fields that Gemini rejects are left out': {
+    from: 'completions',
+    to: 'completions',
+    context: { model: 'gemini-3-pro', target: 'gemini' },
+    body: { messages: [hi], store: false, metadata: { a: 'b' }, user: 'u' },
+    has: { store: undefined, metadata: undefined, user: 'u' },
+  },
+  'Responses -> Messages: instructions, thoughts with their signature, calls and results': {
+    from: 'responses',
+    to: 'messages',
+    context: { model: 'claude-sonnet-4-5' },
+    body: {
+      instructions: 's',
+      reasoning: { effort: 'high' },
+      max_output_tokens: 9000,
+      input: [
+        { role: 'user', content: [{ type: 'input_text', text: 'hi' }] },
+        { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'signature:sig' },
+        { type: 'function_call', call_id: 'a', name: 'f', arguments: '{"x":1}' },
+        { type: 'function_call', call_id: 'b', name: 'f', arguments: '' },
+        { type: 'function_call_output', call_id: 'a', output: 'r' },
+        { type: 'function_call_output', call_id: 'b', output: 's' },
+      ],
+      tools: [{ type: 'function', name: 'f', parameters: {} }],
+    },
+    has: {
+      system: 's',
+      max_tokens: 9000,
+      thinking: { type: 'enabled', budget_tokens: 4096 },
+      tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'hm', signature: 'sig' },
+            { type: 'tool_use', id: 'a', name: 'f', input: { x: 1 } },
+            { type: 'tool_use', id: 'b', name: 'f', input: {} },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: 'r' },
+            { type: 'tool_result', tool_use_id: 'b', content: 's' },
+          ],
+        },
+      ],
+    },
+  },
   'Chat Completions -> Messages: strict tools stay strict for models that have it': {
     from: 'completions',
     to: 'messages',

@@ -69,6 +69,11 @@ const optional: Readonly<Record<ChatFormat, readonly Case[]>> = {
     ...['store', 'include', 'prompt_cache_key', 'truncation', 'future'].map((field): Case => [{ [field]: { a: 1 } }, field]),
   ],
 }
+const anyJson: Readonly<Record<ChatFormat, readonly Case[]>> = {
+  completions: [[{ response_format: { type: 'json_object' } }, 'response_format']],
+  messages: [],
+  responses: [[{ text: { format: { type: 'json_object' } } }, 'text.format']],
+}
 const all = { completions, messages, responses } satisfies Record<ChatFormat, readonly Case[]>
 const pairs: readonly (readonly [ChatFormat, UpstreamFormat])[] = [
   ['completions', 'messages'],
@@ -76,11 +81,15 @@ const pairs: readonly (readonly [ChatFormat, UpstreamFormat])[] = [
   ['messages', 'completions'],
   ['messages', 'converse'],
   ['responses', 'completions'],
+  ['responses', 'messages'],
   ['responses', 'converse'],
 ]
 
 /** Requests that no other format can express: upstream, client, members of the request, place in the error. */
-export const unsupportedRows = pairs.flatMap(([from, to]) => all[from].map(([body, place]) => [to, from, body, place] as const))
+export const unsupportedRows = pairs.flatMap(([from, to]) =>
+  // Claude and Bedrock return JSON by a schema only.
+  [...all[from], ...(to === 'completions' ? [] : anyJson[from])].map(([body, place]) => [to, from, body, place] as const),
+)
 
 /** As above, for parts that are left out. */
 export const omittedRows = pairs.flatMap(([from, to]) => optional[from].map(([body, place]) => [to, from, body, place] as const))
