@@ -47,6 +47,7 @@ export const navigation: readonly Group[] = [
     text: 'LLM traffic',
     pages: [
       guide('LLM providers', 'llm'),
+      guide('Clients and providers', 'clients'),
       guide('Models as routes', 'models'),
       guide('Guardrails', 'prompt-guards'),
       guide('Inference pools', 'inference-pools'),
