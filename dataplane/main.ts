@@ -1,6 +1,7 @@
 import { BRIDGE_CONFIG } from '#api/bridge.ts'
 import { SettingError } from './program/settings.ts'
 import { LogLevelError } from './observe/telemetry/log.ts'
+import { redactText } from './observe/telemetry/redact.ts'
 import { withCode } from '#api/messages/code.ts'
 import { parseArgs } from 'node:util'
 import packageJson from '../package.json' with { type: 'json' }
@@ -76,6 +77,6 @@ try {
             error instanceof SettingError || error instanceof LogLevelError ? 'PX4001' : 'PX4002',
           ),
         ]
-  for (const line of lines) process.stderr.write(`dataplane: ${line}\n`)
+  for (const line of lines) process.stderr.write(`dataplane: ${redactText(line)}\n`)
   process.exit(1)
 }

@@ -2,6 +2,7 @@ import { withCode, type MessageCode } from '#api/messages/code.ts'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import { DURATION_PATTERN } from '#api/duration.ts'
+import { isSecretPath } from '#api/secret-fields.ts'
 import { suggest } from '#api/suggest.ts'
 import schema from '#gen/config/schema.json' with { type: 'json' }
 
@@ -125,7 +126,9 @@ const commentOf = (error: ErrorObject): string | undefined => (error.parentSchem
 
 function toProblem(root: unknown, error: ErrorObject, describe: Show, sourceOf: SourceOf): SchemaProblem {
   const path = toPath(root, error.instancePath)
-  const show = (value: unknown): string => sourceOf(path) ?? describe(value)
+  const source = sourceOf(path)
+  const isSecret = isSecretPath(root, path)
+  const show = (value: unknown): string => source ?? (isSecret ? describeKind(value) : describe(value))
   const params = error.params as Record<string, unknown>
   switch (error.keyword) {
     case 'additionalProperties':
@@ -137,7 +140,7 @@ function toProblem(root: unknown, error: ErrorObject, describe: Show, sourceOf: 
     case 'enum':
       return {
         path,
-        text: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}, is ${show(error.data)}${hintOf(error, sourceOf(path))}`,
+        text: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}, is ${show(error.data)}${isSecret ? '' : hintOf(error, source)}`,
         code: 'PX3007',
       }
     case 'pattern':

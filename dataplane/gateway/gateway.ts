@@ -142,7 +142,7 @@ export class Gateway {
     const arePoliciesNew = snapshot.policies !== before?.policies
     const { state } = this.#context
     const secrets = snapshot.secrets === before?.secrets ? state.secrets : selectSecrets(state.secrets, snapshot.secrets)
-    if (snapshot.secrets !== before?.secrets) setKnownSecrets(snapshot.secrets)
+    setKnownSecrets(snapshot)
     const areSecretsNew = secrets !== state.secrets
     const areBackendChainsNew =
       snapshot.backends !== before?.backends && transformingBackends(snapshot, this.#kinds) !== transformingBackends(before, this.#kinds)

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { ADMIN_TOKEN_ENTRY, adminTokenSecret } from '#api/names.ts'
+import { findSecrets } from '#api/secret-fields.ts'
 import type { ProcessConfig } from '#gen/config/types.ts'
 import { startLiveness, type Liveness } from '../management/admin/liveness.ts'
 import { resolveAddresses, resolveLivenessAddress } from '../management/admin/listen.ts'
@@ -46,6 +47,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const fileOptions = fileOptionsOf(env)
   const first = file === undefined ? undefined : await readConfigFile(file, fileOptions)
   const processConfig: ProcessConfig = first?.process ?? {}
+  for (const secret of findSecrets(processConfig)) issuedSecrets.add(secret)
   const settings = readSettings(env, processConfig)
   if (file === undefined && settings.xdsAddress === undefined) throw new Error(NO_SOURCE)
   const { logLevel: level, logFormat: format, sensitiveHeaders } = settings

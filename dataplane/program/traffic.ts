@@ -7,6 +7,7 @@ import type { RequestLedger } from '../store/ledger/writer.ts'
 import type { SavedCounters } from './counters/saved.ts'
 import { SharedCells } from '../runtime/shared-cells.ts'
 import type { LogFormat, Logging } from '../observe/telemetry/log.ts'
+import { setKnownSecrets } from '../observe/telemetry/redact.ts'
 import type { Registry } from '../observe/telemetry/metrics/registry.ts'
 import { createTelemetry } from '../observe/telemetry/telemetry.ts'
 import type { TraceFilter, TraceReport } from '../observe/trace/tracer.ts'
@@ -161,6 +162,7 @@ async function inWorkers({ settings, openLedger, openCounters, logging, version,
     }),
   })
   const store = createConfigStore()
+  store.subscribe(setKnownSecrets)
   followStore(store, pool)
   shares?.follow(store)
   quotas.follow(store)

@@ -1,4 +1,6 @@
 import { withCode } from '#api/messages/code.ts'
+import { REDACTED } from '#api/names.ts'
+import { findSecrets } from '#api/secret-fields.ts'
 import { createResolve } from './environment.ts'
 import { maskPlaceholders, type MaskedText } from './placeholders.ts'
 import type { ConfigFileOptions } from './problem.ts'
@@ -9,7 +11,7 @@ import { formatProblem, type SchemaProblem, type SourceOf } from '../validate.ts
 /** A parsed config file whose placeholders have been replaced, not validated. */
 export interface ConfigDocument {
   readonly value: unknown
-  /** `file:line:column: path: problem`. */
+  /** `file:line:column: path: problem`, without credentials that are written into the file. */
   locate(problem: SchemaProblem): string
   /** The string at a path as it is written, if it has placeholders. Messages show it instead of the value. */
   readonly sourceOf: SourceOf
@@ -45,7 +47,9 @@ export function readDocument(
   const parsed = parseYaml(masked?.text ?? text)
   if ('problems' in parsed)
     return { problems: parsed.problems.map((problem) => withCode(`${at(problem)}: ${masked?.unmask(problem.text) ?? problem.text}`, 'PX3003')) }
-  const locate = (problem: SchemaProblem): string => `${at(parsed.positionOf(problem.path))}: ${formatProblem(problem)}`
+  const secrets = findSecrets(parsed.value).map((secret) => [secret, REDACTED] as const)
+  const locate = (problem: SchemaProblem): string =>
+    `${at(parsed.positionOf(problem.path))}: ${formatProblem({ ...problem, text: concealValues(problem.text, secrets) })}`
   if (masked === undefined)
     return {
       value: parsed.value,

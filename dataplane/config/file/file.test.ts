@@ -424,3 +424,32 @@ describe('a valid config file', () => {
     expect(loaded.process).toEqual({ logging: { level: 'debug' }, namespace: 'shop', gateway: 'edge' })
   })
 })
+
+describe('a message about an invalid config file has no credential of it:', () => {
+  const SECRET = 'hunter2-correct-horse'
+  const NUMBER = 8675309867530
+  test.each<[string, string]>([
+    ['an API key that is a number', `llm: { models: { m: { openai: { apiKey: ${NUMBER} } } } }`],
+    ['an API key that is a list', `llm: { models: { m: { openai: { apiKey: [${SECRET}] } } } }`],
+    ['users that are no list', `binds: [{ port: 1, listeners: [{ name: l, policies: { basicAuthentication: { users: "ann:${SECRET}" } } }] }]`],
+    ['a key with a policy beside it', `llm: { models: { m: { openai: { apiKey: ${SECRET} }, policies: { auth: { key: ${NUMBER} } } } } }`],
+    ['an environment', `mcp: { servers: { s: { command: [x], env: { API_TOKEN: ${NUMBER} } } } }`],
+    ['a word of a command', `mcp: { servers: { s: { command: [x, --token, ${NUMBER}] } } }`],
+    [
+      'a header',
+      `binds: [{ port: 1, listeners: [{ name: l, policies: { headerModifiers: { request: { set: [{ name: x-api-key, value: ${NUMBER} }] } } } }] }]`,
+    ],
+    ['a Secret', `secrets: [{ key: opaque/a/b, type: opaque, data: { token: ${NUMBER} } }]`],
+    ['a URL with a password', `llm: { models: { m: { openai: { url: "ftp://ann:${SECRET}@host.example/v1" } } } }`],
+    ['the URL of a store', `config: { redis: { url: [${SECRET}] } }`],
+    ['an alias', `llm: { models: { m: { openai: { apiKey: *${SECRET} } } } }`],
+    ['a tag', `llm: { models: { m: { openai: { apiKey: !${SECRET} } } } }`],
+    ['a block', `a: |${SECRET}`],
+    ['a directive', `%${SECRET}\n---\na: 1`],
+    ['text behind the document', `a: ]${SECRET}`],
+  ])('%s', async (_, text) => {
+    const problems = await problemsOf(text)
+    expect(problems).not.toEqual([])
+    for (const secret of [SECRET, String(NUMBER)]) expect(problems.join('\n')).not.toContain(secret)
+  })
+})

@@ -1,4 +1,4 @@
-import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments, type Node } from 'yaml'
+import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments, visit, type Document, type Node } from 'yaml'
 
 /** Line and column, both from 1. */
 export interface Position {
@@ -55,11 +55,11 @@ function parseWithPositions(text: string): YamlDocument | { readonly problems: r
     const { line, col } = lines.linePos(offset)
     return { line: Math.max(line, 1), column: Math.max(col, 1) }
   }
-  const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })
+  const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' })
   const documents = 'empty' in parsed ? [] : parsed
   const [document] = documents
   if (document === undefined) return { value: {}, positionOf: () => START }
-  const problems = documents.flatMap(({ errors }) => errors.map((error) => ({ ...positionOfOffset(error.pos[0]), text: error.message })))
+  const problems = documents.flatMap(({ errors }) => errors.map((error) => ({ ...positionOfOffset(error.pos[0]), text: withoutValue(error.message) })))
   const second = documents[1]
   if (second !== undefined) problems.push({ ...positionOfOffset(second.range[0]), text: 'a second document; write one' })
   if (problems.length > 0) return { problems }
@@ -68,7 +68,8 @@ function parseWithPositions(text: string): YamlDocument | { readonly problems: r
     // Limits aliases, so that a file of a few lines cannot expand to gigabytes.
     value = document.toJS({ maxAliasCount: 1000 })
   } catch (error) {
-    return { problems: [{ ...START, text: error instanceof Error ? error.message : String(error) }] }
+    const position = positionOfOffset(findUnresolved(document) ?? 0)
+    return { problems: [{ ...position, text: withoutValue(error instanceof Error ? error.message : String(error)) }] }
   }
   const positionOfNode = (node: Node): Position => positionOfOffset(node.range?.[0] ?? 0)
   return {
@@ -91,4 +92,24 @@ function parseWithPositions(text: string): YamlDocument | { readonly problems: r
       return position
     },
   }
+}
+
+/** What the parser says without the text that it quotes: a credential may begin with `*`, `!` or `|`. */
+const withoutValue = (message: string): string =>
+  message.replace(
+    /^(Unresolved alias|Unresolved tag|Could not resolve tag|Block scalar header includes extra characters|Unexpected .* token in YAML stream|Unknown directive)[^]*$/,
+    '$1; quote a value that begins with * ! | > % or ]',
+  )
+
+/** Offset of the first alias without an anchor before it. */
+function findUnresolved(document: Document): number | undefined {
+  let found: number | undefined
+  visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document) !== undefined) return undefined
+      found = alias.range?.[0]
+      return visit.BREAK
+    },
+  })
+  return found
 }

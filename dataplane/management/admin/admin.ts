@@ -92,7 +92,7 @@ export function createAdminApp({
       const report = await trace({ path, host, method, id }, timeoutMs)
       return report === undefined ? c.text(`no request that fits came within ${timeout}\n`, 404) : c.json(report)
     } catch (error) {
-      if (error instanceof RangeError) return c.text(`${error.message}\n`, 429)
+      if (error instanceof RangeError) return c.text(`${error.message}\n`, 429, { 'retry-after': '5' })
       throw error
     }
   })

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { REDACTED } from '#api/names.ts'
-import { isSensitiveHeader, isSensitiveName, redactText } from '../../observe/telemetry/redact.ts'
+import { isSecretField, isSensitiveName } from '#api/secret-fields.ts'
+import { isSensitiveHeader, redactText } from '../../observe/telemetry/redact.ts'
 
 /** Content of a config dump: a ConfigSnapshot and the process's settings. Maps are printed as lists of their values. */
 export type ConfigDump = Readonly<Record<string, unknown>>
@@ -9,10 +10,6 @@ export type ConfigDump = Readonly<Record<string, unknown>>
 const sections = ['version', 'binds', 'listeners', 'routes', 'tcpRoutes', 'policies', 'backends', 'services', 'workloads', 'secrets', 'config']
 /** Fields of a Secret message that are printed; all others are redacted. */
 const publicSecretFields: ReadonlySet<string> = new Set(['key', 'type', 'certificate'])
-/** Fields with credentials that their names do not reveal: parent -> field. */
-const inlineCredentials: Readonly<Record<string, string>> = { auth: 'key', jwks: 'inline', tls: 'key' }
-/** Objects whose values may be credentials. */
-const credentialMaps: ReadonlySet<string> = new Set(['env'])
 /** Shorter values are not searched for in texts, because they occur by chance. */
 const MIN_SECRET_LENGTH = 6
 
@@ -73,7 +70,7 @@ function redact(name: string, value: unknown, parent: string, known: readonly st
   if (value === null || typeof value === 'number' || typeof value === 'boolean' || value === undefined) return value
   // References are names of secrets, not secrets: `{name: …}` under secretRef stays readable, a plain value does not.
   if (isSensitiveName(name) && !isReference(value) && !isRuleSet(value)) return REDACTED
-  if ((inlineCredentials[parent] === name || credentialMaps.has(parent)) && typeof value === 'string') return REDACTED
+  if (typeof value === 'string' && isSecretField(name, parent)) return REDACTED
   if (typeof value === 'string') return holdsSecret(value, known) ? REDACTED : redactText(value)
   const entries = entriesOf(value)
   if (entries !== undefined) return entries.map((entry) => redact(name, entry, parent, known))

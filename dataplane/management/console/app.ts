@@ -25,6 +25,11 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
     defaultHook: (result, c) => (result.success ? undefined : c.json({ error: describeIssues(result.error.issues) }, 400)),
   })
   app.use('/api/*', bodyLimit({ maxSize: MAX_BODY, onError: (c) => c.json({ error: 'body: is longer than 8 MiB' }, 413) }))
+  app.use('/api/*', async (c, next) => {
+    await next()
+    // The longest time for which a tail stays open that its client does not read any more.
+    if (c.res.status === 429) c.res.headers.set('retry-after', '5')
+  })
   const parameters = new Map<string, readonly string[]>()
   app.use('/api/*', async (c, next) => {
     const route = matchedRoutes(c).find(({ method, path }) => parameters.has(`${method} ${path}`))

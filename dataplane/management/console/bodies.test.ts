@@ -21,6 +21,13 @@ const bodies: readonly (readonly [name: string, body: string, type: string])[] =
   ),
 ]
 
+test('a 429 says when to try again', async () => {
+  const threads = () => Promise.reject(new RangeError('16 tails are open already: close one of them'))
+  const context = { version: '1', logging: createLogging({ writer }), snapshot: () => ({ listeners: new Map() }), threads }
+  const response = await createConsoleApp(context as unknown as ConsoleContext).request('/api/v1/requests?tail=t')
+  expect([response.status, response.headers.get('retry-after')]).toEqual([429, '5'])
+})
+
 test('the description has calls with bodies', () => {
   expect(calls).toEqual(
     expect.arrayContaining([

@@ -2,7 +2,6 @@ import type { BackendAuth, CloudAAuth, CloudBAuth, CloudCAuth, OAuthCredentials,
 import type { UpstreamAuth } from '../upstream/auth.ts'
 import { readAwsSecret, readAzureSecret } from '../upstream/cloud/index.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
-import { issuedSecrets } from '../../runtime/issued-secrets.ts'
 import { createTokenSource, type OAuthClient } from './oauth/token-source.ts'
 import type { FindDestination } from './tunnel.ts'
 
@@ -79,6 +78,5 @@ const broken = (reason: string): UpstreamAuth => ({ kind: 'broken', reason })
 /** Rejects tokens that would end the header line or be sent as other bytes than configured. */
 function bearer(token: string, field: 'key' | 'secretRef'): UpstreamAuth {
   if (token === '') return broken(`the credential of ${field} is empty`)
-  if (field === 'key') issuedSecrets.add(token)
   return /^[\x20-\x7e]+$/.test(token) ? { kind: 'bearer', token } : broken(`the credential of ${field} is not printable ASCII`)
 }

@@ -1,18 +1,25 @@
 import { REDACTED } from '#api/names.ts'
+import { findSecrets } from '#api/secret-fields.ts'
 import { issuedSecrets } from '../../runtime/issued-secrets.ts'
 
 /** The parts of a Secret message that are secret. */
-export interface SecretMessage {
+interface SecretMessage {
   readonly privateKey?: string
   readonly data?: Readonly<Record<string, string>>
+}
+
+/** The parts of a config snapshot that may have credentials: Secrets, and what is written into other messages. */
+export interface SecretSource {
+  readonly secrets: ReadonlyMap<string, SecretMessage>
+  readonly policies?: ReadonlyMap<string, object>
+  readonly backends?: ReadonlyMap<string, object>
+  readonly routes?: ReadonlyMap<string, object>
 }
 
 /** Shorter values would redact ordinary words. */
 const MIN_LENGTH = 8
 /** Values that are found in encoded form too; further ones as they are. */
 const MAX_ENCODED = 2000
-/** Secrets that were issued at run time, the latest ones: tokens of users are many, and expire. */
-const MAX_ISSUED = 1000
 /** Entries of Secrets, and members of their JSON, that are no secrets. */
 const publicEntry = /^(?:user(?:name)?|e-?mail|region|host(?:name)?|port|url|issuer|type|name|namespace|tenant-?id|client-?id|(?:ca|tls)\.crt|certificate)$/i
 /** Members of JSON that are secrets: an API key has metadata, a service account has URLs. */
@@ -23,18 +30,19 @@ const secretMember = /^(?:key|key-?hash|auth|.*(?:token|secret|passw(?:or)?d|pri
  * values there are: three characters select the places to look at, eight the lengths of the values that begin with them.
  */
 export class KnownSecrets {
-  #source: ReadonlyMap<string, SecretMessage> = new Map()
+  #source: SecretSource = { secrets: new Map() }
   #isCompiled = true
-  /** The oldest first. */
-  readonly #issued = new Set<string>()
-  #forgotten = 0
+  /** Credentials of the config in force. */
+  #written: ReadonlySet<string> = new Set()
   #values = new Set<string>()
   readonly #lengths = new Map<string, number[]>()
   readonly #starts = new Uint8Array(1 << 16)
 
-  set(source: ReadonlyMap<string, SecretMessage>): void {
+  set(source: SecretSource): void {
+    const { secrets, policies, backends, routes } = this.#source
+    const isSame = secrets === source.secrets && policies === source.policies && backends === source.backends && routes === source.routes
     this.#source = source
-    this.#isCompiled = false
+    if (!isSame) this.#isCompiled = false
   }
 
   redact(text: string): string {
@@ -54,38 +62,25 @@ export class KnownSecrets {
   }
 
   /** Adds secrets without a pass over all others. */
-  #addIssued(secrets: readonly string[]): void {
-    const found = new Set<string>()
-    for (const secret of secrets) addEntry(found, secret)
-    for (const value of found) {
-      // At the end: it is in use.
-      const isKnown = this.#issued.delete(value)
-      this.#issued.add(value)
-      if (!isKnown && this.#isCompiled) this.#addForms(value, true)
-    }
-    for (const value of this.#issued) {
-      if (this.#issued.size <= MAX_ISSUED) break
-      this.#issued.delete(value)
-      this.#forgotten++
-    }
-    // What is forgotten leaves the index with the next pass.
-    if (this.#forgotten > MAX_ISSUED) this.#isCompiled = false
+  #addIssued(secrets: readonly string[] | undefined): void {
+    if (secrets === undefined) {
+      this.#written = new Set()
+      this.#isCompiled = false
+    } else if (this.#isCompiled) for (const value of entriesIn(secrets)) this.#addForms(value, true)
   }
 
   #compile(): void {
     this.#isCompiled = true
-    this.#forgotten = 0
-    const plain = new Set<string>()
-    for (const { privateKey, data } of this.#source.values()) {
-      if (privateKey !== undefined) addEntry(plain, privateKey)
-      for (const [name, value] of Object.entries(data ?? {})) if (!publicEntry.test(name)) addEntry(plain, value)
-    }
+    const written = writtenIn(this.#source)
+    // Most edits change no credential.
+    if (written.size > 0 && written.size === this.#written.size && written.isSubsetOf(this.#written)) return
+    this.#written = written
     this.#values = new Set()
     this.#lengths.clear()
     this.#starts.fill(0)
     let count = 0
-    for (const value of plain) this.#addForms(value, count++ < MAX_ENCODED)
-    for (const value of this.#issued) this.#addForms(value, true)
+    for (const value of written) this.#addForms(value, count++ < MAX_ENCODED)
+    for (const value of entriesIn(issuedSecrets)) this.#addForms(value, true)
   }
 
   #addForms(value: string, isEncoded: boolean): void {
@@ -106,6 +101,30 @@ export class KnownSecrets {
       lengths.splice(at === -1 ? lengths.length : at, 0, value.length)
     }
   }
+}
+
+/** Credentials that are written into a message of the config, which is never changed. */
+const writtenInto = new WeakMap<object, readonly string[]>()
+
+function writtenIn({ secrets, policies, backends, routes }: SecretSource): Set<string> {
+  const written = new Set<string>()
+  for (const { privateKey, data } of secrets.values()) {
+    if (privateKey !== undefined) addEntry(written, privateKey)
+    for (const [name, value] of Object.entries(data ?? {})) if (!publicEntry.test(name)) addEntry(written, value)
+  }
+  for (const messages of [policies, backends, routes])
+    for (const message of messages?.values() ?? []) {
+      let own = writtenInto.get(message)
+      if (own === undefined) writtenInto.set(message, (own = [...findSecrets(message)]))
+      for (const value of own) addEntry(written, value)
+    }
+  return written
+}
+
+function entriesIn(secrets: Iterable<string>): Set<string> {
+  const entries = new Set<string>()
+  for (const secret of secrets) addEntry(entries, secret)
+  return entries
 }
 
 const slotOf = (text: string, at: number): number => ((text.charCodeAt(at) * 31 + text.charCodeAt(at + 1)) * 31 + text.charCodeAt(at + 2)) & 0xff_ff

@@ -1,6 +1,7 @@
 import type { MessageCode } from '#api/messages/code.ts'
 import { REDACTED } from '#api/names.ts'
-import { Redacted, isSensitiveName, redactText, setSensitiveHeaders } from './redact.ts'
+import { isSensitiveName } from '#api/secret-fields.ts'
+import { Redacted, redactText, setSensitiveHeaders } from './redact.ts'
 import { formatTime, toEpochMs } from '../../runtime/time.ts'
 import type { LineWriter } from './writer.ts'
 

@@ -1,13 +1,14 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import { issuedSecrets } from '../../runtime/issued-secrets.ts'
 import { KnownSecrets } from './known-secrets.ts'
 import { isSensitiveHeader, redactText, redactValue, setKnownSecrets } from './redact.ts'
 
-afterEach(() => setKnownSecrets(new Map()))
+afterEach(() => setKnownSecrets({ secrets: new Map() }))
 
 const knowing = (...entries: string[]): KnownSecrets => {
   const known = new KnownSecrets()
-  known.set(new Map([['ns/s', { data: Object.fromEntries(entries.map((entry, i) => [`entry-${i}`, entry])) }]]))
+  known.set({ secrets: new Map([['ns/s', { data: Object.fromEntries(entries.map((entry, i) => [`entry-${i}`, entry])) }]]) })
   return known
 }
 
@@ -48,7 +49,7 @@ describe('known secrets', () => {
   test('are redacted with the longest value first, each time, and for the newest Secrets only', () => {
     const known = knowing('abcdefgh', 'abcdefgh-and-more')
     expect(known.redact('abcdefgh-and-more abcdefgh x')).toBe('<redacted> <redacted> x')
-    known.set(new Map([['ns/s', { data: { token: '12345678' } }]]))
+    known.set({ secrets: new Map([['ns/s', { data: { token: '12345678' } }]]) })
     expect(known.redact('abcdefgh 12345678')).toBe('abcdefgh <redacted>')
   })
 
@@ -62,10 +63,21 @@ describe('known secrets', () => {
       'tls.crt': 'certificate-text',
       pin: '1234',
     }
-    known.set(new Map([['ns/s', { data, privateKey: 'private-key-text' }]]))
+    known.set({ secrets: new Map([['ns/s', { data, privateKey: 'private-key-text' }]]) })
     const texts = ['sk-aaaaaaaa', 'line-one\\nline-two', '$apr1$hash-of-bob', 'private-key-text']
     for (const text of texts) expect([text, known.redact(`a ${text} b`)]).toEqual([text, 'a <redacted> b'])
     for (const text of ['proxy@project.example', 'service_account', 'administrator', 'certificate-text', '1234']) expect(known.redact(text)).toBe(text)
+  })
+
+  test('of the process stay known, however many tokens of users are issued', () => {
+    issuedSecrets.add('password-of-the-store')
+    redactText('a text in between')
+    for (let user = 0; user < 5000; user++) {
+      issuedSecrets.add(`token-of-user-${user}`, 'users')
+      if (user % 700 === 0) expect(redactText(`token-of-user-${user} password-of-the-store`)).toBe('<redacted> <redacted>')
+    }
+    expect(redactText('password-of-the-store token-of-user-4999 token-of-user-4001')).toBe('<redacted> <redacted> <redacted>')
+    expect(redactText('token-of-user-1')).toBe('token-of-user-1')
   })
 
   test('cost one pass over a text, however many there are', () => {

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { REDACTED } from '#api/names.ts'
-import { KnownSecrets, type SecretMessage } from './known-secrets.ts'
+import { isSecretHeader } from '#api/secret-fields.ts'
+import { KnownSecrets, type SecretSource } from './known-secrets.ts'
 
 /** Wraps a secret: prints as `<redacted>` in logs, JSON, errors and `console.log`. `reveal` returns the value. */
 export class Redacted<T> {
@@ -27,13 +28,9 @@ export class Redacted<T> {
   }
 }
 
-/** Names of headers whose values are credentials or sessions; what is left of a number of tokens, and keys of retries, are not. */
-const sensitiveHeader =
-  /^(?!idempotency-key$|.*ratelimit)(?:.*(?:token|secret|passw(?:or)?d|passphrase|credential|authorization|assertion|session[-_]?id|[-_](?:api)?keys?$)|(?:set-)?cookie2?$|(?:api)?keys?$)/i
-
 /** True for headers that hold credentials, by the name. */
 export function isSensitiveHeader(name: string): boolean {
-  return sensitiveHeader.test(name) || isSensitiveName(name) || ownHeaders?.test(name) === true
+  return isSecretHeader(name) || ownHeaders?.test(name) === true
 }
 
 let ownHeaders: RegExp | undefined
@@ -44,20 +41,12 @@ export function setSensitiveHeaders(names: readonly string[]): void {
     names.length === 0 ? undefined : new RegExp(`^(?:${names.map((name) => name.replace(/[.+?^$|]/g, String.raw`\$&`).replaceAll('*', '.*')).join('|')})$`, 'i')
 }
 
-const sensitiveName =
-  /^(?:authorization|proxy-?authorization|cookie|set-?cookie|password|passwd|passphrase|private-?key|(?:x-)?api-?keys?|access-?keys?|secret-?keys?|secret-?access-?key|client-?secret|session-?(?:token|key)|(?:access|refresh|id|raw|bearer)-?token|token|users|credentials?)$/i
-
-/** True for names of fields that hold credentials, in any of the usual spellings. */
-export function isSensitiveName(name: string): boolean {
-  return sensitiveName.test(name.replaceAll('_', '-'))
-}
-
 const patterns: readonly [RegExp, string][] = [
   [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g, REDACTED],
   // Credentials (RFC 9110 §11.4): scheme and token68. The gateway's own errors contain "basic authentication".
   [/\b(Bearer|Basic)\s+(?!authentication(?:\s|$))[A-Za-z0-9\-._~+/]{8,}=*/gi, `$1 ${REDACTED}`],
   // user:password@ of a URL
-  [/(\b[a-z][a-z0-9+.-]*:\/\/)[^/?#@\s"']+@/gi, `$1${REDACTED}@`],
+  [/(\b[a-z][a-z0-9+.-]*:\/\/)[^/?#\s"']+@/gi, `$1${REDACTED}@`],
 ]
 
 /** Keys of credentials in queries and forms: of providers, clouds (signed URLs), OAuth and OpenID Connect. */
@@ -105,7 +94,7 @@ export function redactValue(text: string): string {
 
 const known = new KnownSecrets()
 
-/** Makes the values of these Secret messages known to this thread: they are redacted wherever text leaves it. They are read when the next text does. */
-export function setKnownSecrets(secrets: ReadonlyMap<string, SecretMessage>): void {
-  known.set(secrets)
+/** Makes the credentials of this config known to this thread: they are redacted wherever text leaves it. They are read when the next text does. */
+export function setKnownSecrets(config: SecretSource): void {
+  known.set(config)
 }

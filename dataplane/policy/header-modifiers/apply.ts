@@ -2,8 +2,6 @@ import type { HeaderModifier } from '#gen/config/types.ts'
 import { ProxyError } from '../../request/exchange/error.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { RequestHead } from '../../http/message.ts'
-import { isSensitiveHeader } from '../../observe/telemetry/redact.ts'
-import { issuedSecrets } from '../../runtime/issued-secrets.ts'
 import { framingFields } from '../../request/exchange/fields.ts'
 
 interface Field {
@@ -62,8 +60,6 @@ export function compileEdits(modifiers: readonly HeaderModifier[]): Edits {
     modifiers.flatMap((modifier) => modifier[kind] ?? []).map(({ name, value }) => ({ name: name.toLowerCase(), value: toFieldValue(value) }))
   const add = fields('add')
   const set = fields('set')
-  // Not those of the Secret messages, which are known: these are written into the config.
-  for (const { name, value } of [...add, ...set]) if (isSensitiveHeader(name)) issuedSecrets.add(value.replace(/^(?:bearer|basic) +/i, ''))
   const remove = modifiers.flatMap((modifier) => modifier.remove ?? []).map((name) => name.toLowerCase())
   const edits: Edits = {
     add,

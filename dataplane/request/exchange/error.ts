@@ -35,9 +35,14 @@ export const retryAfter = (ms: number): Readonly<Record<string, string>> => ({ '
 /** Adds what the status needs: a challenge (RFC 9110 §15.5.2), or the time until the next attempt if it is known (RFC 6585 §4, RFC 9110 §15.6.4). */
 function requiredHeaders({ status, retryAfter: seconds }: ErrorRow, headers: ProxyError['headers'], cause: unknown): ProxyError['headers'] {
   if (status === 401 && !('www-authenticate' in headers) && !('proxy-authenticate' in headers)) return { ...headers, 'www-authenticate': 'Bearer' }
-  if ((status !== 429 && status !== 503) || 'retry-after' in headers) return headers
+  return 'retry-after' in headers ? headers : { ...headers, ...retryHeaders(status, cause, seconds) }
+}
+
+/** The header with the time until the next attempt, for a 429 or 503 whose cause knows it, else after `seconds`; nothing if it is not known. */
+export function retryHeaders(status: number, cause: unknown, seconds?: number): Readonly<Record<string, string>> {
+  if (status !== 429 && status !== 503) return {}
   const ms = retryAfterMsOf(cause) ?? (seconds === undefined ? undefined : seconds * 1000)
-  return ms === undefined ? headers : { ...headers, ...retryAfter(ms) }
+  return ms === undefined ? {} : retryAfter(ms)
 }
 
 /** The delay that one of the causes knows: a circuit that is open (callout/circuit.ts). */

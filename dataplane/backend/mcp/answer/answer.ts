@@ -1,4 +1,4 @@
-import { ProxyError } from '../../../request/exchange/error.ts'
+import { ProxyError, retryHeaders } from '../../../request/exchange/error.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { BufferBody } from '../../../http/body.ts'
 import { HeaderList } from '../../../http/headers.ts'
@@ -53,10 +53,12 @@ export function failureResponse(exchange: Exchange, error: unknown, message: Rpc
   const { rpc, status, allowed } = error
   if (rpc === undefined) return text(status, error.message, allowed)
   recordError(exchange, rpc.code, error.detail)
-  return json(
+  const response = json(
     message?.method !== undefined && message.id === undefined && status === 200 ? 400 : status,
     errorText(message?.id, rpc.code, error.message, rpc.data),
   )
+  for (const [name, value] of Object.entries(retryHeaders(status, error))) response.headers.append(name, value)
+  return response
 }
 
 function json(status: number, content: string): ResponseHead {

@@ -269,8 +269,10 @@ function grpcTarget(config: ServiceConfig, entry: McpTargetSelector, api: Resolv
 /** A program. Its processes go on while the command is the same. */
 function programTarget(config: ServiceConfig, entry: McpTargetSelector, command: readonly string[], previous: Program | undefined): Target {
   const { log, monotonicMs } = config.state
-  for (const [name, value] of Object.entries(entry.env ?? {})) if (isSensitiveHeader(name)) issuedSecrets.add(value)
-  const program: Program = { command, env: { ...(entry.inheritEnv === true ? ownEnvironment() : {}), ...entry.env }, log, monotonicMs }
+  const inherited = entry.inheritEnv === true ? ownEnvironment() : {}
+  // Those of `entry` are known: they are written into the config.
+  for (const [name, value] of Object.entries(inherited)) if (isSensitiveHeader(name)) issuedSecrets.add(value)
+  const program: Program = { command, env: { ...inherited, ...entry.env }, log, monotonicMs }
   const isSame = previous !== undefined && JSON.stringify([previous.command, previous.env]) === JSON.stringify([command, program.env])
   const target = staticTarget(config, entry, { host: '127.0.0.1', port: 1 })
   return { ...target, protocol: 'Stdio', path: '', program: isSame ? previous : program }

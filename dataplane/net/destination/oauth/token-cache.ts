@@ -46,9 +46,9 @@ export class TokenCache {
     this.#maxChars = maxChars
   }
 
-  /** The token of `key`. `fetch` is called if there is none that is valid, and rejects with a RejectedError for a rejected user. */
-  async get(key: string, fetch: () => Promise<AccessToken>): Promise<string> {
-    const entry = this.#entries.get(key) ?? this.#createEntry(key, fetch)
+  /** The token of `key`, of a user or the process. `fetch` is called if there is none that is valid, and rejects with a RejectedError for a rejected user. */
+  async get(key: string, fetch: () => Promise<AccessToken>, owner: 'process' | 'users' = 'users'): Promise<string> {
+    const entry = this.#entries.get(key) ?? this.#createEntry(key, fetch, owner)
     entry.fetch = fetch
     // Move it to the end.
     this.#entries.delete(key)
@@ -58,7 +58,7 @@ export class TokenCache {
     return (await entry.find()).token
   }
 
-  #createEntry(key: string, fetch: () => Promise<AccessToken>): Entry {
+  #createEntry(key: string, fetch: () => Promise<AccessToken>, owner: 'process' | 'users'): Entry {
     const renew = async (): Promise<AccessToken> => {
       try {
         const found = await entry.fetch()
@@ -75,7 +75,7 @@ export class TokenCache {
         throw error
       }
     }
-    const entry: Entry = { find: cacheUntilExpiry(renew, this.#nowMs), fetch, chars: 0, rejection: undefined, rejectedUntilMs: 0 }
+    const entry: Entry = { find: cacheUntilExpiry(renew, this.#nowMs, owner), fetch, chars: 0, rejection: undefined, rejectedUntilMs: 0 }
     return entry
   }
 

@@ -75,7 +75,7 @@ export function createTokenSource(config: OAuthCredentials, { client, find, cach
     async tokenFor(exchange) {
       const subject = grantType === 'ClientCredentials' ? undefined : findSubject(exchange, expression)
       const token = cache
-        .get(subject === undefined ? identity : digest(`${identity} ${subject}`), () => fetchToken(subject))
+        .get(subject === undefined ? identity : digest(`${identity} ${subject}`), () => fetchToken(subject), subject === undefined ? 'process' : 'users')
         .catch((error: unknown) => {
           throw error instanceof RejectedError
             ? new ProxyError('BACKEND_SUBJECT', { detail: 'the token was not accepted', cause: error, headers: challenge('invalid_token') })

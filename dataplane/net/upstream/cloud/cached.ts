@@ -15,13 +15,17 @@ const PATIENCE_MS = 1000
  * Caches the result of `fetch` until shortly before it expires. Concurrent callers share one fetch. While the cached value is valid, a
  * failed or slow renewal has no effect.
  */
-export function cacheUntilExpiry<T extends Expiring>(fetch: () => Promise<T>, nowMs: () => number = Date.now): () => Promise<T> {
+export function cacheUntilExpiry<T extends Expiring>(
+  fetch: () => Promise<T>,
+  nowMs: () => number = Date.now,
+  owner: 'process' | 'users' = 'process',
+): () => Promise<T> {
   let kept: { readonly value: T; readonly renewAtMs: number } | undefined
   let pending: Promise<T> | undefined
   const renew = (): Promise<T> =>
     (pending ??= fetch()
       .then((value) => {
-        for (const secret of Object.values(value)) if (typeof secret === 'string') issuedSecrets.add(secret)
+        for (const secret of Object.values(value)) if (typeof secret === 'string') issuedSecrets.add(secret, owner)
         const now = nowMs()
         const life = (value.expiresAtMs ?? Infinity) - now
         kept = { value, renewAtMs: now + Math.max(life - MARGIN_MS, life * 0.9) }
