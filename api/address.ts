@@ -35,6 +35,18 @@ export function isAddressRange(text: string): boolean {
   return most >= 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
 }
 
+/** Whether an address is in one of the ranges as they are written: an IPv4 address within an IPv6 one is not. Ranges are valid. */
+export function compileRanges(ranges: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [address = '', prefix] = range.split('/')
+    const family = address.includes(':') ? 'ipv6' : 'ipv4'
+    if (prefix === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(prefix), family)
+  }
+  return (address) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
+}
+
 /** A set of addresses, with the IPv6 forms of those that are IPv4. */
 export class AddressRanges {
   readonly #list = new BlockList()

@@ -77,6 +77,8 @@ export const errorTable = {
   PLUGIN_TIMEOUT: { status: 504, reason: 'Timeout', text: 'plugin timeout' },
   ENDPOINT_PICKER: { status: 503, reason: 'ExtProc', text: 'endpoint picker failed', detail: ': ' },
   RATE_LIMIT_SERVICE: { status: 500, reason: 'RateLimit', text: 'rate limit failed' },
+  /** A trusted proxy sent no usable address of the client (traffic.md §10). */
+  CLIENT_ADDRESS: { status: 403, reason: 'Authorization', text: 'client address unknown' },
   IP_ALLOW_LIST: { status: 403, reason: 'Authorization', text: 'client address not allowed' },
   CSRF: { status: 403, reason: 'Authorization', text: 'CSRF validation failed' },
   RATE_LIMIT: { status: 429, reason: 'RateLimit', text: 'rate limit exceeded', retryAfter: 1 },

@@ -18,6 +18,7 @@ import { backendTcpDefinitions } from './policies/backend-tcp.ts'
 import { backendTlsDefinitions } from './policies/backend-tls.ts'
 import { backendTunnelDefinitions } from './policies/backend-tunnel.ts'
 import { basicAuthenticationDefinitions } from './policies/basic-authentication.ts'
+import { compressionDefinitions } from './compression.ts'
 import { corsDefinitions } from './policies/cors.ts'
 import { csrfDefinitions } from './policies/csrf.ts'
 import { directResponseDefinitions } from './policies/direct-response.ts'
@@ -54,6 +55,7 @@ export const definitions: Definitions = {
   ...corsDefinitions,
   ...csrfDefinitions,
   ...ipAllowListDefinitions,
+  ...compressionDefinitions,
   ...headerModifiersDefinitions,
   ...hostRewriteDefinitions,
   ...timeoutsDefinitions,

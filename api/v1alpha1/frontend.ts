@@ -1,4 +1,4 @@
-import { atLeastOneOf, choice, integer, list, object, ref, type Definitions } from '../schema.ts'
+import { atLeastOneOf, atMostOneOf, choice, integer, list, object, ref, set, string, type Definitions } from '../schema.ts'
 import { duration } from './shared.ts'
 
 const TLS_VERSIONS = ['1.2', '1.3']
@@ -28,6 +28,9 @@ const otlpPathRules = [
   { rule: "!has(self.path) || self.path.startsWith('/')", message: "path must start with '/'", fieldPath: '.path', reason: 'FieldValueInvalid' as const },
 ]
 const otlpProtocol = choice(['HTTP', 'GRPC'], 'OTLP over gRPC, or protobuf over HTTP.', { default: 'GRPC' })
+
+/** The header is a list of addresses, one for each hop. */
+const isList = "self.header.lowerAscii() in ['x-forwarded-for', 'forwarded']"
 
 const sections = {
   tcp: ref('FrontendTCP'),
@@ -124,6 +127,8 @@ export const frontendDefinitions: Definitions = {
         'Age at which a connection is closed gracefully (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit.',
         1000,
       ),
+      clientIP: ref('ClientIP'),
+      xForwardedClientCert: ref('XForwardedClientCert'),
     },
     [],
     [
@@ -142,7 +147,70 @@ export const frontendDefinitions: Definitions = {
         'pathNormalization',
         'headersWithUnderscores',
         'maxConnectionDuration',
+        'clientIP',
+        'xForwardedClientCert',
       ),
+    ],
+  ),
+  ClientIP: object(
+    'Takes the address of the client from a header that trusted proxies in front of the gateway set, for expressions, logs, `ipAllowList`, limits and load balancing. `X-Forwarded-*`, `Forwarded` and `x-request-id` are accepted from trusted proxies only, whether or not they name the client.',
+    {
+      header: string('Header with the address: `X-Forwarded-For`, `Forwarded` (RFC 7239), or another one with a single address.', {
+        minLength: 1,
+        maxLength: 64,
+        pattern: '^[A-Za-z0-9-]+$',
+        default: 'X-Forwarded-For',
+      }),
+      trustedHops: integer(
+        'Number of proxies in front of the gateway: the client is the entry of that number, counted from the right. With fewer entries it is the peer. Every peer is trusted: only the proxies may be able to connect.',
+        1,
+        32,
+      ),
+      trustedCIDRs: set(
+        { $ref: '#/$defs/CIDR' },
+        'Addresses of the proxies: the client is the first entry from the right that is not one of them. A peer that is not one of them is the client itself.',
+        1,
+        64,
+      ),
+      failureMode: choice(
+        ['FailClosed', 'FailOpen'],
+        'If a trusted peer sends no usable address: FailClosed rejects the request with 403, FailOpen takes the address of the peer.',
+        { default: 'FailClosed' },
+      ),
+    },
+    [],
+    [
+      atMostOneOf('trustedHops', 'trustedCIDRs'),
+      {
+        rule: `has(self.trustedHops) || has(self.trustedCIDRs) || !(${isList})`,
+        message: 'trustedHops or trustedCIDRs is required for X-Forwarded-For and Forwarded',
+        reason: 'FieldValueRequired',
+      },
+      { rule: `!has(self.trustedHops) || ${isList}`, message: 'trustedHops may only be set for X-Forwarded-For and Forwarded', fieldPath: '.trustedHops' },
+    ],
+  ),
+  XForwardedClientCert: object(
+    'The header `x-forwarded-client-cert` of requests on connections with a verified client certificate. Elsewhere it is always removed.',
+    {
+      mode: choice(
+        ['Sanitize', 'AppendForward', 'SanitizeSet'],
+        'Sanitize removes the header, AppendForward adds an element for the certificate of the connection to that of the client, SanitizeSet replaces it.',
+        { default: 'Sanitize' },
+      ),
+      certDetailsToAdd: set(
+        choice(['Subject', 'Cert', 'Chain', 'DNS', 'URI'], 'A field of the element.'),
+        'Fields besides `Hash`, the SHA-256 digest of the certificate. Cert and Chain are URL-encoded PEM.',
+        1,
+        5,
+      ),
+    },
+    [],
+    [
+      {
+        rule: "!has(self.certDetailsToAdd) || self.mode != 'Sanitize'",
+        message: 'certDetailsToAdd needs mode AppendForward or SanitizeSet',
+        fieldPath: '.certDetailsToAdd',
+      },
     ],
   ),
   ProxyProtocol: object('Reads a PROXY protocol header at the start of each connection and takes the client address from it.', {

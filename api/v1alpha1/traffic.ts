@@ -41,6 +41,8 @@ const sections: Readonly<Record<string, Section>> = {
     },
     phases: 'PostRouting',
   },
+  compression: section('Compression', 'PostRouting'),
+  decompression: section('Decompression', 'PostRouting'),
   csrf: section('CSRF', 'PostRouting'),
   headerModifiers: section('HeaderModifiers', 'PostRouting'),
   hostRewrite: section('HostnameRewrite', 'PostRouting'),

@@ -3,7 +3,6 @@ import { Destinations, type OnEviction } from '../net/destination/destinations.t
 import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from '../config/merge.ts'
 import type { ConfigSnapshot } from '../config/store.ts'
-import { removeOwnHeaders } from '../http/own-headers.ts'
 import { bodyBudget } from '../http/budget.ts'
 import { respondWithError } from '../request/exchange/compose.ts'
 import { ProxyError } from '../request/exchange/error.ts'
@@ -200,7 +199,6 @@ export class Gateway {
   #handle(exchange: Exchange): Promise<void> | void {
     try {
       this.#marks.receive(exchange.request)
-      removeOwnHeaders(exchange.request.headers)
       return this.#selectListener(exchange).handle(exchange, this.#context)
     } catch (error) {
       respondWithError(exchange, error)

@@ -9,6 +9,7 @@ import { checkMisdirected, type ListenerTable } from '../route/listeners.ts'
 import { ProxyError } from '../request/exchange/error.ts'
 import { compose, type Chain } from '../request/exchange/compose.ts'
 import { normalizeTarget } from '../http/path.ts'
+import { compileForwarding, type Forwarding } from './forwarding.ts'
 import { effectiveFrontend } from './frontend.ts'
 import { effectiveBackend, effectiveTraffic } from '../config/merge.ts'
 import { recordBodies } from '../request/expression/record.ts'
@@ -55,6 +56,7 @@ export class RunningListener {
   #isFrontendCompiled = false
   #normalizesPaths = true
   #jsonLimits = defaultJsonLimits
+  #forwarding: Forwarding = compileForwarding()
 
   constructor(listener: Listener) {
     this.key = listener.key
@@ -115,6 +117,7 @@ export class RunningListener {
     const { maxJsonDepth: maxDepth = defaultJsonLimits.maxDepth, maxJsonMembers: maxMembers = defaultJsonLimits.maxMembers } = frontend.http ?? {}
     const isDefault = maxDepth === defaultJsonLimits.maxDepth && maxMembers === defaultJsonLimits.maxMembers
     this.#jsonLimits = isDefault ? defaultJsonLimits : { maxDepth, maxMembers }
+    this.#forwarding = compileForwarding(frontend.http)
     this.#telemetry = compileTelemetry(frontend, state, random)
   }
 
@@ -125,6 +128,7 @@ export class RunningListener {
     // Set before PreRouting policies run, because their expressions and log records name the listener.
     exchange.labels = this.labels
     exchange.trace?.add('listener', this.key)
+    this.#forwarding.receive(exchange)
     const telemetry = this.#telemetry
     if (telemetry !== undefined) gatewayTelemetry.set(exchange, telemetry)
     if (telemetry?.tracing !== undefined) sampleTrace(exchange, telemetry.tracing)

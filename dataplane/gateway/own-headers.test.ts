@@ -132,10 +132,4 @@ describe('headers of the gateway', () => {
     trailers.append('x-other', 'kept')
     expect(trailersAfter(new HeaderList(), trailers)?.raw).toEqual(['x-other', 'kept'])
   })
-
-  test('are not x-forwarded-for, -proto and -host, which are forwarded', async () => {
-    const fields = ['for', 'proto', 'host'].map((name) => [`x-forwarded-${name}`, 'client'] as const)
-    const [raw = []] = await start()(parse1(fields))
-    expect(raw.join(' ')).toContain('x-forwarded-for client x-forwarded-proto client x-forwarded-host client')
-  })
 })

@@ -178,6 +178,28 @@ export function acceptableCodings(field: string | undefined): string | undefined
   return known.length === 0 ? 'identity' : known.map((item) => item.trim()).join(', ')
 }
 
+/**
+ * The coding of `offered` that an accept-encoding field prefers (RFC 9110 §12.5.3); of equal ones the first. Undefined if it prefers the content
+ * as it is, or names none.
+ */
+export function preferredCoding(field: string | undefined, offered: readonly string[]): string | undefined {
+  if (field === undefined) return undefined
+  const weights = new Map<string, number>()
+  for (const item of field.split(',')) {
+    const [, name = '', q = '1'] = /^\s*([^\s;]+)\s*(?:;\s*q\s*=\s*(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*)?$/i.exec(item) ?? []
+    const coding = name.toLowerCase()
+    if (coding !== '') weights.set(coding === 'x-gzip' ? 'gzip' : coding, Number(q))
+  }
+  let best: string | undefined
+  // Content as it is needs no mention to be acceptable: any coding that is mentioned is preferred to it.
+  let most = weights.get('identity') ?? 0
+  for (const coding of offered) {
+    const weight = weights.get(coding) ?? weights.get('*') ?? 0
+    if (weight > most || (weight === most && weight > 0 && best === undefined)) [best, most] = [coding, weight]
+  }
+  return best
+}
+
 /** Fields that describe the bytes of a body, and are wrong for another one (RFC 9110 §8, RFC 9530). */
 const contentFields = ['content-length', 'content-encoding', 'content-md5', 'content-digest', 'repr-digest', 'digest']
 

@@ -67,6 +67,22 @@ export class HeaderList {
     this.#removeFrom(0, name, matches)
   }
 
+  /** Removes the field lines whose name matches, in one pass however many there are. Trailers may bring them back. */
+  removeWhere(matches: (name: string) => boolean): void {
+    const raw = this.raw
+    let to = 0
+    for (let from = 0; from < raw.length; from += 2) {
+      const name = raw[from] ?? ''
+      if (matches(name)) continue
+      if (to !== from) {
+        raw[to] = name
+        raw[to + 1] = raw[from + 1] ?? ''
+      }
+      to += 2
+    }
+    if (to !== raw.length) raw.length = to
+  }
+
   /** Whether a field of that name, in any spelling with underscores, was set or removed. */
   isChanged(name: string): boolean {
     return this.#changed?.some((changed) => changed === name || toDashes(changed) === toDashes(name)) === true
@@ -105,6 +121,14 @@ export class HeaderList {
   *[Symbol.iterator](): IterableIterator<[string, string]> {
     for (let i = 0; i < this.raw.length; i += 2) yield [this.raw[i] ?? '', this.raw[i + 1] ?? '']
   }
+}
+
+/** Says that a response depends on these request headers: caches must store it per value of each. */
+export function addVary(headers: HeaderList, required: readonly string[]): void {
+  const names = new Set(headers.getAll('vary').flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase())))
+  if (names.has('*')) return
+  const missing = required.filter((name) => !names.has(name.toLowerCase()))
+  if (missing.length > 0) headers.append('vary', missing.join(', '))
 }
 
 /** The spelling of a field name (lower case) with dashes for underscores. */

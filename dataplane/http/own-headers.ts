@@ -11,7 +11,11 @@ export const ownHeaders = {
   traceId: 'x-proxy-trace-id',
 } as const
 
+const forwarding: ReadonlySet<string> = new Set(['forwarded', 'x-real-ip', 'x-request-id'])
+const FORWARDED = 'x-forwarded-'
+
 const names: ReadonlySet<string> = new Set(Object.values(ownHeaders))
+const F = 0x66
 const X = 0x78
 
 /** Whether a field (lower case) is one that only the gateway writes, in any spelling with underscores. */
@@ -19,13 +23,15 @@ export function isOwnHeader(name: string): boolean {
   return name.charCodeAt(0) === X && names.has(toDashes(name))
 }
 
-/** Removes what a client sent as if it were the gateway. */
-export function removeOwnHeaders(headers: HeaderList): void {
-  const { raw } = headers
-  for (let i = raw.length - 2; i >= 0; i -= 2) {
-    const name = raw[i] ?? ''
-    if (!isOwnHeader(name)) continue
-    headers.remove(name)
-    i = raw.length
-  }
+/** Whether a field (lower case) says where a request is from, which only the gateway and trusted proxies may, in any spelling with underscores. */
+export function isForwardingHeader(name: string): boolean {
+  const first = name.charCodeAt(0)
+  if (first !== X && first !== F) return false
+  const dashed = toDashes(name)
+  return (dashed.startsWith(FORWARDED) && dashed !== ownHeaders.clientCertificate) || forwarding.has(dashed)
+}
+
+/** Removes what says where a request is from, for upstreams that are not meant to know it. What a policy set is kept. */
+export function removeForwardingHeaders(headers: HeaderList): void {
+  headers.removeWhere((name) => isForwardingHeader(name) && !headers.isChanged(name))
 }

@@ -1,5 +1,5 @@
 import { HeaderList, toDashes } from './headers.ts'
-import { isOwnHeader } from './own-headers.ts'
+import { isForwardingHeader, isOwnHeader } from './own-headers.ts'
 
 /**
  * Fields that are not allowed in trailers (RFC 9110 §6.5.1): framing, routing, authentication, content, request modifiers, and fields of one
@@ -17,7 +17,7 @@ const grpcFields: ReadonlySet<string> = new Set(['grpc-status', 'grpc-message', 
 
 /** Whether a field (lower case) is not allowed in trailers, in any spelling with underscores; headers of the gateway are not, too. */
 export function isForbiddenTrailer(name: string): boolean {
-  return forbidden.has(toDashes(name)) || isOwnHeader(name)
+  return forbidden.has(toDashes(name)) || isOwnHeader(name) || isForwardingHeader(name)
 }
 
 /**

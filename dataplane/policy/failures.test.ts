@@ -1,15 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
-import type { Backend, BackendFull, Budget, JWTProvider, Route, Secret, Traffic } from '#gen/config/types.ts'
+import type { Backend, BackendFull, Budget, Frontend, JWTProvider, Route, Secret, Traffic } from '#gen/config/types.ts'
 import { createConfigStore, type ConfigMessage } from '../config/store.ts'
 import { Exchange } from '../request/exchange/exchange.ts'
 import { Gateway } from '../gateway/gateway.ts'
 import { BufferBody, readBody, type Body } from '../http/body.ts'
 import { HeaderList } from '../http/headers.ts'
+import { isForwardingHeader } from '../http/own-headers.ts'
 import { LongBody, ManualBody } from '../testing/body.ts'
 import { testConnection, testRequest } from '../testing/exchange.ts'
 import { makeSigningKey, makeToken } from '../testing/tokens.ts'
+import { EncodedBody } from '../http/encoded.ts'
 import { UpstreamError } from '../net/upstream/types.ts'
 import { testGateway, testListener, testRoute } from '../testing/messages.ts'
 import { replaceMessages } from '../testing/store.ts'
@@ -27,6 +30,7 @@ const row = (policy: string, wrong: string, answer: string, run: () => Promise<v
 
 interface World {
   readonly traffic?: Traffic
+  readonly frontend?: Frontend
   readonly backend?: BackendFull
   readonly route?: Partial<Route>
   readonly secrets?: Secret[]
@@ -50,6 +54,7 @@ interface Answer {
 
 function start({
   traffic,
+  frontend,
   backend,
   route,
   secrets = [],
@@ -78,7 +83,10 @@ function start({
         let cancel: (error: Error) => void = () => undefined
         const cancelled = new Promise<never>((_resolve, reject) => (cancel = reject))
         return {
-          response: Promise.race([opened.then(() => respond(target, Object.fromEntries(headers), body)), cancelled]),
+          response: Promise.race([
+            opened.then(() => respond(target, Object.fromEntries([...headers].filter(([name]) => !isForwardingHeader(name))), body)),
+            cancelled,
+          ]),
           cancel: (reason) => cancel(reason),
         }
       },
@@ -91,7 +99,16 @@ function start({
     ...testListener,
     testRoute({ backend: 'ns/api' }, route),
     { kind: 'backend', message: api },
-    { kind: 'policy', message: { key: 'p', policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' }, target: testGateway, traffic: traffic ?? {} } },
+    {
+      kind: 'policy',
+      message: {
+        key: 'p',
+        policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' },
+        target: testGateway,
+        traffic: traffic ?? {},
+        ...(frontend && { frontend }),
+      },
+    },
     ...secrets.map((message) => ({ kind: 'secret' as const, message })),
   ]
   const store = createConfigStore()
@@ -407,6 +424,40 @@ row('ipAllowList', 'the address of the client is unknown', '403', async () => {
   const world: World = { traffic: { ipAllowList: { deny: ['10.0.0.0/8'] } } }
   expect(await start(world)()).toMatchObject({ status: 200 })
   expect(await start({ ...world, remoteAddress: '' })()).toMatchObject({ status: 403, forwarded: [] })
+})
+
+row('decompression', 'the coding is unknown', '415', async () => {
+  const send = start({ traffic: { decompression: {} } })
+  expect(await send([['content-encoding', 'lzw']], new BufferBody('x'))).toMatchObject({ status: 415, forwarded: [] })
+})
+row('decompression', 'the body does not match its coding', '400', async () => {
+  expect(await start({ traffic: { decompression: {} } })([['content-encoding', 'gzip']], new BufferBody('x'))).toMatchObject({ status: 400, forwarded: [] })
+})
+row('decompression', 'the body is longer than `maxSize`', '413', async () => {
+  const send = start({ traffic: { decompression: { maxSize: 1000 } } })
+  const fields: [string, string][] = [['content-encoding', 'gzip']]
+  expect(await send(fields, new BufferBody(gzipSync(Buffer.alloc(1000))))).toMatchObject({ status: 200, forwarded: [{ bytes: 1000 }] })
+  expect(await send(fields, new BufferBody(gzipSync(Buffer.alloc(1001))))).toMatchObject({ status: 413, forwarded: [] })
+})
+row('compression', '256 responses of a worker are being compressed', 'further responses are sent as they are', async () => {
+  const send = start({ traffic: { compression: { minContentLength: 0 } }, answerHeaders: { 'content-type': 'text/plain' } })
+  const codingOf = async (): Promise<string | undefined> => (await send([['accept-encoding', 'gzip']])).headers?.get('content-encoding')
+  const busy = Array.from({ length: 256 }, () => new EncodedBody(new ManualBody(), 'gzip'))
+  for (const body of busy) body.start({ onData() {}, onEnd() {}, onError() {} })
+  expect(await codingOf()).toBeUndefined()
+  busy[0]?.cancel()
+  expect(await codingOf()).toBe('gzip')
+  for (const body of busy) body.cancel()
+})
+row('frontend.http.clientIP', 'a trusted proxy sends no usable address, with FailClosed', '403', async () => {
+  const send = start({ frontend: { http: { clientIP: { trustedHops: 1 } } } })
+  expect(await send([['x-forwarded-for', '192.0.2.1']])).toMatchObject({ status: 200 })
+  expect(await send([['x-forwarded-for', '192.0.2.1, unknown']])).toMatchObject({ status: 403, text: 'client address unknown', forwarded: [] })
+})
+row('frontend.http.clientIP', 'a trusted proxy sends no usable address, with FailOpen', 'the address of the proxy is used', async () => {
+  const frontend: Frontend = { http: { clientIP: { header: 'x-real-ip', failureMode: 'FailOpen' } } }
+  const { status, exchange } = await start({ frontend, traffic: { ipAllowList: { allow: ['127.0.0.1'] } } })([['x-real-ip', 'unknown']])
+  expect([status, exchange.connection.remoteAddress]).toEqual([200, '127.0.0.1'])
 })
 
 row('retry', 'the body is too long to be replayed', 'one attempt', async () => {

@@ -109,6 +109,8 @@ describe('every traffic section of the schema', () => {
     extAuth: { backendRef, grpc: {} },
     authorization: { policy: { matchExpressions: ['true'] } },
     rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
+    compression: {},
+    decompression: {},
     csrf: {},
     cache: {},
     budgets: [{ name: 'b', limits: [{ requests: 1, window: 'Day' }] }],

@@ -7,8 +7,10 @@ import { compileApiKeyAuthentication } from './api-key-authentication/index.ts'
 import { compileBasicAuthentication } from './basic-authentication/index.ts'
 import { compileBudgets } from './budgets/index.ts'
 import { compileCache, type Sharing } from './cache/index.ts'
+import { compileCompression } from './compression/index.ts'
 import { compileCors } from './cors/index.ts'
 import { compileCsrf } from './csrf/index.ts'
+import { compileDecompression } from './decompression/index.ts'
 import { compileDirectResponse } from './direct-response/index.ts'
 import { compileExtAuth } from './ext-auth/index.ts'
 import { compileExtProc } from './ext-proc/index.ts'
@@ -56,6 +58,8 @@ interface Entry {
  * reached from bottom to top. A new policy is one line here, under the name of its section.
  */
 const order = [
+  // On responses last, because all others may change or read the content.
+  { name: 'compression', compile: (_, traffic) => optional(traffic.compression, compileCompression) },
   // First, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
   // Before authentication, which costs more and would reveal to rejected clients whether their credentials are valid.
@@ -103,6 +107,8 @@ const order = [
     name: 'budgets',
     compile: (_, { budgets }, { state, maxBufferBytes }) => (budgets === undefined ? undefined : compileBudgets(budgets, state, maxBufferBytes)),
   },
+  // After the limits, so that rejected requests cost nothing; before all policies that change the body.
+  { name: 'decompression', compile: (_, traffic) => optional(traffic.decompression, compileDecompression) },
   // After the limits, so that rejected requests cost nothing; before the transformation, which sees the processor's changes.
   { name: 'extProc', compile: (_, { extProc }, { state, maxBufferBytes }) => optional(extProc, (section) => compileExtProc(section, state, maxBufferBytes)) },
   // Its response side runs after that of the route's transformation, because the backend is more specific, and before that of the processor,

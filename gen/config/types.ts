@@ -12,6 +12,8 @@ import type {
   RateLimitDescriptor,
   CSRF,
   IPAllowList,
+  Compression,
+  Decompression,
   HTTPHeaderMatch,
   HeaderModifiers,
   HostnameRewrite,
@@ -79,6 +81,8 @@ export type {
   CSRF,
   CIDR,
   IPAllowList,
+  Compression,
+  Decompression,
   HTTPHeader,
   HTTPHeaderFilter,
   HTTPHeaderMatch,
@@ -93,6 +97,8 @@ export type {
   FrontendTCP,
   FrontendTLS,
   FrontendHTTP,
+  ClientIP,
+  XForwardedClientCert,
   ProxyProtocol,
   ResourceAdd,
   LogTracingAttributes,
@@ -179,6 +185,8 @@ export interface Traffic {
    * @maxItems 16
    */
   budgets?: Budget[]
+  compression?: Compression
+  decompression?: Decompression
   csrf?: CSRF
   headerModifiers?: HeaderModifiers
   hostRewrite?: HostnameRewrite

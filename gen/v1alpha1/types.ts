@@ -433,6 +433,8 @@ export interface Traffic {
    * @maxItems 16
    */
   budgets?: Budget[]
+  compression?: Compression
+  decompression?: Decompression
   csrf?: CSRF
   headerModifiers?: HeaderModifiers
   hostRewrite?: HostnameRewrite
@@ -1060,7 +1062,7 @@ export interface CSRF {
   additionalOrigins?: string[]
 }
 /**
- * Accepts or rejects requests by the address of the client: the one in the PROXY protocol header if the listener accepts it. Headers such as `X-Forwarded-For` are not read. Rejected requests get a 403 response.
+ * Accepts or rejects requests by the address of the client: that of the connection, or the one that `frontend.proxyProtocol` or `frontend.http.clientIP` finds. Rejected requests get a 403 response.
  */
 export interface IPAllowList {
   /**
@@ -1077,6 +1079,42 @@ export interface IPAllowList {
    * @maxItems 256
    */
   deny?: CIDR[]
+}
+/**
+ * Compresses responses for clients that accept it. Responses that have a `content-encoding`, partial ones, and those with `cache-control: no-transform` stay as they are, and so does gRPC.
+ */
+export interface Compression {
+  /**
+   * Content codings, in the order of preference between those that the client prefers equally. Default: zstd, br, gzip.
+   *
+   * @minItems 1
+   * @maxItems 3
+   *
+   * Items: A content coding.
+   */
+  algorithms?: ('zstd' | 'br' | 'gzip')[]
+  /**
+   * Types of responses that are compressed. Default: HTML, CSS, JavaScript, JSON, XML, SVG and plain text.
+   *
+   * @minItems 1
+   * @maxItems 50
+   *
+   * Items: Media type without parameters, or `type/*`. `text/event-stream` is only selected by its full name.
+   */
+  contentTypes?: string[]
+  /**
+   * Bytes of the shortest body that is compressed; a body of unknown length always is. Default: 1024.
+   */
+  minContentLength?: number
+}
+/**
+ * Decompresses bodies of requests (gzip, br, zstd, deflate) for upstreams that do not. An unknown `content-encoding` gets 415, content that does not match it 400.
+ */
+export interface Decompression {
+  /**
+   * Most bytes of a decompressed body; a longer one gets 413. Default: 10 MiB.
+   */
+  maxSize?: number
 }
 /**
  * A header and its value.
@@ -1436,6 +1474,50 @@ export interface FrontendHTTP {
    * Age at which a connection is closed gracefully (GOAWAY, or `connection: close`); requests in flight finish. Not set: no limit. At least 1s.
    */
   maxConnectionDuration?: Duration
+  clientIP?: ClientIP
+  xForwardedClientCert?: XForwardedClientCert
+}
+/**
+ * Takes the address of the client from a header that trusted proxies in front of the gateway set, for expressions, logs, `ipAllowList`, limits and load balancing. `X-Forwarded-*`, `Forwarded` and `x-request-id` are accepted from trusted proxies only, whether or not they name the client.
+ */
+export interface ClientIP {
+  /**
+   * Header with the address: `X-Forwarded-For`, `Forwarded` (RFC 7239), or another one with a single address. Default: "X-Forwarded-For".
+   */
+  header?: string
+  /**
+   * Number of proxies in front of the gateway: the client is the entry of that number, counted from the right. With fewer entries it is the peer. Every peer is trusted: only the proxies may be able to connect.
+   */
+  trustedHops?: number
+  /**
+   * Addresses of the proxies: the client is the first entry from the right that is not one of them. A peer that is not one of them is the client itself.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  trustedCIDRs?: CIDR[]
+  /**
+   * If a trusted peer sends no usable address: FailClosed rejects the request with 403, FailOpen takes the address of the peer. Default: "FailClosed".
+   */
+  failureMode?: 'FailClosed' | 'FailOpen'
+}
+/**
+ * The header `x-forwarded-client-cert` of requests on connections with a verified client certificate. Elsewhere it is always removed.
+ */
+export interface XForwardedClientCert {
+  /**
+   * Sanitize removes the header, AppendForward adds an element for the certificate of the connection to that of the client, SanitizeSet replaces it. Default: "Sanitize".
+   */
+  mode?: 'Sanitize' | 'AppendForward' | 'SanitizeSet'
+  /**
+   * Fields besides `Hash`, the SHA-256 digest of the certificate. Cert and Chain are URL-encoded PEM.
+   *
+   * @minItems 1
+   * @maxItems 5
+   *
+   * Items: A field of the element.
+   */
+  certDetailsToAdd?: ('Subject' | 'Cert' | 'Chain' | 'DNS' | 'URI')[]
 }
 /**
  * Reads a PROXY protocol header at the start of each connection and takes the client address from it.

@@ -19,7 +19,7 @@ export const ipAllowListDefinitions: Definitions = {
     pattern: CIDR,
   }),
   IPAllowList: object(
-    'Accepts or rejects requests by the address of the client: the one in the PROXY protocol header if the listener accepts it. Headers such as `X-Forwarded-For` are not read. Rejected requests get a 403 response.',
+    'Accepts or rejects requests by the address of the client: that of the connection, or the one that `frontend.proxyProtocol` or `frontend.http.clientIP` finds. Rejected requests get a 403 response.',
     {
       allow: set({ $ref: '#/$defs/CIDR' }, 'Addresses of clients that are accepted. Not set: all.', 1, 256),
       deny: set({ $ref: '#/$defs/CIDR' }, 'Addresses of clients that are rejected, even if `allow` contains them.', 1, 256),

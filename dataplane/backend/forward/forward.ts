@@ -6,6 +6,7 @@ import type { Exchange } from '../../request/exchange/exchange.ts'
 import { bodyHold } from '../../request/exchange/held.ts'
 import { ObservedBody } from '../../http/observe.ts'
 import { recordResponse } from '../../net/callout/health.ts'
+import { removeForwardingHeaders } from '../../http/own-headers.ts'
 import { ReplayableBody } from '../../http/replay.ts'
 import { withoutDefaultPort, type ResponseHead } from '../../http/message.ts'
 import { sendMirrors } from './mirror.ts'
@@ -41,6 +42,8 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
     return
   }
   if (service !== undefined) {
+    // Providers of models are other companies: addresses of users are not theirs to know.
+    if (destination.type === 'ai') removeForwardingHeaders(exchange.request.headers)
     if (backend.requestHeaders.length > 0) applyHeaderModifiers(exchange.request.headers, backend.requestHeaders, exchange.request)
     answer(exchange, backend, await service.handle(exchange, plan))
     return

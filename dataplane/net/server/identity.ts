@@ -22,14 +22,25 @@ function describeCertificate(certificate: X509Certificate): ClientCertificate {
     subject: subject.toReversed().join(','),
     subjectCn: commonName?.slice(3) ?? '',
     issuer: certificate.issuer.split('\n').toReversed().join(','),
-    subjectAltNames: parseAltNames(certificate.subjectAltName ?? ''),
+    subjectAltNames: parseAltNames(certificate.subjectAltName).map(({ name }) => name),
+    get chain() {
+      return chainOf(certificate)
+    },
   }
 }
 
+/** A root is its own issuer. Clients may send many certificates. */
+function chainOf(leaf: X509Certificate): string {
+  let chain = ''
+  for (let at: X509Certificate | undefined = leaf, depth = 0; at !== undefined && depth < MAX_CHAIN; at = at.issuerCertificate, depth++) chain += at.toString()
+  return chain
+}
+const MAX_CHAIN = 10
+
 /** Parses Node's text form, `DNS:a, URI:"b, c"`; values with special characters are JSON strings. */
-function parseAltNames(text: string): string[] {
-  const names: string[] = []
-  for (const [, quoted, plain] of text.matchAll(/(?:^|, )[A-Za-z ]+:(?:("(?:[^"\\]|\\.)*")|([^,]*))/g))
-    names.push(quoted === undefined ? (plain ?? '') : String(JSON.parse(quoted)))
+export function parseAltNames(text = ''): { readonly type: string; readonly name: string }[] {
+  const names = []
+  for (const [, type = '', quoted, plain = ''] of text.matchAll(/(?:^|, )([A-Za-z ]+):(?:("(?:[^"\\]|\\.)*")|([^,]*))/g))
+    names.push({ type, name: quoted === undefined ? plain : String(JSON.parse(quoted)) })
   return names
 }

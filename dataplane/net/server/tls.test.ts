@@ -211,6 +211,7 @@ describe('client certificates', () => {
         subjectCn: 'alice',
         issuer: 'CN=Our CA,O=Test',
         subjectAltNames: ['alice.example.com', 'spiffe://td/ns/a/sa/alice'],
+        chain: `${client.certificate}${ca.certificate}`,
       })
   })
 

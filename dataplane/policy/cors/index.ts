@@ -1,7 +1,7 @@
 import type { CORS } from '#gen/config/types.ts'
 import type { Policy } from '../../request/exchange/context.ts'
 import { allowedOrigin } from '../../request/exchange/allowed-origin.ts'
-import type { HeaderList } from '../../http/headers.ts'
+import { addVary, type HeaderList } from '../../http/headers.ts'
 import { compileOrigins } from './origins.ts'
 
 /**
@@ -112,12 +112,4 @@ function normalizeList(value: string | undefined): string | undefined {
 
 function optional(name: string, value: string | undefined): Record<string, string> {
   return value ? { [name]: value } : {}
-}
-
-/** Caches must store responses per value of the request headers that the policy reads, whatever it decides. */
-function addVary(headers: HeaderList, required: readonly string[]): void {
-  const names = new Set(headers.getAll('vary').flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase())))
-  if (names.has('*')) return
-  const missing = required.filter((name) => !names.has(name.toLowerCase()))
-  if (missing.length > 0) headers.append('vary', missing.join(', '))
 }

@@ -145,6 +145,7 @@ export function respondWithError(exchange: Exchange, thrown: unknown): void {
   exchange.error = error
   exchange.isLocalAnswer = false
   const response = toErrorResponse(error, exchange.request, exchange.errorFormat)
+  if (exchange.requestId !== undefined) response.headers.append('x-request-id', exchange.requestId)
   exchange.grpcStatus = response.headers.get('grpc-status')
   replaceResponse(exchange, response)
 }

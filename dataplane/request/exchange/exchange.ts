@@ -22,6 +22,8 @@ export interface ClientCertificate {
   readonly subjectCn: string
   readonly issuer: string
   readonly subjectAltNames: readonly string[]
+  /** PEM of the certificate and of those of its issuers that the client sent. */
+  readonly chain?: string
 }
 
 /** A downstream connection. */
@@ -33,8 +35,9 @@ export interface Connection {
   readonly localPort: number
   /** Client address, after PROXY protocol. */
   readonly remoteAddress: string
+  /** 0: unknown. */
   readonly remotePort: number
-  /** Peer address of the socket, if a PROXY protocol header named another client. */
+  /** Peer address of the socket, if a PROXY protocol header or a trusted proxy named another client. */
   readonly rawAddress?: string
   readonly rawPort?: number
   readonly tls: TlsSession | undefined
@@ -67,8 +70,11 @@ export interface RouteLabels {
  * processes it, telemetry records it when it is finished.
  */
 export class Exchange implements SlotHolder {
-  readonly connection: Connection
+  /** Its client is the one that trusted proxies name (`frontend.http.clientIP`), once the listener has read their header. */
+  connection: Connection
   readonly request: RequestHead
+  /** Value of `x-request-id`; undefined until the listener has set it. */
+  requestId: string | undefined = undefined
   /** As received, but for the normalization of the path; policies may rewrite `request`. */
   readonly receivedMethod: string
   receivedTarget: string
@@ -150,6 +156,7 @@ export class Exchange implements SlotHolder {
     const copy = new Exchange(this.connection, request, this.startedAtMs)
     copy.origin = this.origin ?? this
     copy.labels = this.labels
+    copy.requestId = this.requestId
     copy.backend = this.backend
     copy.backendType = this.backendType
     copy.isHostRewritten = this.isHostRewritten

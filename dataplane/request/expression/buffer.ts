@@ -168,7 +168,7 @@ interface Message {
 }
 
 /** The error of a message that must be read and cannot be decoded. */
-function codingFailure(error: CodingError, direction: Direction): ProxyError {
+export function codingFailure(error: CodingError, direction: Direction): ProxyError {
   const { message: detail } = error
   if (direction === 'response') return new ProxyError('RESPONSE_CODING', { detail, cause: error })
   if (!error.isUnknown) return new ProxyError('CONTENT_MISMATCH', { detail, cause: error })

@@ -6,6 +6,8 @@ export default expectations({
   'an HTTP/2 request with a client certificate succeeds': async (run) => {
     const response = await run.send(8443, { protocol: 'http2', host: 'localhost', tls: { ...run.tls('localhost'), ...run.keyPair('client') } })
     expect(response.json()).toMatchObject({ name: 'app', sni: 'app.internal' })
+    const { headers } = response.json() as { headers: Record<string, string> }
+    expect(headers['x-forwarded-client-cert']).toMatch(/^Hash=[\da-f]{64};Subject="[^"]*CN=client[^"]*";DNS=client\.example\.com$/)
   },
   "another authority's certificate is rejected": async (run) => {
     const stranger = makeCertificate({ name: 'client', hosts: ['client.example.com'], issuer: makeAuthority('example authority') })

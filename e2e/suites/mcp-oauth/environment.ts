@@ -39,6 +39,7 @@ export interface OAuthEnvironment {
 export async function startOAuthEnvironment(routes: (origin: string) => readonly McpRoute[], providers: readonly KeyProvider[]): Promise<OAuthEnvironment> {
   const upstream = await startMcpUpstream({ name: 'documents', port: 0 })
   const objectsOf = (wanted: readonly McpRoute[]): object[] => [
+    trustedClients,
     ...providers.flatMap((provider) => providerObjects(provider)),
     ...wanted.flatMap((route) => routeObjects(route, upstream.port)),
   ]
@@ -64,6 +65,17 @@ export async function startOAuthEnvironment(routes: (origin: string) => readonly
       await upstream.close()
     },
   }
+}
+
+/** Tests send X-Forwarded-Proto as a proxy in front of the gateway does. */
+const trustedClients = {
+  apiVersion: 'proxy.dev/v1alpha1',
+  kind: 'ProxyPolicy',
+  metadata: { name: 'trusted-clients' },
+  spec: {
+    targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'gw' }],
+    frontend: { http: { clientIP: { trustedCIDRs: ['127.0.0.0/8', '::1'] } } },
+  },
 }
 
 function providerObjects({ name, port, authority }: KeyProvider): object[] {

@@ -119,6 +119,7 @@ export function writeExchangeFields(exchange: Exchange, sink: FieldSink): void {
   const status = statusOf(exchange)
   if (status !== 0) sink.plain('http.status', status)
   if (exchange.grpcStatus !== undefined) sink.foreign('grpc.status', exchange.grpcStatus)
+  if (exchange.requestId !== undefined) sink.foreign('request.id', exchange.requestId)
   const fields = logFields.get(exchange)
   if (fields === undefined) sink.plain('protocol', protocolOf(exchange))
   else writeContributed(fields, protocolOf(exchange), sink)
@@ -158,7 +159,7 @@ function writeLabels(labels: Partial<RouteLabels>, sink: FieldSink): void {
 }
 
 function writeSource({ remoteAddress, remotePort, tls }: Connection, sink: FieldSink): void {
-  sink.plain('src.addr', authorityOf(remoteAddress, remotePort))
+  sink.plain('src.addr', remotePort === 0 ? remoteAddress : authorityOf(remoteAddress, remotePort))
   const identity = tls?.clientCertificate?.subjectAltNames.find((name) => name.startsWith('spiffe://') || name.startsWith('URI:spiffe://'))
   if (identity !== undefined) sink.foreign('src.identity', identity.replace(/^URI:/, ''))
 }

@@ -42,6 +42,11 @@ export const defaultRows: DefaultRow[] = [
   ['one retry', traffic({ retry: {} }), { traffic: { retry: { attempts: 1 } } }],
   ['keepalive 9, 180s, 180s', frontend({ tcp: { keepalive: {} } }), { frontend: { tcp: { keepalive: { retries: 9, time: '180s', interval: '180s' } } } }],
   ['OTLP over GRPC', frontend({ tracing: { backendRef: service } }), { frontend: { tracing: { protocol: 'GRPC' } } }],
+  [
+    'X-Forwarded-For, FailClosed, Sanitize',
+    frontend({ http: { clientIP: { trustedHops: 1 }, xForwardedClientCert: {} } }),
+    { frontend: { http: { clientIP: { header: 'X-Forwarded-For', failureMode: 'FailClosed' }, xForwardedClientCert: { mode: 'Sanitize' } } } },
+  ],
   ['PROXY protocol V2 Strict', frontend({ proxyProtocol: {} }), { frontend: { proxyProtocol: { version: 'V2', mode: 'Strict' } } }],
   ['eviction for 3s', backendPolicy({ health: { eviction: {} } }), { backend: { health: { eviction: { duration: '3s' } } } }],
   ['cloudC AccessToken', backendPolicy({ auth: { cloudC: {} } }), { backend: { auth: { cloudC: { type: 'AccessToken' } } } }],

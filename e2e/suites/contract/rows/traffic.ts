@@ -53,6 +53,8 @@ const preRoutingAllowed = {
 }
 const preRoutingForbidden = {
   rateLimit: { local: [{ requests: 1, unit: 'Seconds' }] },
+  compression: {},
+  decompression: {},
   csrf: {},
   cache: {},
   headerModifiers: { request: {} },
@@ -359,6 +361,23 @@ export const trafficRows: Row[] = [
   ['a cache without more', traffic({ cache: {} })],
   ['a cache with tenants', traffic({ cache: { tenant: 'jwt.org' } })],
   ['a cache with an empty tenant', traffic({ cache: { tenant: '' } }), `${at}.cache.tenant`, SHORT],
+  [
+    'compression with everything',
+    traffic({ compression: { algorithms: ['gzip', 'br', 'zstd'], contentTypes: ['text/*', 'application/x+json'], minContentLength: 0 } }),
+  ],
+  ['compression with an unknown algorithm', traffic({ compression: { algorithms: ['deflate'] } }), `${at}.compression.algorithms[0]`, UNSUPPORTED],
+  ['compression with no algorithms', traffic({ compression: { algorithms: [] } }), `${at}.compression.algorithms`, FEW],
+  [
+    'compression of a type with parameters',
+    traffic({ compression: { contentTypes: ['text/html; charset=utf-8'] } }),
+    `${at}.compression.contentTypes[0]`,
+    PATTERN,
+  ],
+  ['compression of all types', traffic({ compression: { contentTypes: ['*/*'] } }), `${at}.compression.contentTypes[0]`, PATTERN],
+  ['compression of 51 types', traffic({ compression: { contentTypes: repeat(51, (i) => `text/x${i}`) } }), `${at}.compression.contentTypes`, MANY],
+  ['compression from -1 bytes', traffic({ compression: { minContentLength: -1 } }), `${at}.compression.minContentLength`, SMALL],
+  ['decompression with everything', traffic({ decompression: { maxSize: 4294967295 } })],
+  ['decompression to 0 bytes', traffic({ decompression: { maxSize: 0 } }), `${at}.decompression.maxSize`, SMALL],
   ['CSRF without more', traffic({ csrf: {} })],
   ['CSRF with 16 origins', traffic({ csrf: { additionalOrigins: repeat(16, (i) => `https://a.com:${8000 + i}`) } })],
   ['CSRF with 17 origins', traffic({ csrf: { additionalOrigins: repeat(17, () => 'https://a.com') } }), `${at}.csrf.additionalOrigins`, MANY],
