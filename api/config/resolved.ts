@@ -43,6 +43,7 @@ export const resolvedDefinitions: Definitions = {
     'code',
     'invalid',
   ),
+  ResolvedText: oneOf(object('A text of a ConfigMap: exactly one of text, invalid.', { text: string('The text.'), invalid }), 'text', 'invalid'),
   ResolvedKeySet: oneOf(
     object('A key set that the operator fetched: exactly one of inline, invalid.', {
       inline: string('JSON Web Key Set as text.'),
@@ -98,6 +99,7 @@ const replacements: Readonly<Record<string, string>> = {
   SecretKeyReference: 'ResolvedSecretKey',
   ConfigMapReference: 'ResolvedSecret',
   PluginConfigMapReference: 'ResolvedPluginSource',
+  ResponseBodyReference: 'ResolvedText',
   SecretSelector: 'ResolvedSecrets',
   RemoteJWKS: 'ResolvedKeySet',
   McpSelector: 'ResolvedMcpTargets',

@@ -328,6 +328,12 @@ export const policyMessages = {
     cause: 'A ProxyBackend with `ai.models` has policies for connections. The requests are sent with the policies of the targets.',
     fix: 'Move the policies to the ProxyBackends that the targets name, or attach a ProxyPolicy to their Services. Of the policies of a backend with models, only `ai` is used.',
   },
+  PX1390: {
+    title: 'body of a response is missing',
+    cause:
+      'The ConfigMap of a `bodyRef` does not exist in the namespace of the policy, has no such key, or its text is too long. The rule applies with an empty body.',
+    fix: 'Create the ConfigMap in that namespace, with the key that `bodyRef` names, of at most 256 KiB.',
+  },
 } as const satisfies MessageTable
 
 export type PolicyCode = keyof typeof policyMessages

@@ -38,6 +38,7 @@ import { retryDefinitions } from './policies/retry.ts'
 import { timeoutsDefinitions } from './policies/timeouts.ts'
 import { transformationDefinitions } from './policies/transformation.ts'
 import { policyDefinitions } from './policy.ts'
+import { responseOverrideDefinitions } from './response-override.ts'
 import { sharedDefinitions } from './shared.ts'
 import { trafficDefinitions } from './traffic.ts'
 
@@ -56,6 +57,7 @@ export const definitions: Definitions = {
   ...csrfDefinitions,
   ...ipAllowListDefinitions,
   ...compressionDefinitions,
+  ...responseOverrideDefinitions,
   ...headerModifiersDefinitions,
   ...hostRewriteDefinitions,
   ...timeoutsDefinitions,

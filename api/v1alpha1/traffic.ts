@@ -18,6 +18,7 @@ const sections: Readonly<Record<string, Section>> = {
   apiKeyAuthentication: section('APIKeyAuthentication', 'Any'),
   cors: section('CORS', 'Any'),
   ipAllowList: section('IPAllowList', 'Any'),
+  responseOverride: section('ResponseOverride', 'Any'),
   rateLimit: section('RateLimits', 'PostRouting'),
   plugins: {
     schema: keyedList('name', ref('Plugin'), 'Plugins, which run in this order within a phase.', 1, 16),

@@ -87,7 +87,7 @@ describe('the client address', () => {
 
   test.each(unusable)('is unknown if a trusted proxy sends "%s": 403, or the peer with FailOpen', (value) => {
     for (const rules of [{ header: 'X-Real-IP' }, ...(value === '' ? [] : [oneHop, ranges])]) {
-      expect(clientOf(rules, [`${value}`])).toBe('CLIENT_ADDRESS')
+      expect(clientOf(rules, [value])).toBe('CLIENT_ADDRESS')
       expect(clientOf({ ...rules, failureMode: 'FailOpen' }, [value])).toBe(PEER)
     }
   })
@@ -150,16 +150,19 @@ describe('forwarding headers', () => {
         fc.constantFrom('x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-ssl', 'x-forwarded-user', 'forwarded', 'x-real-ip', 'x-request-id'),
         fc.array(fc.boolean()),
       )
-      .map(([text, marks]) => [...text].map((c, i) => (c === '-' && marks[i] === true ? '_' : c)).join(''))
+      .map(([text, marks]) =>
+        text
+          .split('')
+          .map((c, i) => (c === '-' && marks[i] === true ? '_' : c))
+          .join(''),
+      )
     fc.assert(
       fc.property(fc.array(name, { maxLength: 12 }), (names) => {
         const exchange = receive(http, [...names.map((one) => [one, 'forged'] as const), ['x-other', 'kept']], { remoteAddress: peer })
         const { requestId = '' } = exchange
         expect(requestId).toMatch(UUID7)
-        expect(exchange.request.headers.raw).toEqual([
-          ...['x-other', 'kept', 'x-forwarded-for', peer, 'x-forwarded-proto', 'http', 'x-forwarded-host', 'shop.example:8080'],
-          ...['x-forwarded-port', '8443', 'x-request-id', requestId],
-        ])
+        const hop = ['x-forwarded-for', peer, 'x-forwarded-proto', 'http', 'x-forwarded-host', 'shop.example:8080', 'x-forwarded-port', '8443']
+        expect(exchange.request.headers.raw).toEqual(['x-other', 'kept', ...hop, 'x-request-id', requestId])
       }),
     )
   })
@@ -173,10 +176,9 @@ describe('forwarding headers', () => {
       ['forwarded', 'for=2.2.2.2'],
       ['x-request-id', 'of-the-proxy'],
     ])
-    expect(exchange.request.headers.raw).toEqual([
-      ...['x-forwarded-for', '1.1.1.1', 'x-forwarded-for', `2.2.2.2, ${PEER}`, 'x-forwarded-proto', 'https', 'forwarded', `for=2.2.2.2, for=${PEER}`],
-      ...['x-forwarded-host', 'shop.example:8080', 'x-forwarded-port', '8443', 'x-request-id', 'of-the-proxy'],
-    ])
+    const kept = ['x-forwarded-for', '1.1.1.1', 'x-forwarded-for', `2.2.2.2, ${PEER}`, 'x-forwarded-proto', 'https', 'forwarded', `for=2.2.2.2, for=${PEER}`]
+    const added = ['x-forwarded-host', 'shop.example:8080', 'x-forwarded-port', '8443', 'x-request-id', 'of-the-proxy']
+    expect(exchange.request.headers.raw).toEqual([...kept, ...added])
     expect(exchange.requestId).toBe('of-the-proxy')
   })
 

@@ -70,8 +70,9 @@ function addHop({ connection, request, receivedAuthority, requestId = '' }: Exch
 /** Adds an element to the last line of a list. */
 function extend({ raw }: HeaderList, name: string, element: string, isCreated: boolean): void {
   const at = raw.findLastIndex((field, i) => i % 2 === 0 && field === name)
-  if (at === -1) isCreated && raw.push(name, element)
-  else raw[at + 1] = raw[at + 1] === '' ? element : `${raw[at + 1]}, ${element}`
+  if (at === -1) {
+    if (isCreated) raw.push(name, element)
+  } else raw[at + 1] = raw[at + 1] === '' ? element : `${raw[at + 1]}, ${element}`
 }
 
 function receivedId(headers: HeaderList): string | undefined {

@@ -426,6 +426,16 @@ row('ipAllowList', 'the address of the client is unknown', '403', async () => {
   expect(await start({ ...world, remoteAddress: '' })()).toMatchObject({ status: 403, forwarded: [] })
 })
 
+row('responseOverride', 'the ConfigMap of `bodyRef` is missing', 'the rule applies with an empty body', async () => {
+  const rules = [{ match: { statusCodes: ['500'] }, response: { status: 502, bodyRef: { invalid: 'ConfigMap ns/pages not found' } } }]
+  expect(await start({ traffic: { responseOverride: { rules } }, answer: 500 })()).toMatchObject({ status: 502, text: '' })
+})
+row('responseOverride', 'the condition does not compile or fails', 'the rule does not apply', async () => {
+  for (const condition of ['response.code ==', 'jwt.sub == "x"']) {
+    const rules = [{ match: { condition }, response: { status: 502 } }]
+    expect(await start({ traffic: { responseOverride: { rules } } })()).toMatchObject({ status: 200, text: 'ok' })
+  }
+})
 row('decompression', 'the coding is unknown', '415', async () => {
   const send = start({ traffic: { decompression: {} } })
   expect(await send([['content-encoding', 'lzw']], new BufferBody('x'))).toMatchObject({ status: 415, forwarded: [] })

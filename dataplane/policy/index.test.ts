@@ -109,6 +109,7 @@ describe('every traffic section of the schema', () => {
     extAuth: { backendRef, grpc: {} },
     authorization: { policy: { matchExpressions: ['true'] } },
     rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
+    responseOverride: { rules: [{ match: { statusCodes: ['500'] }, response: {} }] },
     compression: {},
     decompression: {},
     csrf: {},

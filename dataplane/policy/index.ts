@@ -24,6 +24,7 @@ import { compilePlugins } from './plugins/index.ts'
 import { compileRequestRedirect } from './request-redirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
 import { transformBackendResponse } from '../request/transformation/backend.ts'
+import { compileResponseOverride } from './response-override/index.ts'
 import { compileTransformation } from './transformation/index.ts'
 import { compileUrlRewrite } from './url-rewrite/index.ts'
 
@@ -60,7 +61,9 @@ interface Entry {
 const order = [
   // On responses last, because all others may change or read the content.
   { name: 'compression', compile: (_, traffic) => optional(traffic.compression, compileCompression) },
-  // First, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
+  // On responses after all others, so that it replaces what they reject with, and sees the status that they set.
+  { name: 'responseOverride', compile: (_, traffic) => optional(traffic.responseOverride, compileResponseOverride) },
+  // First of those that act on requests, because preflights carry no credentials and browsers must be able to read a 401, 403 or 429.
   { name: 'cors', compile: (filters, traffic) => optional(filters.cors ?? traffic.cors, compileCors) },
   // Before authentication, which costs more and would reveal to rejected clients whether their credentials are valid.
   { name: 'ipAllowList', compile: (_, traffic) => optional(traffic.ipAllowList, compileIpAllowList) },

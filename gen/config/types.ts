@@ -14,6 +14,8 @@ import type {
   IPAllowList,
   Compression,
   Decompression,
+  ResponseMatch,
+  ResponseRedirect,
   HTTPHeaderMatch,
   HeaderModifiers,
   HostnameRewrite,
@@ -59,6 +61,7 @@ import type {
   TinyString,
   LongString,
   CELExpression,
+  HTTPHeaderName,
   Host,
   SNI,
   Duration,
@@ -83,6 +86,9 @@ export type {
   IPAllowList,
   Compression,
   Decompression,
+  ResponseMatch,
+  ResponseHeaderMatch,
+  ResponseRedirect,
   HTTPHeader,
   HTTPHeaderFilter,
   HTTPHeaderMatch,
@@ -170,6 +176,7 @@ export interface Traffic {
   apiKeyAuthentication?: APIKeyAuthentication
   cors?: CORS
   ipAllowList?: IPAllowList
+  responseOverride?: ResponseOverride
   rateLimit?: RateLimits
   /**
    * Plugins, which run in this order within a phase.
@@ -481,6 +488,62 @@ export interface CORS {
    * Seconds for which a preflight response may be cached. Default: 5.
    */
   maxAge?: number
+}
+/**
+ * Replaces responses: those of the upstream, and those of the gateway itself. With `phase: PreRouting` also responses to requests that match no route. Responses to gRPC requests and to upgrades stay as they are.
+ */
+export interface ResponseOverride {
+  /**
+   * Rules; the first one that matches applies.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  rules: ResponseOverrideRule[]
+}
+/**
+ * A replacement, and the responses that it applies to.
+ */
+export interface ResponseOverrideRule {
+  match: ResponseMatch
+  response?: ReplacedResponse
+  redirect?: ResponseRedirect
+}
+/**
+ * What clients receive. Headers that describe the replaced content are removed, the others stay.
+ */
+export interface ReplacedResponse {
+  /**
+   * Status code. Default: that of the response.
+   */
+  status?: number
+  /**
+   * `content-type` of the body. Default: text/plain.
+   */
+  contentType?: string
+  /**
+   * Body. Default: none.
+   */
+  body?: string
+  bodyRef?: ResolvedText
+  /**
+   * Headers that are set.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A header.
+   */
+  headers?: {
+    /**
+     * Name.
+     */
+    name: HTTPHeaderName
+    /**
+     * Value.
+     */
+    value: string
+  }[]
 }
 /**
  * Validates JSON Web Tokens sent as `Authorization: Bearer`. On success the token is removed from the request and its claims are usable as `jwt.<claim>`. Signature, `iss`, `aud` and `exp` (with 60 s leeway) are checked.
@@ -1571,6 +1634,19 @@ export interface ResolvedPluginSource {
    * Whether a permission is missing. A version that ran before ends. Only with invalid.
    */
   denied?: boolean
+  /**
+   * Why the reference does not resolve, for logs. Features that need it fail closed.
+   */
+  invalid?: string
+}
+/**
+ * A text of a ConfigMap: exactly one of text, invalid.
+ */
+export interface ResolvedText {
+  /**
+   * The text.
+   */
+  text?: string
   /**
    * Why the reference does not resolve, for logs. Features that need it fail closed.
    */

@@ -418,6 +418,7 @@ export interface Traffic {
   apiKeyAuthentication?: APIKeyAuthentication
   cors?: CORS
   ipAllowList?: IPAllowList
+  responseOverride?: ResponseOverride
   rateLimit?: RateLimits
   /**
    * Plugins, which run in this order within a phase.
@@ -1115,6 +1116,126 @@ export interface Decompression {
    * Most bytes of a decompressed body; a longer one gets 413. Default: 10 MiB.
    */
   maxSize?: number
+}
+/**
+ * Replaces responses: those of the upstream, and those of the gateway itself. With `phase: PreRouting` also responses to requests that match no route. Responses to gRPC requests and to upgrades stay as they are.
+ */
+export interface ResponseOverride {
+  /**
+   * Rules; the first one that matches applies.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  rules: ResponseOverrideRule[]
+}
+/**
+ * A replacement, and the responses that it applies to.
+ */
+export interface ResponseOverrideRule {
+  match: ResponseMatch
+  response?: ReplacedResponse
+  redirect?: ResponseRedirect
+}
+/**
+ * Conditions, which must all hold.
+ */
+export interface ResponseMatch {
+  /**
+   * Status codes, of which one must match.
+   *
+   * @minItems 1
+   * @maxItems 50
+   *
+   * Items: A status code, or a range of them such as `500-599`.
+   */
+  statusCodes?: string[]
+  /**
+   * Headers of the response, which must all match.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  headers?: ResponseHeaderMatch[]
+  /**
+   * Condition on `request` and the head of `response`. A failure counts as false.
+   */
+  condition?: CELExpression
+}
+/**
+ * A header of the response.
+ */
+export interface ResponseHeaderMatch {
+  /**
+   * Name.
+   */
+  name: HTTPHeaderName
+  /**
+   * Exact value of one of its lines. Not set: the header is present.
+   */
+  value?: string
+}
+/**
+ * What clients receive. Headers that describe the replaced content are removed, the others stay.
+ */
+export interface ReplacedResponse {
+  /**
+   * Status code. Default: that of the response.
+   */
+  status?: number
+  /**
+   * `content-type` of the body. Default: text/plain.
+   */
+  contentType?: string
+  /**
+   * Body. Default: none.
+   */
+  body?: string
+  bodyRef?: ResponseBodyReference
+  /**
+   * Headers that are set.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: A header.
+   */
+  headers?: {
+    /**
+     * Name.
+     */
+    name: HTTPHeaderName
+    /**
+     * Value.
+     */
+    value: string
+  }[]
+}
+/**
+ * A body in a ConfigMap in the namespace of the policy, of at most 256 KiB. If it is missing, the body is empty.
+ */
+export interface ResponseBodyReference {
+  /**
+   * Name of the ConfigMap.
+   */
+  name: string
+  /**
+   * Key of the ConfigMap.
+   */
+  key: string
+}
+/**
+ * A redirect in place of the response.
+ */
+export interface ResponseRedirect {
+  /**
+   * Absolute URL with scheme http or https, or a path.
+   */
+  location: string
+  /**
+   * Status code. Default: 302.
+   */
+  status?: 301 | 302 | 303 | 307 | 308
 }
 /**
  * A header and its value.

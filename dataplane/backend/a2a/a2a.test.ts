@@ -11,7 +11,7 @@ import type { RequestHead } from '../../http/message.ts'
 import { protocolOf } from '../../observe/telemetry/outcome.ts'
 import { testConnection, testRequest } from '../../testing/exchange.ts'
 import { logFieldsOf } from '../../testing/log-fields.ts'
-import { testListener, testRoute } from '../../testing/messages.ts'
+import { testGateway, testListener, testRoute } from '../../testing/messages.ts'
 import { replaceMessages } from '../../testing/store.ts'
 import { rewriteCard } from './card.ts'
 
@@ -30,6 +30,17 @@ const backend: ConfigMessage = { kind: 'backend', message: { key: 'ns/agent', a2
 interface Started {
   send(request: Partial<RequestHead>): Promise<{ exchange: Exchange; status: number; text: string; headers: HeaderList }>
   readonly seen: RequestHead[]
+}
+
+/** X-Forwarded-Proto of the tests is that of a proxy in front of the gateway. */
+const trustedClients: ConfigMessage = {
+  kind: 'policy',
+  message: {
+    key: 'frontend/ns/p',
+    policy: { kind: 'ProxyPolicy', namespace: 'ns', name: 'p' },
+    target: testGateway,
+    frontend: { http: { clientIP: { trustedHops: 1 } } },
+  },
 }
 
 /** A gateway whose agent responds with `reply`. */
@@ -56,7 +67,7 @@ function start(reply: Reply, message: ConfigMessage | readonly ConfigMessage[] =
   })
   const store = createConfigStore()
   store.subscribe((snapshot) => gateway.update(snapshot))
-  replaceMessages(store, [...testListener, testRoute(ref, change), ...[message].flat()])
+  replaceMessages(store, [...testListener, testRoute(ref, change), trustedClients, ...[message].flat()])
   return {
     seen,
     async send(head) {

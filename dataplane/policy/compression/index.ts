@@ -6,10 +6,8 @@ import { canEncode, EncodedBody, type ContentCoding } from '../../http/encoded.t
 import { addVary } from '../../http/headers.ts'
 import type { ResponseHead } from '../../http/message.ts'
 
-const textTypes = [
-  ...['text/html', 'text/css', 'text/plain', 'text/xml', 'text/javascript'],
-  ...['application/javascript', 'application/json', 'application/xml', 'application/xhtml+xml', 'image/svg+xml'],
-]
+const textTypes = `text/html text/css text/plain text/xml text/javascript
+  application/javascript application/json application/xml application/xhtml+xml image/svg+xml`.split(/\s+/)
 const VARY = ['Accept-Encoding'] as const
 
 /**

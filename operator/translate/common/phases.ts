@@ -12,6 +12,7 @@ const phases: Readonly<Record<string, Phase>> = {
   'AttributeAdd.expression': 'log',
   'ResourceAdd.expression': 'resource',
   'Health.unhealthyCondition': 'response',
+  'ResponseMatch.condition': 'response',
   'McpOpenApi.response': 'response',
   'FieldTransformation.expression': 'llm',
   'AIModelRule.when': 'llm',

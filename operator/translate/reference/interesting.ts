@@ -13,6 +13,7 @@ export const leaves = new Set([
   'McpSelector',
   'CELExpression',
   'PluginConfigMapReference',
+  'ResponseBodyReference',
   'McpOpenApi',
   'McpGrpc',
   'PriceCatalogReference',

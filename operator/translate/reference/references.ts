@@ -19,7 +19,7 @@ import type {
   ResolvedSecrets,
   Secret as SecretMessage,
 } from '#gen/config/types.ts'
-import type { AIModelBackendReference, McpGrpc, McpOpenApi, McpToolPins, PluginConfigMapReference } from '#gen/v1alpha1/types.ts'
+import type { AIModelBackendReference, McpGrpc, McpOpenApi, McpToolPins, PluginConfigMapReference, ResponseBodyReference } from '#gen/v1alpha1/types.ts'
 import type { BackendObjectRef } from '../../source/gateway-api.ts'
 import { invalidBackend, resolveBackend, type BackendTarget, type ResolvedBackend } from '../common/backend-ref.ts'
 import type { Referrer } from '../common/reference-grant.ts'
@@ -39,6 +39,7 @@ import { takeCommand, type ServerReference } from './commands.ts'
 import { badApiKeys, badLines } from './credentials.ts'
 import { checked, interesting, leaves } from './interesting.ts'
 import { readCatalogSource } from './price-catalog.ts'
+import { readResponseBody } from './response-body.ts'
 import { matchesLabels } from '../../model/selectors.ts'
 
 /** Characters of an expression in a message. */
@@ -221,6 +222,10 @@ class Resolver {
         const { message, problem } = resolvePluginSource(this.#context, this.#namespace, value as PluginConfigMapReference)
         if (problem !== undefined) this.#fail(path, problem.text, problem.code)
         return { ...message, owner: this.#owner }
+      }
+      case 'ResponseBodyReference': {
+        const { text, problem } = readResponseBody(this.#context.snapshot, this.#namespace, value as ResponseBodyReference)
+        return problem === undefined ? { text } : { invalid: this.#fail(path, problem, 'PX1390', 'document') }
       }
       case 'PriceCatalogReference':
         return this.#priceCatalog(value as { name: string; key: string }, path)

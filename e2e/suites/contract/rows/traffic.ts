@@ -21,6 +21,7 @@ import {
   UNSUPPORTED,
   type Row,
 } from './row.ts'
+import { responseRows } from './responses.ts'
 
 const at = 'spec.traffic'
 const preRouting = (section: object) => policy({ targetRefs: [gatewayTarget], traffic: { phase: 'PreRouting', ...section } })
@@ -50,6 +51,7 @@ const preRoutingAllowed = {
   apiKeyAuthentication: { secretRef: { name: 's' } },
   cors: {},
   ipAllowList: { allow: ['10.0.0.0/8'] },
+  responseOverride: { rules: [{ match: { statusCodes: ['404'] }, response: { body: 'none' } }] },
 }
 const preRoutingForbidden = {
   rateLimit: { local: [{ requests: 1, unit: 'Seconds' }] },
@@ -84,6 +86,7 @@ const backendRefRows: Row[] = Object.entries(backendRefHolders).flatMap(([field,
 ])
 
 export const trafficRows: Row[] = [
+  ...responseRows,
   ...Object.entries(preRoutingAllowed).map(([field, value]): Row => [`PreRouting with ${field}`, preRouting({ [field]: value })]),
   ...Object.entries(preRoutingForbidden).map(([field, value]): Row => [
     `PreRouting with ${field}`,
@@ -361,23 +364,6 @@ export const trafficRows: Row[] = [
   ['a cache without more', traffic({ cache: {} })],
   ['a cache with tenants', traffic({ cache: { tenant: 'jwt.org' } })],
   ['a cache with an empty tenant', traffic({ cache: { tenant: '' } }), `${at}.cache.tenant`, SHORT],
-  [
-    'compression with everything',
-    traffic({ compression: { algorithms: ['gzip', 'br', 'zstd'], contentTypes: ['text/*', 'application/x+json'], minContentLength: 0 } }),
-  ],
-  ['compression with an unknown algorithm', traffic({ compression: { algorithms: ['deflate'] } }), `${at}.compression.algorithms[0]`, UNSUPPORTED],
-  ['compression with no algorithms', traffic({ compression: { algorithms: [] } }), `${at}.compression.algorithms`, FEW],
-  [
-    'compression of a type with parameters',
-    traffic({ compression: { contentTypes: ['text/html; charset=utf-8'] } }),
-    `${at}.compression.contentTypes[0]`,
-    PATTERN,
-  ],
-  ['compression of all types', traffic({ compression: { contentTypes: ['*/*'] } }), `${at}.compression.contentTypes[0]`, PATTERN],
-  ['compression of 51 types', traffic({ compression: { contentTypes: repeat(51, (i) => `text/x${i}`) } }), `${at}.compression.contentTypes`, MANY],
-  ['compression from -1 bytes', traffic({ compression: { minContentLength: -1 } }), `${at}.compression.minContentLength`, SMALL],
-  ['decompression with everything', traffic({ decompression: { maxSize: 4294967295 } })],
-  ['decompression to 0 bytes', traffic({ decompression: { maxSize: 0 } }), `${at}.decompression.maxSize`, SMALL],
   ['CSRF without more', traffic({ csrf: {} })],
   ['CSRF with 16 origins', traffic({ csrf: { additionalOrigins: repeat(16, (i) => `https://a.com:${8000 + i}`) } })],
   ['CSRF with 17 origins', traffic({ csrf: { additionalOrigins: repeat(17, () => 'https://a.com') } }), `${at}.csrf.additionalOrigins`, MANY],
