@@ -134,6 +134,28 @@ describe('explainRoute', () => {
   const explainByName = (namespace: string, name: string) =>
     explainRoute(store.snapshot(), indexPolicies(store.snapshot().policies), runSync(indexInSteps(store.snapshot())), namespace, name)
 
+  test('lists the models of the backends of a rule with their targets', () => {
+    const withModels = createConfigStore()
+    const openai = { backendRef: { backend: 'ns/openai' }, model: 'gpt-5' }
+    const vllm = { backendRef: { service: 'ns/vllm', port: 80 }, weight: 3 }
+    const models = [
+      { name: 'm', rules: [{ when: 'llm.promptTokens > 9', to: [openai] }, { to: [openai, vllm] }], fallback: [{ on: ['Quota' as const], to: [vllm] }] },
+      { name: 'n', to: [openai, vllm], sticky: 'jwt.sub', visibility: 'Internal' as const },
+    ]
+    replaceMessages(withModels, [
+      { kind: 'listener', message: listener },
+      { kind: 'route', message: { ...route, backends: [{ ref: { backend: 'ns/llm' } }] } },
+      { kind: 'backend', message: { key: 'ns/llm', ai: { models } } },
+    ])
+    const snapshot = withModels.snapshot()
+    expect(explainRoute(snapshot, new Map(), runSync(indexInSteps(snapshot)), 'ns', 'r')[0]?.models).toEqual([
+      'm when llm.promptTokens > 9 -> ns/openai gpt-5',
+      'm -> ns/openai gpt-5 (weight 1), ns/vllm:80 (weight 3), by Weight',
+      'm after Quota -> ns/vllm:80',
+      'n (internal) -> ns/openai gpt-5 (weight 1), ns/vllm:80 (weight 3), sticky by jwt.sub',
+    ])
+  })
+
   test('lists each rule on each of its listeners', () => {
     expect(
       explainByName('ns', 'r').map(({ route: of, rule, ruleIndex, listener: on, preRouting, postRouting }) => [

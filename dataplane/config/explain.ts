@@ -1,6 +1,7 @@
 import type { ShadowIndex } from '#api/routing/shadows.ts'
 import type { Listener, Policy, Route, Traffic } from '#gen/config/types.ts'
 import { levelsOf, servicesWithTraffic, splitSections, unitedSections, type PolicyIndex } from './merge.ts'
+import { describeModels } from './models.ts'
 import { describeShadows } from './shadows.ts'
 import type { ConfigSnapshot } from './store.ts'
 
@@ -36,6 +37,8 @@ export interface ExplainedRule {
   readonly service?: string
   /** Its matches that get no requests of some hosts, and what gets them; absent if there are none. */
   readonly shadows?: readonly string[]
+  /** Models of its LLM backends with their targets, a line for each rule; absent if there are none. */
+  readonly models?: readonly string[]
   readonly preRouting: ExplainedTraffic
   readonly postRouting: ExplainedTraffic
 }
@@ -63,7 +66,7 @@ export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Liste
  * policies. Empty: no such route.
  */
 export function explainRoute(
-  { routes, listeners }: Pick<ConfigSnapshot, 'routes' | 'listeners'>,
+  { routes, listeners, backends }: Pick<ConfigSnapshot, 'routes' | 'listeners' | 'backends'>,
   index: PolicyIndex,
   shadowIndex: ShadowIndex,
   namespace: string,
@@ -72,6 +75,10 @@ export function explainRoute(
   const explained: ExplainedRule[] = []
   for (const route of routes.values()) {
     if (route.route.namespace !== namespace || route.route.name !== name) continue
+    const models = (route.backends ?? []).flatMap(({ ref }) => {
+      const backend = ref.backend === undefined ? undefined : backends.get(ref.backend)
+      return backend === undefined ? [] : describeModels(backend)
+    })
     for (const key of route.listeners) {
       const listener = listeners.get(key)
       if (listener === undefined) continue
@@ -86,6 +93,7 @@ export function explainRoute(
           listener: key,
           ...(service === undefined ? {} : { service }),
           ...(shadows.length === 0 ? {} : { shadows }),
+          ...(models.length === 0 ? {} : { models }),
           preRouting: explainTraffic(index, 'PreRouting', listener),
           postRouting: explainTraffic(index, 'PostRouting', listener, route, service),
         })

@@ -24,6 +24,8 @@ interface Rule {
   readonly service?: string
   /** Matches that get no requests. */
   readonly shadows?: readonly string[]
+  /** Models of its LLM backends, a line for each rule. */
+  readonly models?: readonly string[]
   readonly preRouting: Readonly<Record<string, Field>>
   readonly postRouting: Readonly<Record<string, Field>>
 }
@@ -43,6 +45,7 @@ export const runExplain: Command = async (invocation) => {
       ...(rule.shadows ?? []).map((shadow) => `  ! ${shadow}`),
       ...describePhase('before routing', rule.preRouting),
       ...describePhase('after routing', rule.postRouting),
+      ...(rule.models === undefined ? [] : ['  models:', ...rule.models.map((line) => `    ${line}`)]),
     ]),
   )
   return 0

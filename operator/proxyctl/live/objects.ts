@@ -103,7 +103,7 @@ export async function readManifestObjects(directory: string, namespace: string |
           new Map(messages.flatMap(({ kind, key, message }) => (kind === wanted ? [[key, message as never]] : [])))
         const [routes, listeners, policies] = [byKind('route'), byKind('listener'), byKind('policy')]
         const shadows = runSync(indexInSteps({ routes, listeners, tcpRoutes: new Map() }))
-        return explainRoute({ routes, listeners }, indexPolicies(policies), shadows, of, name)
+        return explainRoute({ routes, listeners, backends: byKind('backend') }, indexPolicies(policies), shadows, of, name)
       }),
   }
 }
