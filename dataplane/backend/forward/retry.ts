@@ -13,6 +13,8 @@ import type { RetryPlan } from './call-plan.ts'
 export interface RetryOptions {
   /** False if the request cannot be sent again, or must not be after this outcome. Default: always true. */
   readonly canRetry?: (outcome: ResponseHead | Error) => boolean
+  /** Whether the request goes to another target after a final outcome of this one, which then has all its retries. Asked for every final outcome. */
+  readonly fallBack?: (outcome: ResponseHead | Error) => boolean
   /** Time to wait before the next attempt, if that is more than the backoff. */
   readonly waitMs?: () => number
   /** False if the caller records its calls for traces itself. Default: true. */
@@ -36,17 +38,21 @@ export async function withRetries(
   retry: RetryPlan | undefined,
   /** `number` counts from 0. */
   attempt: (number: number, isLast: boolean) => Promise<ResponseHead>,
-  { canRetry = () => true, waitMs = () => 0, recordsAttempts = true }: RetryOptions = {},
+  { canRetry = () => true, fallBack, waitMs = () => 0, recordsAttempts = true }: RetryOptions = {},
 ): Promise<ResponseHead> {
-  if (retry === undefined) return attempt(0, true)
-  for (let number = 0; ; number++) {
+  if (retry === undefined && fallBack === undefined) return attempt(0, true)
+  for (let number = 0, ofTarget = 0; ; number++, ofTarget++) {
     // Several calls of one exchange may run at once (MCP): the most attempts count.
     exchange.retryAttempt = Math.max(exchange.retryAttempt, number)
-    const isLast = number >= retry.attempts
+    const isLast = retry === undefined || ofTarget >= retry.attempts
     const startedAtMs = performance.now()
     const outcome = await attempt(number, isLast).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))))
     const isFinal = isLast || exchange.abortReason !== undefined || !isRetryable(outcome, retry) || !canRetry(outcome)
-    const next = isFinal ? 'stop' : await backOff(exchange, Math.max(retry.backoffMs, waitMs()))
+    let next = isFinal ? 'stop' : await backOff(exchange, Math.max(retry.backoffMs, waitMs()))
+    if (next === 'stop' && exchange.abortReason === undefined && fallBack?.(outcome) === true) {
+      next = 'retry'
+      ofTarget = -1
+    }
     if (recordsAttempts && (number > 0 || next !== 'stop')) recordAttempt(exchange, startedAtMs, outcome)
     if (next === 'stop') {
       if (outcome instanceof Error) throw outcome

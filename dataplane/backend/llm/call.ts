@@ -17,10 +17,12 @@ import { finishResponse, isStream, openStream, readReply, type Opened, type Repl
 import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, hasOther, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
+import { causeOfReply, causeOfStop } from './causes/reply.ts'
+import type { Cause, Verdict } from './causes/types.ts'
 import { setErrorFormat } from './errors.ts'
 import { Failures } from './failures.ts'
 import { LlmHooks } from './hooks/index.ts'
-import { FormatError, type Conversion, type StreamError } from './common/types.ts'
+import { FormatError, type Conversion, type ResponseFacts, type StreamError } from './common/types.ts'
 import { allowAll, denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
 import { chooseModel, respondWithList } from './models/route.ts'
 import type { ModelChoice } from './models/choice.ts'
@@ -109,6 +111,7 @@ export class LlmCall {
       const response = await withRetries(exchange, this.#plan.retry, (_, isLast) => this.#attempt(isLast), {
         canRetry: (outcome) => this.#canRetry(outcome),
         waitMs: () => this.#failures.waitMs(this.#hasOther()),
+        ...(this.#context.models && { fallBack: (outcome) => this.#fallBack(outcome) }),
       })
       if (this.#isLocal) {
         exchange.isLocalAnswer = true
@@ -132,8 +135,28 @@ export class LlmCall {
   }
 
   #canRetry(outcome: ResponseHead | Error): boolean {
+    return this.#canRepeat(outcome) && this.#failures.canRetry(this.#hasOther())
+  }
+
+  #canRepeat(outcome: ResponseHead | Error): boolean {
     if (this.#isLocal || this.#isCached || !this.#source.isReplayable) return false
-    return !(outcome instanceof Error && outcome.cause instanceof BodyTooLargeError) && this.#failures.canRetry(this.#hasOther())
+    return !(outcome instanceof Error && outcome.cause instanceof BodyTooLargeError)
+  }
+
+  /** Goes on with the target that the first fallback for the cause of the failure names (llm.md §15.4). */
+  #fallBack(outcome: ResponseHead | Error): boolean {
+    const { deadlineAtMs, tokenBudgets } = this.#exchange
+    const cause = this.#failures.last?.cause
+    if (cause === undefined || cause === 'Invalid' || !this.#canRepeat(outcome)) return false
+    if (deadlineAtMs !== undefined && deadlineAtMs <= performance.now()) return false
+    if (this.#choice?.next(cause) === undefined) return false
+    tokenBudgets?.reopen()
+    return true
+  }
+
+  /** Whether another target is left, for the cause of the failure if there is one. */
+  #hasFallback(cause?: Cause): boolean {
+    return this.#choice !== undefined && cause !== 'Invalid' && this.#choice.hasFallback(cause)
   }
 
   #hasOther(): boolean {
@@ -149,7 +172,9 @@ export class LlmCall {
     try {
       return await this.#tryOne(isLast)
     } catch (error) {
-      throw toProxyFailure(toLlmError(error))
+      const failure = toProxyFailure(toLlmError(error))
+      if (this.#choice !== undefined) this.#failures.failBefore(this.#failed, failure)
+      throw failure
     }
   }
 
@@ -241,7 +266,7 @@ export class LlmCall {
     const untilMs = firstContentMs && startedAtMs + firstContentMs
     if (!isStreaming || !(await isStream(response, leastOf(untilMs, exchange.deadlineAtMs))))
       return this.#readReply(response, attempted, conversion.with, isLast)
-    return isLast && firstContentMs === undefined ? response : this.#peek(response, attempted, untilMs, isLast)
+    return isLast && firstContentMs === undefined && !this.#hasFallback() ? response : this.#peek(response, attempted, untilMs, isLast)
   }
 
   #chooseModel(table: ModelTable, front: ReturnType<ModelTable['routeOf']>): Promise<ModelChoice> {
@@ -279,11 +304,14 @@ export class LlmCall {
     const context = this.#attemptContext(attempted)
     try {
       const reply = await readReply(response, context, conversion)
-      if (reply.isValid) context.onEnd(true)
-      else {
+      if (reply.isValid) {
+        context.onEnd(true)
+        const hasText = reply.facts.completion.some((text) => text !== '') || reply.facts.toolCalls.length > 0
+        this.#checkStop(attempted, reply.upstream && causeOfReply(conversion.to, reply.upstream, hasText), reply.facts)
+      } else {
         const error = new ProxyError('LLM_RESPONSE', { detail: `failed to parse response: it is no response of ${conversion.to}` })
         this.#failAttempt(attempted, error)
-        if (!isLast && this.#plan.retry?.codes.has(502) === true) {
+        if ((!isLast && this.#plan.retry?.codes.has(502) === true) || this.#hasFallback(this.#failures.last?.cause)) {
           this.#record.lose(reply.facts)
           throw error
         }
@@ -304,14 +332,20 @@ export class LlmCall {
     const events = openStream(response, this.#attemptContext(attempted))
     const hasContent = await events.peek(untilMs)
     const failure = events.failure instanceof ProxyError ? events.failure : undefined
-    if (hasContent || (isLast && failure === undefined)) {
-      this.#attempted = { ...attempted, opened: { events } }
-      return response
+    const { facts } = events
+    if (hasContent && !facts.hasContent) {
+      const verdict = causeOfStop(facts.stop, false)
+      if (this.#isReplaced(attempted, verdict)) events.discard()
+      this.#checkStop(attempted, verdict, facts)
     }
     // The gateway's own limit is no failure of the provider.
     if (failure !== undefined && failure.code !== 'HELD_BYTES') this.#failAttempt(attempted, failure)
-    else if (failure === undefined) this.#failStream(attempted, events.facts.error)
-    if (this.#record.lose(events.facts)) this.#isSent = false
+    else if (failure === undefined && !hasContent) this.#failStream(attempted, facts.error)
+    if (hasContent || (isLast && failure === undefined && !this.#hasFallback(this.#failures.last?.cause))) {
+      this.#attempted = { ...attempted, opened: { events } }
+      return response
+    }
+    if (this.#record.lose(facts)) this.#isSent = false
     events.discard()
     throw (
       failure ??
@@ -320,6 +354,20 @@ export class LlmCall {
         cause: new UpstreamError('reset', 'the stream ended before its first content'),
       })
     )
+  }
+
+  /** Whether a fallback replaces a complete response. What a guardrail of the config blocked stays blocked. */
+  #isReplaced({ target }: Attempted, verdict: Verdict | undefined): verdict is Verdict {
+    if (verdict === undefined || (verdict.cause === 'ContentFilter' && target.provider.guardrail !== undefined)) return false
+    return this.#source.isReplayable && this.#hasFallback(verdict.cause)
+  }
+
+  /** Fails the attempt if a fallback replaces its complete response, whose tokens were spent. */
+  #checkStop(attempted: Attempted, verdict: Verdict | undefined, facts: ResponseFacts): void {
+    if (!this.#isReplaced(attempted, verdict)) return
+    this.#failures.failWithReply(attempted.target, verdict)
+    this.#record.lose(facts)
+    throw new ProxyError('LLM_RESPONSE', { detail: `the provider ended the response: ${verdict.cause}` })
   }
 
   /** Records a failure that the status of the response does not show. */

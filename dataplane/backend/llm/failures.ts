@@ -1,4 +1,5 @@
 import { toProxyFailure } from '../forward/failure.ts'
+import type { ProxyError } from '../../request/exchange/error.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
 import { isUnhealthy } from '../../net/callout/health.ts'
 import type { ResponseHead } from '../../http/message.ts'
@@ -76,6 +77,19 @@ export class Failures {
   /** Records an error that a target sent in a response with status 200. */
   failAfterHead(target: LlmTarget, prepared: Prepared, error: StreamError): void {
     this.#fail(target, causeOf(apiOf(target, prepared), 200, noHeaders, error, this.#options.state.epochMs()), undefined)
+  }
+
+  /** Records an error of the gateway while it prepared the attempt: it is no failure of the provider's, but another target may have none. */
+  failBefore(target: LlmTarget | undefined, error: ProxyError): void {
+    if (this.#last !== undefined || this.#exchange.abortReason !== undefined) return
+    const verdict = causeOfError('compatible', error, this.#options.state.epochMs())
+    this.#last = verdict
+    if (verdict !== undefined && target !== undefined) this.#options.record.failAttempt(target.name, verdict.cause, undefined)
+  }
+
+  /** Records a complete response that another target is to replace. */
+  failWithReply(target: LlmTarget, verdict: Verdict): void {
+    this.#fail(target, verdict, undefined)
   }
 
   /** Whether a retry may succeed. `hasOther`: it goes to another target. */

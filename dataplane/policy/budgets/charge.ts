@@ -152,6 +152,13 @@ export class BudgetCharge implements TokenBudget {
     if (remote !== undefined) for (const [kind, settled] of byStore(remote)) void this.#settleRemote(kind, settled)
   }
 
+  reopen(): void {
+    this.settle(0, 0)
+    // Those of models apply to the next one only if it matches.
+    this.#applied = this.#applied.filter(({ budget }) => budget.models === undefined)
+    this.#replacement = undefined
+  }
+
   /** What is reserved, which others settle from here on. */
   #takeHeld(): readonly Held[] {
     const held = this.#held
@@ -405,6 +412,7 @@ export class BudgetCharge implements TokenBudget {
 
   /** Returns everything that is reserved. */
   #release(): void {
+    for (const applied of this.#applied) applied.isCharged = false
     const remote = []
     for (const held of this.#takeHeld()) {
       const { counter, reservation, isSpent } = held

@@ -35,6 +35,8 @@ export interface TokenBudget {
    * if it is known. Not a number: the actual number is not known, what `check` has charged is final. Never throws.
    */
   settle(tokens: number, usd?: number): void
+  /** Returns what is reserved: the next check is for another model. Default: `settle` with 0. */
+  reopen?(): void
   /** A model that replaces the one of the request because a limit is exceeded. Called before `check`, once per attempt. */
   replacement?(): string | undefined
 }
@@ -103,6 +105,17 @@ export class TokenBudgets {
       this.#state = 'new'
       this.#return(error)
     }
+  }
+
+  /** Returns what is reserved, because another target serves the request: the next check is for its model and price. */
+  reopen(): void {
+    if (this.#state === 'settled') return
+    for (const budget of this.#budgets) {
+      if (budget.reopen !== undefined) budget.reopen()
+      else if (this.#state === 'admitted') budget.settle(0, 0)
+    }
+    this.#state = 'new'
+    this.#checked = 0
   }
 
   #return(error: unknown): never {

@@ -212,6 +212,7 @@ export class LlmRecord extends HostMap {
     if (this.#routed !== undefined) this.#logTarget(this.#routed)
     if (facts !== undefined && end !== 'error') this.#price(facts)
     if (exchange.tokenBudgets !== undefined) this.#settle(exchange.tokenBudgets, facts, end)
+    if (this.#lostUsd > 0) this.#addLost(end)
     if (facts?.responseModel !== undefined) setLogField(exchange, 'gen_ai.response.model', facts.responseModel)
     for (const [key, field] of usageEntries) {
       const value = usage[key]
@@ -268,6 +269,12 @@ export class LlmRecord extends HostMap {
   /** Cost of the finished response; undefined if it has no price. */
   get cost(): number | undefined {
     return this.#cost
+  }
+
+  /** The cost of a request includes what its failed attempts cost. */
+  #addLost(end: ResponseEnd): void {
+    if (end === 'error') setLogField(this.#exchange, 'proxy.ai.usage.cost.total', (this.#cost = this.#lostUsd))
+    else if (this.#cost !== undefined) this.#cost += this.#lostUsd
   }
 
   #settle(budgets: TokenBudgets, facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd): void {

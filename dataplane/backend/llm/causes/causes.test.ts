@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { HeaderList } from '../../../http/headers.ts'
 import type { Target } from '../common/types.ts'
 import { causeOf } from './index.ts'
-import { signals } from './table.ts'
+import { generic, signals } from './table.ts'
 import type { Cause, Scope } from './types.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -444,7 +444,7 @@ describe('the cause of a failure is told by status, code and body', () => {
   })
 
   test('each signal of the table is the one that a cell matches', () => {
-    const all = Object.values(signals).flat()
+    const all = [...Object.values(signals).flat(), ...generic]
     const used = new Set<unknown>()
     const watched = all.map((signal) => ({ signal, codes: new Set(signal.codes) }))
     for (const [, , status, body, exception] of cells)

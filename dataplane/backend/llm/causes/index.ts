@@ -2,7 +2,7 @@ import type { HeaderList } from '../../../http/headers.ts'
 import type { StreamError, Target } from '../common/types.ts'
 import { parseError, readEvidence } from './evidence.ts'
 import { readHints } from './hints.ts'
-import { byStatus, signals, type Api } from './table.ts'
+import { byStatus, generic, signals, type Api } from './table.ts'
 import type { Evidence, Signal, Verdict } from './types.ts'
 
 /** Whose rows of the table are read first. Servers that are gateways themselves pass the errors of other vendors on, so all rows are read. */
@@ -42,7 +42,7 @@ function findSignal(target: Target, status: number | undefined, evidence: Eviden
     const found = signals[api].find((signal) => matches(signal, status, evidence))
     if (found !== undefined) return found
   }
-  return byStatus(status)
+  return generic.find((signal) => matches(signal, status, evidence)) ?? byStatus(status)
 }
 
 function matches({ status: statuses, codes, says }: Signal, status: number | undefined, evidence: Evidence): boolean {

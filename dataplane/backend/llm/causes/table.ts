@@ -122,7 +122,6 @@ export const signals: Readonly<Record<Api, readonly Signal[]>> = {
     { codes: ['not_found_error'], cause: 'ModelNotFound', scope: 'model', source: anthropicErrors },
     { codes: ['authentication_error'], cause: 'Auth', scope: 'credential', source: anthropicErrors },
     { codes: ['permission_error'], cause: 'Auth', scope: 'model', source: anthropicErrors },
-    { codes: ['invalid_request_error'], status: rejected, cause: 'Invalid', scope: 'request', source: anthropicErrors },
   ],
   bedrock: [
     { codes: ['throttlingexception', 'servicequotaexceededexception'], cause: 'RateLimit', scope: 'model', source: bedrockErrors },
@@ -168,7 +167,6 @@ export const signals: Readonly<Record<Api, readonly Signal[]>> = {
       source: bedrockErrors,
     },
     { codes: ['accessdeniedexception'], cause: 'Auth', scope: 'model', source: bedrockErrors },
-    { codes: ['validationexception', 'validationerror'], cause: 'Invalid', scope: 'request', source: bedrockErrors },
   ],
   google: [
     { codes: ['quota_exceeded', 'payment_required', 'billing_disabled'], cause: 'Quota', scope: 'account', source: `${geminiErrors}, ${googleReasons}` },
@@ -197,9 +195,15 @@ export const signals: Readonly<Record<Api, readonly Signal[]>> = {
     { codes: ['unavailable'], cause: 'Overloaded', scope: 'endpoint', source: geminiErrors },
     { codes: ['deadline_exceeded'], cause: 'Timeout', scope: 'endpoint', source: geminiErrors },
     { codes: ['cancelled'], cause: 'ServerError', scope: 'endpoint', source: geminiErrors },
-    { codes: ['invalid_argument', 'failed_precondition'], cause: 'Invalid', scope: 'request', source: geminiErrors },
   ],
 }
+
+/** Codes of requests that are invalid for any reason: they count if no other signal of any API matches. */
+export const generic: readonly Signal[] = [
+  { codes: ['invalid_request_error'], status: rejected, cause: 'Invalid', scope: 'request', source: anthropicErrors },
+  { codes: ['validationexception', 'validationerror'], cause: 'Invalid', scope: 'request', source: bedrockErrors },
+  { codes: ['invalid_argument', 'failed_precondition'], cause: 'Invalid', scope: 'request', source: geminiErrors },
+]
 
 type Found = { readonly cause: Cause; readonly scope: Scope }
 const timeout: Found = { cause: 'Timeout', scope: 'endpoint' }

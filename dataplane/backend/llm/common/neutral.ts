@@ -1,4 +1,4 @@
-import type { ChatFormat, JsonObject, UnknownKind, Usage } from './types.ts'
+import type { ChatFormat, JsonObject, Stop, UnknownKind, Usage } from './types.ts'
 
 /**
  * The neutral form of chat requests, responses and streams. Each format has readers into it and writers from it, so that n formats
@@ -118,9 +118,6 @@ export interface Chat {
   /** Places in the client's body that no other format has and that only add an option (llm.md §7.1). */
   readonly omitted: readonly string[]
 }
-
-/** Why a model stopped. */
-export type Stop = 'end' | 'stopSequence' | 'pause' | 'maxTokens' | 'contextWindow' | 'toolUse' | 'filtered'
 
 /** Token counts as an upstream reports them. */
 export interface RawUsage {

@@ -1,5 +1,5 @@
 import type { Failure } from './failures.ts'
-import type { Stop } from './neutral.ts'
+import type { Stop } from './types.ts'
 
 /** Stop reasons of each format, mapped to the neutral ones (llm.md §7.3, §7.5, §7.9). */
 const completions: Readonly<Record<string, Stop>> = {

@@ -143,6 +143,9 @@ export interface ResponseFacts {
   unknown?: Partial<Record<UnknownKind, number>>
 }
 
+/** Why a model stopped. */
+export type Stop = 'end' | 'stopSequence' | 'pause' | 'maxTokens' | 'contextWindow' | 'toolUse' | 'filtered'
+
 /** An error event of an upstream, or one of the gateway that ends a stream. */
 export interface StreamError {
   readonly type: string
@@ -163,6 +166,8 @@ export interface StreamFacts extends ResponseFacts {
   isComplete: boolean
   /** An error event of the upstream. Its translation is among the returned events too. */
   error: StreamError | undefined
+  /** Why the model stopped. */
+  stop: Stop | undefined
 }
 
 /** The conversion between one client format and one upstream format. */

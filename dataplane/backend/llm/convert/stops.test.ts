@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { completionsStops, messagesStops } from '../common/stops.ts'
-import type { Stop } from '../common/neutral.ts'
-import type { ChatFormat, JsonObject } from '../common/types.ts'
+import type { ChatFormat, JsonObject, Stop } from '../common/types.ts'
 import { renderEvents } from '../stream/event.ts'
 import { frame } from './testdata/streams.ts'
 import { pair, responseContext } from './testing.ts'

@@ -88,6 +88,13 @@ export class ModelChoice {
     return this.#frames.at(-1)?.requested ?? this.requested
   }
 
+  /** Whether a fallback, for `cause` if it is known, has a target that was not used. */
+  hasFallback(cause?: FailureCause): boolean {
+    return this.#frames.some(({ entry, tried }) =>
+      entry.fallback.some(({ on, to }) => (cause === undefined || on.has(cause)) && to.some((target) => target.weight > 0 && !tried.has(target))),
+    )
+  }
+
   /** The next target after the current one failed; undefined: no fallback for the cause has one left. */
   next(cause: FailureCause): ModelTarget | undefined {
     if (this.#current !== undefined) this.skipped.push({ target: this.#current.id, reason: cause })

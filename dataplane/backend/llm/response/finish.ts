@@ -33,6 +33,7 @@ import {
   type StreamFacts,
 } from '../common/types.ts'
 import { readFailure } from '../common/failures.ts'
+import { objectOf } from '../common/read.ts'
 import { findReplyProblem } from './reply-shape.ts'
 import { observeRaw } from './watch.ts'
 
@@ -98,6 +99,8 @@ export interface Reply {
   readonly raw: Buffer
   readonly text: string
   readonly parsed: unknown
+  /** In the upstream's format; undefined if it was no JSON object. */
+  readonly upstream: JsonObject | undefined
   /** In the client's format; `parsed` itself if nothing changed. */
   readonly body: JsonObject
   readonly facts: ResponseFacts
@@ -131,7 +134,7 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
       })
     if (problem !== undefined && !conversion.isNative) throw new FormatError('response', problem)
     const { body, facts } = conversion.response(parsed, responseContext(response.headers, context))
-    return { isValid: problem === undefined, raw, text, parsed, body, facts }
+    return { isValid: problem === undefined, raw, text, parsed, upstream: objectOf(parsed), body, facts }
   } catch (error) {
     const usage = isObject(parsed) ? detectUsage(parsed) : undefined
     if (usage !== undefined && isObject(parsed))
@@ -161,7 +164,7 @@ async function readEvents(response: ResponseHead, text: string, context: Attempt
   const raw = Buffer.concat(pieces)
   response.headers.set('content-type', 'application/json')
   response.headers.remove('content-encoding')
-  return { isValid: true, raw, text: raw.toString(), parsed: body, body, facts: stream.facts }
+  return { isValid: true, raw, text: raw.toString(), parsed: body, upstream: undefined, body, facts: stream.facts }
 }
 
 /** Applies guards to a reply and writes it to the response. */

@@ -31,6 +31,7 @@ export class FactsRecorder {
     textBytes: 0,
     isComplete: false,
     error: undefined,
+    stop: undefined,
   }
   /** A finish reason was received, so that the terminator may be missing. */
   isFinished = false
@@ -77,6 +78,7 @@ export class FactsRecorder {
       }
       case 'finish':
         this.isFinished = true
+        this.facts.stop ??= step.stop
         break
       case 'usage':
         this.#usage = mergeUsage(this.#usage, step.usage)

@@ -1,10 +1,10 @@
 import { JsonEvent, RawEvent } from '../../stream/event.ts'
 import type { StepWriter } from '../../stream/steps.ts'
 import { mergeUsage } from '../../usage/raw.ts'
-import type { RawUsage, Step, Stop } from '../../common/neutral.ts'
+import type { RawUsage, Step } from '../../common/neutral.ts'
 import { compact } from '../../common/read.ts'
 import { completionsStops } from '../../common/stops.ts'
-import type { ClientEvent, JsonObject, ResponseContext } from '../../common/types.ts'
+import type { ClientEvent, JsonObject, ResponseContext, Stop } from '../../common/types.ts'
 import { findCompletionsTexts } from './deltas.ts'
 import { writeCompletionsUsage } from './reply.ts'
 

@@ -1,11 +1,11 @@
 import { JsonEvent } from '../../stream/event.ts'
 import type { StepWriter } from '../../stream/steps.ts'
 import { mergeUsage } from '../../usage/raw.ts'
-import type { RawUsage, Step, Stop } from '../../common/neutral.ts'
+import type { RawUsage, Step } from '../../common/neutral.ts'
 import { ObjectProgress } from '../../common/object-progress.ts'
 import { filledText } from '../../common/read.ts'
 import { messagesStops } from '../../common/stops.ts'
-import type { ClientEvent, JsonObject, ResponseContext } from '../../common/types.ts'
+import type { ClientEvent, JsonObject, ResponseContext, Stop } from '../../common/types.ts'
 import { findMessagesTexts } from './deltas.ts'
 import { writeMessagesUsage } from './reply.ts'
 

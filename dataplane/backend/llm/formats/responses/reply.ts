@@ -1,9 +1,9 @@
 import { inputWithCache } from '../../usage/raw.ts'
-import type { RawUsage, Reply, ReplyBlock, Stop } from '../../common/neutral.ts'
+import type { RawUsage, Reply, ReplyBlock } from '../../common/neutral.ts'
 import { splitNamespace } from '../../common/namespaces.ts'
 import { compact } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
-import type { JsonObject, ResponseContext } from '../../common/types.ts'
+import type { JsonObject, ResponseContext, Stop } from '../../common/types.ts'
 
 /** Writes a Responses response (llm.md §7.9, §7.10). */
 export function writeResponsesReply(reply: Reply, context: ResponseContext): JsonObject {

@@ -57,9 +57,13 @@ function readEnd(response: JsonObject): Step[] {
   return [
     ...(usage ? [{ type: 'usage' as const, usage: readResponsesUsage(usage) }] : []),
     { type: 'start', model: textOf(response['model']), tier },
+    ...(isFiltered(response) ? [{ type: 'finish' as const, stop: 'filtered' as const }] : []),
     { type: 'done' },
   ]
 }
+
+/** A response that a content filter of the provider ended. */
+export const isFiltered = (response: JsonObject): boolean => inside(response['incomplete_details'])['reason'] === 'content_filter'
 
 function readError(error: JsonObject, received: JsonObject): Step {
   return { type: 'error', errorType: textOf(error['code']) ?? 'api_error', message: textOf(error['message']) ?? UNKNOWN_ERROR, received }

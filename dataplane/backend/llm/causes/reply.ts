@@ -1,0 +1,31 @@
+import { readCompletionsStop, readConverseStop, readMessagesStop } from '../common/stops.ts'
+import { inside, objectsOf } from '../common/read.ts'
+import type { JsonObject, Stop, UpstreamFormat } from '../common/types.ts'
+import type { Verdict } from './types.ts'
+
+/** Why the model stopped, in a buffered response of an upstream; undefined if that is no chat. */
+function stopOf(format: UpstreamFormat, body: JsonObject): Stop | undefined {
+  switch (format) {
+    case 'completions':
+      return readCompletionsStop(objectsOf(body['choices'])[0]?.['finish_reason'])
+    case 'messages':
+      return readMessagesStop(body['stop_reason'])
+    case 'converse':
+      return readConverseStop(body['stopReason'])
+    case 'responses':
+      return inside(body['incomplete_details'])['reason'] === 'content_filter' ? 'filtered' : undefined
+    default:
+      return undefined
+  }
+}
+
+/** The cause of a response that is complete and has no use: a content filter ended it, or nothing fits the window after the prompt (llm.md §15.4). */
+export function causeOfStop(stop: Stop | undefined, hasText: boolean): Verdict | undefined {
+  if (stop === 'filtered') return { cause: 'ContentFilter', scope: 'request' }
+  return stop === 'contextWindow' && !hasText ? { cause: 'ContextLength', scope: 'request' } : undefined
+}
+
+/** As `causeOfStop`, for a buffered response. */
+export function causeOfReply(format: UpstreamFormat, body: JsonObject, hasText: boolean): Verdict | undefined {
+  return causeOfStop(stopOf(format, body), hasText)
+}
