@@ -111,3 +111,10 @@ function decode(text: string): string {
     return text
   }
 }
+
+/** What the parser of YAML says, without the text that it quotes: a credential may begin with `*`, `!` or `|`. */
+export const describeYamlError = (message: string): string =>
+  message.replace(
+    /^(Unresolved alias|Unresolved tag|Could not resolve tag|Block scalar header includes extra characters|Unexpected .* token in YAML stream|Unknown directive)[^]*$/,
+    '$1; quote a value that begins with * ! | > % or ]',
+  )

@@ -354,3 +354,24 @@ describe('a valid manifest, completed as by an API server,', () => {
     expect(objectOf('apiVersion: v1\nkind: ConfigMap\nmetadata: &m {name: a}\ndata:\n  <<: {x: "1"}\n  y: "2"')).toMatchObject({ data: { x: '1', y: '2' } })
   })
 })
+
+describe('a finding has no credential of the manifest:', () => {
+  const SECRET = 'hunter2-correct-horse'
+  const NUMBER = 8675309867530
+  const policy = (section: string): string =>
+    `apiVersion: proxy.dev/v1alpha1\nkind: ProxyPolicy\nmetadata: {name: a}\nspec:\n  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: g}]\n  ${section}`
+  test.each([
+    ['a key that is a number', policy(`backend: {auth: {key: ${NUMBER}}}`)],
+    ['a key that is a list', policy(`backend: {auth: {key: [${SECRET}]}}`)],
+    ['users that are no list', policy(`traffic: {basicAuthentication: {users: "ann:${SECRET}"}}`)],
+    ['a header', policy(`traffic: {headerModifiers: {request: {set: [{name: x-api-key, value: ${NUMBER}}]}}}`)],
+    ['a header in an unknown place', policy(`traffic: {headerModifiers: {request: {set: {name: x-api-key, value: ${SECRET}}}}}`)],
+    ['an alias', policy(`backend: {auth: {key: *${SECRET}}}`)],
+    ['a tag', policy(`backend: {auth: {key: !${SECRET}}}`)],
+    ['a block', `a: |${SECRET}`],
+  ])('%s', (_, text) => {
+    const messages = readChunk(text).findings.map(({ message }) => message)
+    expect(messages).not.toEqual([])
+    for (const secret of [SECRET, String(NUMBER)]) expect(messages.join('\n')).not.toContain(secret)
+  })
+})

@@ -1,4 +1,5 @@
 import { withCode, type MessageCode } from '#api/messages/code.ts'
+import { describeYamlError } from '#api/secret-fields.ts'
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
 import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
 import { apiVersionOf, kinds, type Kind, type KubeObject } from './objects.ts'
@@ -58,12 +59,12 @@ export function readChunk(text: string, defaultNamespace = 'default'): Chunk {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false })
   const [syntax] = document.errors
-  if (syntax) return unreadable(toPosition(lines, syntax.pos[0]), `YAML: ${syntax.message}`, 'PX2001')
+  if (syntax) return unreadable(toPosition(lines, syntax.pos[0]), `YAML: ${describeYamlError(syntax.message)}`, 'PX2001')
   let value: unknown
   try {
     value = document.toJS()
   } catch (error) {
-    return unreadable({ line: 1, column: 1 }, `YAML: ${error instanceof Error ? error.message : String(error)}`, 'PX2001')
+    return unreadable({ line: 1, column: 1 }, `YAML: ${describeYamlError(error instanceof Error ? error.message : String(error))}`, 'PX2001')
   }
   if (value === null || value === undefined) return { items: [], findings: [], isUnreadable: false }
   const parts = isList(value) ? value.items.map((item, index) => ({ item, path: ['items', index] as Path })) : [{ item: value, path: [] as Path }]

@@ -2,6 +2,8 @@ import { isIPv4, isIPv6 } from 'node:net'
 import type { MessageCode } from '#api/messages/code.ts'
 import { DURATION_PATTERN } from '#api/duration.ts'
 import { compileSearch, isRegexError, type Search } from '#api/regex/search.ts'
+import { REDACTED } from '#api/names.ts'
+import { findSecrets, isSecretPath } from '#api/secret-fields.ts'
 import { refName, type Json, type Schema, type ValidationRule } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
 import { ENDPOINTS_PATTERN, HOST_PATTERN } from '#api/v1alpha1/shared.ts'
@@ -18,6 +20,8 @@ export interface CodedIssue {
   readonly code: MessageCode
 }
 
+/** Shorter values occur in messages by chance. */
+const MIN_CONCEALED = 4
 /** More mistakes than these in one object have one cause, or were made to take time. */
 const MAX_ISSUES = 100
 
@@ -31,7 +35,20 @@ interface Run {
 /** Checks `value` against `schema` as an API server would, and fills in defaults. Unknown fields are issues, not dropped. The value is copied where it changes. */
 export function validate(schema: Schema, value: unknown): { readonly value: unknown; readonly issues: readonly CodedIssue[] } {
   const run: Run = { issues: [], isChecked: false }
-  return { value: visit(schema, value, [], run), issues: run.issues.slice(0, MAX_ISSUES) }
+  const visited = visit(schema, value, [], run)
+  return { value: visited, issues: run.issues.length === 0 ? run.issues : concealIn(run.issues.slice(0, MAX_ISSUES), value) }
+}
+
+/** The issues without the credentials that are written into the object: messages become statuses and lines of logs. */
+function concealIn(issues: readonly CodedIssue[], root: unknown): CodedIssue[] {
+  const secrets = findSecrets(root).filter(({ length }) => length >= MIN_CONCEALED)
+  return issues.map((issue) => {
+    const value = isSecretPath(root, issue.path)
+      ? issue.path.reduce<unknown>((at, part) => (isObject(at) || Array.isArray(at) ? at[part as never] : at), root)
+      : undefined
+    const own = value === undefined ? [] : [show(value)]
+    return { ...issue, message: [...own, ...secrets].reduce((text, secret) => text.replaceAll(secret, REDACTED), issue.message) }
+  })
 }
 
 /** An object that an API server has checked, with the defaults of `schema`, which may be newer, and without fields that it does not know. */

@@ -1,3 +1,4 @@
+import { describeYamlError } from '#api/secret-fields.ts'
 import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments, visit, type Document, type Node } from 'yaml'
 
 /** Line and column, both from 1. */
@@ -59,7 +60,7 @@ function parseWithPositions(text: string): YamlDocument | { readonly problems: r
   const documents = 'empty' in parsed ? [] : parsed
   const [document] = documents
   if (document === undefined) return { value: {}, positionOf: () => START }
-  const problems = documents.flatMap(({ errors }) => errors.map((error) => ({ ...positionOfOffset(error.pos[0]), text: withoutValue(error.message) })))
+  const problems = documents.flatMap(({ errors }) => errors.map((error) => ({ ...positionOfOffset(error.pos[0]), text: describeYamlError(error.message) })))
   const second = documents[1]
   if (second !== undefined) problems.push({ ...positionOfOffset(second.range[0]), text: 'a second document; write one' })
   if (problems.length > 0) return { problems }
@@ -69,7 +70,7 @@ function parseWithPositions(text: string): YamlDocument | { readonly problems: r
     value = document.toJS({ maxAliasCount: 1000 })
   } catch (error) {
     const position = positionOfOffset(findUnresolved(document) ?? 0)
-    return { problems: [{ ...position, text: withoutValue(error instanceof Error ? error.message : String(error)) }] }
+    return { problems: [{ ...position, text: describeYamlError(error instanceof Error ? error.message : String(error)) }] }
   }
   const positionOfNode = (node: Node): Position => positionOfOffset(node.range?.[0] ?? 0)
   return {
@@ -93,13 +94,6 @@ function parseWithPositions(text: string): YamlDocument | { readonly problems: r
     },
   }
 }
-
-/** What the parser says without the text that it quotes: a credential may begin with `*`, `!` or `|`. */
-const withoutValue = (message: string): string =>
-  message.replace(
-    /^(Unresolved alias|Unresolved tag|Could not resolve tag|Block scalar header includes extra characters|Unexpected .* token in YAML stream|Unknown directive)[^]*$/,
-    '$1; quote a value that begins with * ! | > % or ]',
-  )
 
 /** Offset of the first alias without an anchor before it. */
 function findUnresolved(document: Document): number | undefined {
