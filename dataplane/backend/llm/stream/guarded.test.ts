@@ -27,7 +27,7 @@ describe('the text for guards', () => {
     ['responses', 'completions', streams.completionsTools, { '0:text:0': 'Let me see.', '1:tool': '{"a":1}', '2:tool': '{}' }],
     ['messages', 'messages', streams.messagesText, { '0:thinking': 'hm', '1:text': 'Hellö', '2:tool': '{"a":1}' }],
     ['completions', 'messages', streams.messagesText, { '0:reasoning': 'hm', '0:content': 'Hellö', '0:tool:0': '{"a":1}', '0:tool:1': '{}' }],
-    ['responses', 'converse', streams.converseText, { '0:text:0': 'hm', '1:text:0': 'Hellö', '2:tool': '{"a":1}' }],
+    ['responses', 'converse', streams.converseText, { '0:summary:0': 'hm', '1:text:0': 'Hellö', '2:tool': '{"a":1}' }],
     ['responses', 'responses', streams.responsesText, { '0:text:0': 'Hello', '1:tool': '{}' }],
   ] as const)('of a client of %s over an upstream of %s is in its segments', (from, to, bytes, expected) => {
     expect(textsOf(read(from, to, bytes))).toEqual(expected)
