@@ -4,7 +4,7 @@ import type { ClientIP } from '#gen/config/types.ts'
 import type { HeaderList } from '../http/headers.ts'
 
 /** The address of a client, and its port or 0. */
-export interface ClientAddress {
+interface ClientAddress {
   readonly address: string
   readonly port: number
 }
