@@ -63,7 +63,7 @@ function readEnd(response: JsonObject): Step[] {
 }
 
 /** A response that a content filter of the provider ended. */
-export const isFiltered = (response: JsonObject): boolean => inside(response['incomplete_details'])['reason'] === 'content_filter'
+const isFiltered = (response: JsonObject): boolean => inside(response['incomplete_details'])['reason'] === 'content_filter'
 
 function readError(error: JsonObject, received: JsonObject): Step {
   return { type: 'error', errorType: textOf(error['code']) ?? 'api_error', message: textOf(error['message']) ?? UNKNOWN_ERROR, received }
