@@ -1,4 +1,4 @@
-import type { BackendRef, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { Destinations, type OnEviction } from '../net/destination/destinations.ts'
 import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from '../config/merge.ts'
@@ -26,6 +26,7 @@ import { Tracer } from '../observe/trace/tracer.ts'
 import type { PoolFactory } from '../net/upstream/destination.ts'
 import type { OpenConnections } from '../net/upstream/connections.ts'
 import { LoopMarks } from '../net/upstream/loop.ts'
+import { UsedRefs } from './used-refs.ts'
 
 /** The listeners of one port, by protocol. */
 export interface RunningBind {
@@ -83,6 +84,7 @@ export class Gateway {
   #binds = new Map<string, RunningBind>()
   readonly #marks: LoopMarks
   readonly #kinds: BackendKinds
+  readonly #used = new UsedRefs()
 
   constructor({
     createPool,
@@ -170,8 +172,9 @@ export class Gateway {
   /** Drops services and destinations that no route refers to. Not part of `update`, because traffic pauses during that. */
   tidy(): void {
     if (this.#snapshot === undefined) return
-    this.#context.services.retain(refsOf(this.#snapshot))
-    this.destinations.retain(refsOf(this.#snapshot))
+    const refs = this.#used.update(this.#snapshot)
+    this.#context.services.retain(refs)
+    this.destinations.retain(refs)
     retainPlugins(this.#context.state.registry, this.#snapshot.policies.values())
     verifyPlugins(this.#context.state, this.#snapshot.policies.values())
   }
@@ -297,15 +300,4 @@ function bindsOf(snapshot: ConfigSnapshot, running: ReadonlyMap<string, RunningL
     binds.set(bind.key, { bind, http: createListenerTable(withProtocol('HTTP')), tls, tcp: withProtocol('TCP')[0] })
   }
   return binds
-}
-
-function* refsOf({ routes, tcpRoutes }: ConfigSnapshot): Generator<BackendRef> {
-  for (const route of routes.values()) {
-    for (const { ref, mirrors } of route.backends ?? []) {
-      yield ref
-      for (const mirror of mirrors ?? []) yield mirror.backend
-    }
-    for (const mirror of route.filters?.mirrors ?? []) yield mirror.backend
-  }
-  for (const route of tcpRoutes.values()) for (const { ref } of route.backends ?? []) yield ref
 }
