@@ -1,6 +1,6 @@
 import type { BackendNode } from '#api/management/overview.ts'
 import type { Backend, Service, ServicePort } from '#gen/config/types.ts'
-import { addressKinds, type DestinationKind, type DestinationKinds, type DestinationParts } from '../net/destination/kinds.ts'
+import { addressKinds, findKind, type DestinationKind, type DestinationKinds, type DestinationParts } from '../net/destination/kinds.ts'
 import type { OnEviction } from '../net/destination/destinations.ts'
 import type { DestinationHooks } from '../net/upstream/hooks.ts'
 import type { Registry } from '../observe/telemetry/metrics/registry.ts'
@@ -104,6 +104,6 @@ export const destinationKinds = (all: BackendKinds, registry: Registry): Destina
 
 /** The kind of a backend, with its name and its part of the message. */
 export function kindOf(backend: Backend, all: BackendKinds = kinds): { name: keyof Backend; kind: BackendKind<unknown>; part: unknown } | undefined {
-  const [name, kind] = Object.entries(all).find(([field]) => backend[field as keyof Backend] !== undefined) ?? []
-  return kind && { name: name as keyof Backend, kind, part: backend[name as keyof Backend] }
+  const [name, kind] = findKind(backend, all) ?? []
+  return name && kind && { name, kind, part: backend[name] }
 }

@@ -1,5 +1,6 @@
 import type { Backend, BackendFull } from '#gen/config/types.ts'
 import type { Destinations } from '../../net/destination/destinations.ts'
+import { findKind } from '../../net/destination/kinds.ts'
 import { mergeBackend, targetKey, type PolicyIndex } from '../../config/merge.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
 import type { PolicyState } from '../../policy/state.ts'
@@ -78,7 +79,7 @@ export class Services {
 
   #configure(known: Known): void {
     const backend = this.#snapshot?.backends.get(known.key)
-    const create = backend && Object.entries(this.#factories).find(([kind]) => backend[kind as keyof Backend] !== undefined)?.[1]
+    const create = backend && findKind(backend, this.#factories)?.[1]
     const isOther = create !== known.create
     known.create = create
     if (isOther || create === undefined) known.slot.current?.close()

@@ -57,9 +57,14 @@ export const noEndpoints = {
   error: undefined,
 } as const
 
+/** What a table by the names of kinds has for the kind of a backend. */
+export function findKind<T>(backend: Backend, table: Readonly<Record<string, T>>): readonly [name: keyof Backend, found: T] | undefined {
+  return Object.entries(table).find(([field]) => backend[field as keyof Backend] !== undefined) as [keyof Backend, T] | undefined
+}
+
 export function compileDestination(backend: Backend, { backends }: DestinationKinds, parts: DestinationParts): DestinationConfig {
-  const [name, kind] = Object.entries(backends).find(([field]) => backend[field as keyof Backend] !== undefined) ?? []
-  const part = backend[name as keyof Backend]
+  const [name, kind] = findKind(backend, backends) ?? []
+  const part = name && backend[name]
   if (kind?.destination === undefined) return { ...noEndpoints, type: kind?.type ?? 'unknown', error: 'BACKEND_NOT_FOUND' }
   return { ...kind.destination(part, parts), hooks: kind.hooks?.(part, parts) }
 }
