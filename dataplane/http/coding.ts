@@ -1,19 +1,14 @@
 import { promisify } from 'node:util'
 import {
   brotliCompress,
-  brotliDecompressSync,
   createBrotliDecompress,
   createGunzip,
   createInflate,
   createInflateRaw,
   createZstdDecompress,
   deflate,
-  gunzipSync,
   gzip,
-  inflateRawSync,
-  inflateSync,
   zstdCompress,
-  zstdDecompressSync,
 } from 'node:zlib'
 import { BodyTooLargeError, BufferBody, type Body } from './body.ts'
 import type { BodyHold } from './budget.ts'
@@ -22,7 +17,6 @@ import type { HeaderList } from './headers.ts'
 
 interface Coding {
   readonly encode: (bytes: Buffer) => Promise<Buffer>
-  readonly decodeSync: (bytes: Buffer, options: { readonly maxOutputLength: number }) => Buffer
   /** `first` is the first byte of the content. */
   readonly createDecoder: (first: number) => Decoder
 }
@@ -33,7 +27,7 @@ const zlibOptions = { chunkSize: 64 * 1024 }
 /** `deflate` is zlib's format (RFC 9110 §8.4.1.2); some senders omit its header, whose first byte no raw content has. */
 const isZlib = (first: number | undefined): boolean => first !== undefined && (first & 0x0f) === 8
 
-const gzipCoding: Coding = { encode: promisify(gzip), decodeSync: gunzipSync, createDecoder: () => createGunzip(zlibOptions) }
+const gzipCoding: Coding = { encode: promisify(gzip), createDecoder: () => createGunzip(zlibOptions) }
 
 /** The content codings that the gateway knows. */
 const codings: Readonly<Record<string, Coding>> = {
@@ -41,11 +35,10 @@ const codings: Readonly<Record<string, Coding>> = {
   'x-gzip': gzipCoding,
   deflate: {
     encode: promisify(deflate),
-    decodeSync: (bytes, limits) => (isZlib(bytes[0]) ? inflateSync : inflateRawSync)(bytes, limits),
     createDecoder: (first) => (isZlib(first) ? createInflate(zlibOptions) : createInflateRaw(zlibOptions)),
   },
-  br: { encode: promisify(brotliCompress), decodeSync: brotliDecompressSync, createDecoder: () => createBrotliDecompress(zlibOptions) },
-  zstd: { encode: promisify(zstdCompress), decodeSync: zstdDecompressSync, createDecoder: () => createZstdDecompress(zlibOptions) },
+  br: { encode: promisify(brotliCompress), createDecoder: () => createBrotliDecompress(zlibOptions) },
+  zstd: { encode: promisify(zstdCompress), createDecoder: () => createZstdDecompress(zlibOptions) },
 }
 
 /** Codings of one message at most: each one multiplies the work. */
@@ -152,13 +145,6 @@ export async function decodeBytes(bytes: Buffer, field: string | undefined, limi
   const decoded = await decodePrefix(bytes, field, { limitBytes })
   if (!decoded.isComplete) throw new BodyTooLargeError(limitBytes)
   return decoded.bytes
-}
-
-/** As `decodeBytes`, at once: for readers that cannot wait. Throws for any failure. */
-export function decodeBytesSync(bytes: Buffer, field: string | undefined, limitBytes: number): Buffer {
-  let decoded = bytes
-  for (const coding of listCodings(field).toReversed()) decoded = coding.decodeSync(decoded, { maxOutputLength: limitBytes })
-  return decoded
 }
 
 /** Applies the codings of a content-encoding field. */

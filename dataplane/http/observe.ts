@@ -5,6 +5,8 @@ import type { HeaderList } from './headers.ts'
 export interface BodyObserver {
   onData?(chunk: Buffer): void
   onTrailers?(trailers: HeaderList | undefined): void
+  /** Called at the end of a complete body, which closes when the promise is fulfilled; it must not reject. Undefined: at once. */
+  onComplete?(): Promise<void> | undefined
   onClose?(error: Error | undefined): void
 }
 
@@ -37,8 +39,9 @@ export class ObservedBody implements Body {
       },
       onEnd: (trailers) => {
         this.#observer.onTrailers?.(trailers)
-        this.#close(undefined)
-        sink.onEnd(trailers)
+        const work = this.#observer.onComplete?.()
+        if (work === undefined) this.#end(sink, trailers)
+        else void work.then(() => this.#end(sink, trailers))
       },
       onError: (error) => {
         if (this.#close(error)) sink.onError(error)
@@ -63,6 +66,10 @@ export class ObservedBody implements Body {
     if (!this.#close(error)) return
     this.#source.cancel(error)
     this.#sink?.onError(error)
+  }
+
+  #end(sink: BodySink, trailers: HeaderList | undefined): void {
+    if (this.#close(undefined)) sink.onEnd(trailers)
   }
 
   #close(error: Error | undefined): boolean {

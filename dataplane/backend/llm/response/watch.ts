@@ -1,13 +1,17 @@
+import { isShortJson, parseJsonInSteps } from '#api/json/index.ts'
+import { runWhileConnected } from '../../../request/exchange/connected.ts'
+import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { bodyHold } from '../../../request/exchange/held.ts'
-import { withinDeadline } from '../../../request/expression/buffer.ts'
+import { holdBytes, withinDeadline } from '../../../request/expression/buffer.ts'
 import { PeekedBody } from '../../../request/expression/peek.ts'
 import { toProxyFailure } from '../../forward/failure.ts'
 import { BufferBody, type Body } from '../../../http/body.ts'
-import { contentCoding, decodeBytesSync } from '../../../http/coding.ts'
+import { contentCoding, decodeBytes } from '../../../http/coding.ts'
 import type { ResponseHead } from '../../../http/message.ts'
 import type { BodyHold } from '../../../http/budget.ts'
 import { ObservedBody } from '../../../http/observe.ts'
 import type { AttemptContext } from './attempt-context.ts'
+import { runSync, Slice, type Cooperative } from '../../../runtime/cooperative.ts'
 import { writtenBytesOf } from '../accounting/estimate.ts'
 import { detectResponseModel, detectUsage } from '../request/detect.ts'
 import { isObject } from '../common/json.ts'
@@ -28,12 +32,13 @@ export async function observeRaw(response: ResponseHead, context: AttemptContext
   const isWatched = prepared.isDetected === true && isSuccess
   const kind = kindOf(response)
   const isRead = isWatched && kind === 'json'
-  const watcher = isWatched ? new UsageWatcher(response, kind, limitBytes, bodyHold(exchange), exchange.tokenBudgets !== undefined) : undefined
+  const watcher = isWatched ? new UsageWatcher(response, kind, limitBytes, exchange) : undefined
   const observed = new ObservedBody(response.body ?? new BufferBody(''), {
     onData: (chunk) => {
       record.recordContent()
       watcher?.push(chunk)
     },
+    onComplete: () => watcher?.complete(),
     onClose: (error) => {
       onEnd(error === undefined || exchange.abortReason === undefined)
       const facts = watcher?.end()
@@ -68,11 +73,15 @@ function kindOf({ headers }: ResponseHead): Kind {
   return type.includes('text/event-stream') ? 'sse' : type.includes('eventstream') ? 'frames' : type.includes('json') ? 'json' : 'none'
 }
 
+/** Events are read in pieces of this size where other requests may be served in between. */
+const STEP_BYTES = 16 * 1024
+
 /** Finds usage and model in JSON, server-sent events and AWS event streams. */
 class UsageWatcher {
   readonly #kind: Kind
   readonly #coding: string | undefined
   readonly #limitBytes: number
+  readonly #exchange: Exchange
   readonly #hold: BodyHold
   readonly #overflow = Promise.withResolvers<void>()
   readonly #sse = new SseScanner()
@@ -81,13 +90,11 @@ class UsageWatcher {
   #size = 0
   #usage: RawUsage | undefined
   #model: string | undefined
-  readonly #measures: boolean
   #textBytes = 0
 
-  /** @param measures whether the length of the text is needed, for responses without usage */
-  constructor({ headers }: ResponseHead, kind: Kind, limitBytes: number, hold: BodyHold, measures: boolean) {
-    this.#measures = measures
-    this.#hold = hold
+  constructor({ headers }: ResponseHead, kind: Kind, limitBytes: number, exchange: Exchange) {
+    this.#exchange = exchange
+    this.#hold = bodyHold(exchange)
     this.#kind = kind
     this.#coding = contentCoding(headers)
     this.#limitBytes = limitBytes
@@ -101,12 +108,8 @@ class UsageWatcher {
 
   push(chunk: Buffer): void {
     if (this.#kind === 'none') return
-    if (this.#kind === 'sse' && this.#coding === undefined) {
-      // Beyond the limit, an unterminated event and all data after it are ignored.
-      if (this.#sse.pending <= this.#limitBytes) for (const { raw } of this.#sse.push(chunk)) this.#readText(parseFields(raw).data)
-    } else if (this.#kind === 'frames' && this.#coding === undefined) {
-      for (const { payload } of this.#frames.push(chunk)) this.#readText(payload.toString())
-    } else if (this.#size <= this.#limitBytes) {
+    if (this.#kind !== 'json' && this.#coding === undefined) this.#readEvents(chunk)
+    else if (this.#size <= this.#limitBytes) {
       // Usage is not read from responses beyond the limit or the budget of buffered bodies.
       const isAdmitted = this.#size + chunk.length <= this.#limitBytes && this.#hold.reserve(chunk.length) === undefined
       this.#size = isAdmitted ? this.#size + chunk.length : Infinity
@@ -120,7 +123,6 @@ class UsageWatcher {
 
   /** `textBytes` is not a number if the response cannot be read: then what was reserved stays charged. */
   end(): ResponseFacts & { readonly textBytes: number } {
-    if (this.#chunks.length > 0 && this.#size <= this.#limitBytes) this.#readBuffered(Buffer.concat(this.#chunks))
     const isRead = this.#kind !== 'none' && this.#size <= this.#limitBytes
     return {
       textBytes: isRead ? this.#textBytes : Number.NaN,
@@ -133,34 +135,66 @@ class UsageWatcher {
     }
   }
 
-  #readBuffered(bytes: Buffer): void {
-    let decoded = bytes
-    if (this.#coding !== undefined) {
-      try {
-        decoded = decodeBytesSync(bytes, this.#coding, this.#limitBytes)
-      } catch {
-        return
-      }
+  /** Reads what was buffered of a complete response, in slices if it is long; call it before `end`. Undefined: all is read. */
+  complete(): Promise<void> | undefined {
+    const chunks = this.#chunks.splice(0)
+    if (chunks.length === 0 || this.#size > this.#limitBytes) return undefined
+    const bytes = Buffer.concat(chunks)
+    if (this.#coding === undefined) {
+      const text = bytes.toString()
+      if (isShortJson(text)) return void this.#readText(text)
+      return this.#readInSlices(text).catch(ignore)
     }
-    if (this.#kind === 'json') return this.#readText(decoded.toString())
-    for (const { raw } of this.#sse.push(decoded)) this.#readText(parseFields(raw).data)
+    return decodeBytes(bytes, this.#coding, this.#limitBytes)
+      .then((decoded) => {
+        holdBytes(this.#exchange, decoded)
+        return this.#kind === 'json' ? this.#readInSlices(decoded.toString()) : this.#readEventsInSlices(decoded)
+      })
+      .catch(ignore)
+  }
+
+  async #readInSlices(text: string): Promise<void> {
+    const value = await runWhileConnected(parseJsonInSteps(text), this.#exchange)
+    await runWhileConnected(this.#readBodies(value), this.#exchange)
+  }
+
+  async #readEventsInSlices(bytes: Buffer): Promise<void> {
+    const slice = new Slice()
+    for (let start = 0; start < bytes.length; start += STEP_BYTES) {
+      this.#readEvents(bytes.subarray(start, start + STEP_BYTES))
+      if (slice.isOver) await slice.next()
+      if (this.#exchange.abortReason !== undefined) return
+    }
+  }
+
+  #readEvents(chunk: Buffer): void {
+    if (this.#kind === 'frames') for (const { payload } of this.#frames.push(chunk)) this.#readText(payload.toString())
+    // Beyond the limit, an unterminated event and all data after it are ignored.
+    else if (this.#sse.pending <= this.#limitBytes) for (const { raw } of this.#sse.push(chunk)) this.#readText(parseFields(raw).data)
   }
 
   #readText(text: string | undefined): void {
-    if (text === undefined || !text.includes('{')) return
-    const value = parseLeniently(text)
-    const bodies = Array.isArray(value) ? value : [value]
+    if (text !== undefined && text.includes('{')) runSync(this.#readBodies(parseLeniently(text)))
+  }
+
+  *#readBodies(value: unknown): Cooperative<void> {
+    const bodies: unknown[] = Array.isArray(value) ? value : [value]
     for (const body of bodies) {
+      yield
       if (!isObject(body)) continue
       // A chunk of InvokeModelWithResponseStream of Bedrock.
       if (typeof body['bytes'] === 'string') {
         this.#readText(Buffer.from(body['bytes'], 'base64').toString())
         continue
       }
-      if (this.#measures) this.#textBytes += writtenBytesOf(body)
+      // For responses without usage.
+      if (this.#exchange.tokenBudgets !== undefined) this.#textBytes += yield* writtenBytesOf(body)
       const usage = detectUsage(body)
       if (usage !== undefined) this.#usage = mergeUsage(this.#usage, usage)
       this.#model ??= detectResponseModel(body)
     }
   }
 }
+
+/** A response that is not what its head says has no usage. */
+const ignore = (): void => {}
