@@ -55,21 +55,48 @@ const messages: ConfigMessage[] = [
   },
 ]
 
+const KEY = 'key-of-the-client'
+
+/** Policies that write headers from what they know of the client. `x-group` and `x-sub` have no value, and `x-plan` none of the key. */
+const identified = { 'x-user': 'of-ext-auth', 'x-group': undefined, 'x-team': 'of-key', 'x-plan': undefined, 'x-sub': undefined, authorization: undefined }
+const identifying: ConfigMessage[] = messages.map((message) => {
+  if (message.kind !== 'policy') return message
+  const set = Object.entries({ 'x-team': 'apiKey.metadata.team', 'x-plan': 'apiKey.metadata.plan', 'x-sub': 'jwt.sub' }).map(([name, value]) => ({
+    name,
+    value,
+  }))
+  const traffic = {
+    apiKeyAuthentication: { secretRef: { secret: 'opaque/ns/keys' } },
+    extAuth: { backendRef: { service: 'ns/a', port: 80 }, http: { path: '"/check"', allowedResponseHeaders: ['X-User', 'x-group'] } },
+    transformation: { request: { set } },
+  }
+  const { backend: _, ...policy } = message.message
+  return { kind: 'policy', message: { ...policy, traffic } }
+})
+identifying.push({
+  kind: 'secret',
+  message: { key: 'opaque/ns/keys', type: 'opaque', data: { ann: JSON.stringify({ key: KEY, metadata: { team: 'of-key' } }) } },
+})
+
 /** A gateway with an upstream that answers 503, and what the upstream receives in each attempt. */
-function start() {
+function start(config = messages) {
   const store = createConfigStore()
   const attempts: (readonly string[])[] = []
   const pool: UpstreamPool = {
     size: 0,
     close: () => {},
     call(request) {
+      if (request.target === '/check') {
+        const headers = new HeaderList(['x-user', 'of-ext-auth'])
+        return { response: Promise.resolve({ status: 200, headers, body: undefined, upgraded: undefined }), cancel: () => {} }
+      }
       attempts.push([...request.headers.raw])
       return { response: Promise.resolve({ status: 503, headers: new HeaderList(), body: undefined, upgraded: undefined }), cancel: () => {} }
     },
   }
   const gateway = new Gateway({ createPool: () => pool })
   store.subscribe((snapshot) => gateway.update(snapshot))
-  replaceMessages(store, messages)
+  replaceMessages(store, config)
   return async (request: RequestHead): Promise<(readonly string[])[]> => {
     attempts.length = 0
     await gateway.handle(new Exchange({ ...testConnection, bind: 'b' }, request, performance.now()))
@@ -121,6 +148,28 @@ describe('headers of the gateway', () => {
             expect(pairs).toMatchObject({ 'x-user': 'of-policy', 'x-tenant': 'of-filter', authorization: 'Bearer of-gateway', 'x-other': 'kept' })
             expect(pairs['x-retry-attempt']).toBe(number === 0 ? undefined : '1')
           }
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+
+  test.each(Object.entries(received))('that external authorization, API keys and claims give are never those of a client, over %s', async (_, parse) => {
+    const send = start(identifying)
+    const written = Object.keys(identified)
+    const forged = written.filter((name) => name !== 'authorization')
+    const sent = fc.tuple(...forged.map((name) => fc.array(spelled(name), { minLength: 1, maxLength: 3 }))).map((groups) => groups.flat())
+    await fc.assert(
+      fc.asyncProperty(
+        sent.chain((all) => fc.shuffledSubarray(all, { minLength: all.length })),
+        async (all) => {
+          const fields = all.map((name, i): [string, string] => [name, `forged-${i}`])
+          const [raw = [], ...others] = await send(parse([...fields, ['authorization', `Bearer ${KEY}`], ['x-other', 'kept']]))
+          expect(others).toEqual([])
+          expect(raw.join(' ')).not.toMatch(/forged|key-of-the-client/)
+          const pairs = [...new HeaderList([...raw])].filter(([name]) => written.includes(dashed(name)))
+          expect(Object.fromEntries(pairs)).toEqual({ 'x-user': 'of-ext-auth', 'x-team': 'of-key' })
+          expect(raw).toContain('x-other')
         },
       ),
       { numRuns: 100 },

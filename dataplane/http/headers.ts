@@ -10,6 +10,8 @@ export class HeaderList {
   readonly raw: string[]
   /** Names that were set or removed; undefined: none. */
   #changed: string[] | undefined = undefined
+  /** Names and values that `add` added; undefined: none. */
+  #added: string[] | undefined = undefined
   /** Whether a name holds an underscore; undefined: unknown. Determined at the first change. */
   #hasUnderscores: boolean | undefined = undefined
 
@@ -46,6 +48,19 @@ export class HeaderList {
   /** Adds a field line. */
   append(name: string, value: string): void {
     this.raw.push(name, value)
+  }
+
+  /** Adds a field line that is the gateway's own, as `ownValues` reports. */
+  add(name: string, value: string): void {
+    this.raw.push(name, value)
+    if (this.#added === undefined) this.#added = [name, value]
+    else this.#added.push(name, value)
+  }
+
+  /** Values of `name` that were set or added here, and are not those of the sender. */
+  ownValues(name: string): string[] {
+    if (this.#changed?.includes(name) === true) return this.getAll(name)
+    return (this.#added ?? []).filter((_, i, added) => i % 2 === 1 && added[i - 1] === name)
   }
 
   /** Replaces all field lines of that name with one, at the position of the first. */
@@ -114,6 +129,7 @@ export class HeaderList {
   clone(): HeaderList {
     const copy = new HeaderList(this.raw.slice())
     copy.#changed = this.#changed?.slice()
+    copy.#added = this.#added?.slice()
     copy.#hasUnderscores = this.#hasUnderscores
     return copy
   }

@@ -44,7 +44,7 @@ function setField(headers: HeaderList, name: string, value: string, { appendActi
       if (exists) headers.set(name, value)
       return
     case Action.APPEND_IF_EXISTS_OR_ADD:
-      if (append === true) headers.append(name, value)
+      if (append === true) headers.add(name, value)
       else headers.set(name, value)
       return
     default:

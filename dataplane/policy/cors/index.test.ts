@@ -3,6 +3,8 @@ import { fc } from '#api/property-testing.ts'
 import type { CORS } from '#gen/config/types.ts'
 import { ProxyError } from '../../request/exchange/error.ts'
 import { mountPolicies } from '../../testing/hono.ts'
+import { compilePolicies } from '../index.ts'
+import { createPolicyState } from '../state.ts'
 import { compileCors } from './index.ts'
 import { compileOrigins } from './origins.ts'
 
@@ -110,6 +112,25 @@ describe('cors', () => {
   ])('what the upstream grants does not reach %s', async (_, method, request) => {
     const { headers, isForwarded } = await send(config, method, request, { headers: granting })
     expect([isForwarded, Object.keys(headers)]).toEqual([true, ['vary']])
+  })
+
+  test.each([
+    ['an allowed origin', { origin: 'https://a.com' }],
+    ['a foreign origin', { origin: 'https://b.com' }],
+    ['no origin', {}],
+  ])('what header modifiers of the route add stays, for %s', async (_, headers) => {
+    const own = { 'access-control-allow-private-network': 'true', 'access-control-max-age': '5' }
+    const modifier = { add: Object.entries(own).map(([name, value]) => ({ name, value })), set: [{ name: 'access-control-allow-methods', value: 'GET' }] }
+    for (const sources of [
+      { filters: { responseHeaders: [modifier] }, traffic: { cors: config } },
+      { filters: { responseHeaders: [modifier], cors: config } },
+      { traffic: { cors: config, headerModifiers: { response: modifier } } },
+    ]) {
+      const policies = compilePolicies({ ...sources, state: createPolicyState() })
+      const { response } = await mountPolicies(policies, { headers: granting }).request('http://host/', { headers })
+      const kept = Object.fromEntries([...response.headers].filter(([name]) => /^access-control-(?:allow-(?:private|methods)|max-age)/.test(name)))
+      expect(kept).toEqual({ ...own, 'access-control-allow-methods': 'GET' })
+    }
   })
 
   test('of what the upstream grants, an allowed origin gets the exposed names, without a star for credentials', async () => {

@@ -76,14 +76,21 @@ const NOT_LISTED = new Set('cache-control content-language content-length conten
 
 const EXPOSE = 'access-control-expose-headers'
 
-/** The gateway decides about origins: of what the upstream grants, only the names that it exposes to a permitted origin are left, without `*` for requests with credentials. */
+/**
+ * The gateway decides about origins: of what the upstream grants, only the names that it exposes to a permitted origin are left, without `*` for requests with
+ * credentials. What policies of the route set or add stays.
+ */
 function removeGrants(headers: HeaderList, isPermitted: boolean, credentials: boolean): void {
   const { raw } = headers
   const names = new Set<string>()
   for (let i = 0; i < raw.length; i += 2) if (raw[i]?.startsWith('access-control-') === true) names.add(raw[i] ?? '')
   if (names.size === 0) return
   const exposed = isPermitted ? headers.getAll(EXPOSE).flatMap((value) => value.split(',').map((name) => name.trim())) : []
-  for (const name of names) headers.remove(name)
+  for (const name of names) {
+    const own = headers.ownValues(name)
+    headers.remove(name)
+    for (const value of own) headers.append(name, value)
+  }
   const kept = credentials ? exposed.filter((name) => name !== '*') : exposed
   if (kept.length > 0) headers.set(EXPOSE, kept.join(','))
 }

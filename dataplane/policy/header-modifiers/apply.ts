@@ -39,7 +39,7 @@ export function applyEdits(headers: HeaderList, edits: Edits, request?: RequestH
   let authority: string | undefined
   for (const { name, value } of edits.add) {
     if (name === 'host' && request !== undefined) authority = value
-    else headers.append(name, value)
+    else headers.add(name, value)
   }
   for (const { name, value } of edits.set) {
     if (name === 'host' && request !== undefined) authority = value
