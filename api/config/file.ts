@@ -158,7 +158,7 @@ export const fileDefinitions: Definitions = {
   ),
   FileListener: object('A listener.', {
     name: string('Name; default: `listener<index>`.'),
-    hostname: string('Exact or `*.` hostname; default: any.'),
+    hostname: string('Exact or `*.` hostname, lower case; default: any.'),
     protocol: {
       type: 'string',
       enum: ['HTTP', 'HTTPS', 'TLS', 'TCP'],
@@ -177,7 +177,7 @@ export const fileDefinitions: Definitions = {
   }),
   FileRoute: object('A route: one rule.', {
     name: string('Name; default: `route<index>`.'),
-    hostnames: list(string('Hostname.'), 'Default: any.'),
+    hostnames: list(string('Exact or `*.` hostname, lower case.'), 'Default: any.'),
     matches: list(ref('RouteMatch'), 'Default: every path.'),
     filters: ref('RouteFilters'),
     timeouts: ref('FileTimeouts'),
@@ -205,7 +205,7 @@ export const fileDefinitions: Definitions = {
   },
   FileTcpRoute: object('A TCP or TLS route.', {
     name: string('Name; default: `tcproute<index>`.'),
-    hostnames: list(string('SNI.'), 'Default: any.'),
+    hostnames: list(string('SNI: exact or `*.` hostname, lower case.'), 'Default: any.'),
     backends: list(ref('FileWeightedBackend'), 'Destinations.'),
   }),
   FileWeightedBackend: {

@@ -51,7 +51,7 @@ export const configMessages = {
   PX3010: {
     title: 'value cannot work',
     cause:
-      'An expression, pattern, key set or user cannot be read, or a policy refers to a destination that the file does not have. The file is used, and requests that need the value are rejected; a mirror gets none.',
+      'An expression, pattern, key set, user or API key cannot be read, an API key is short, expired or listed twice, or a policy refers to a destination that the file does not have. The file is used, and requests that need the value are rejected; a mirror gets none.',
     fix: 'Correct the value; the message names its problem.',
   },
   PX3011: {

@@ -3030,7 +3030,7 @@ export interface FileListener {
    */
   name?: string
   /**
-   * Exact or `*.` hostname; default: any.
+   * Exact or `*.` hostname, lower case; default: any.
    */
   hostname?: string
   /**
@@ -3083,7 +3083,7 @@ export interface FileRoute {
   /**
    * Default: any.
    *
-   * Items: Hostname.
+   * Items: Exact or `*.` hostname, lower case.
    */
   hostnames?: string[]
   /**
@@ -3157,7 +3157,7 @@ export interface FileTcpRoute {
   /**
    * Default: any.
    *
-   * Items: SNI.
+   * Items: SNI: exact or `*.` hostname, lower case.
    */
   hostnames?: string[]
   /**

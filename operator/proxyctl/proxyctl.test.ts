@@ -163,6 +163,17 @@ test('hosts that data planes do not connect to are errors of lint, and notes if 
   expect((await run(['lint', write('permitted.yaml', `${gateway}${backend('here', 'localhost')}${parameters}`)])).stdout).not.toContain('PX1361')
 })
 
+test('an ExternalName Service with an address that pods do not connect to is a note of lint', async () => {
+  const service = (externalName: string): string =>
+    `---\napiVersion: v1\nkind: Service\nmetadata: {name: outside}\nspec: {type: ExternalName, externalName: ${externalName}}\n`
+  for (const address of ['169.254.169.254', '127.0.0.1', 'localhost'])
+    expect((await run(['lint', write('external.yaml', `${gateway}${service(address)}`)])).stdout).toMatch(
+      /^note +\S*external\.yaml:\d+:\d+ +Service default\/outside: externalName: requests to \S+:80 fail with 503, because it is a \w+ address, .*ProxyParameters.* \[PX1361\]$/m,
+    )
+  for (const address of ['db.example.com', '10.0.0.7'])
+    expect((await run(['lint', write('external.yaml', `${gateway}${service(address)}`)])).stdout).not.toContain('PX1361')
+})
+
 test('a route without its Gateway is a note of lint and a warning of status', async () => {
   const file = write('stray.yaml', route('nothing'))
   expect((await run(['lint', file])).stdout).toMatch(

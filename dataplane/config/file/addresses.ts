@@ -1,6 +1,8 @@
+import { AddressRanges, literalAddresses, refuseHost, type DialRules } from '#api/address.ts'
+import { ADMIN_PORT, LIVENESS_PORT, PEER_PORT, READINESS_PORT, STATS_PORT } from '#api/names.ts'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import type { ConfigFile, FileBind, FileListener, FileWeightedBackend, GatewayRef, Policy, Traffic } from '#gen/config/types.ts'
+import type { ConfigFile, FileBind, FileListener, FileWeightedBackend, GatewayRef, Policy, Traffic, ProcessConfig } from '#gen/config/types.ts'
 import { authorityOf, withoutBrackets } from '../../http/message.ts'
 
 /** Fields of a short form that say where it listens; all addresses if the list is empty. */
@@ -72,4 +74,30 @@ const isStrict = (policy: { readonly mode?: string } | undefined): boolean => po
 /** Addresses and ports of a bind, as a person reads them: `127.0.0.1:4000`, `[::1]:4000`, `*:4000` for all addresses. */
 export function describePlaces({ port, addresses = [] }: { readonly port: number; readonly addresses?: readonly string[] }): string[] {
   return addresses.length === 0 ? [`*:${port}`] : addresses.map((address) => authorityOf(address, port))
+}
+
+/** What a data plane outside of pods connects to for the author of its file (traffic.md §13.2). */
+export function dialRulesOf({ config = {} }: ConfigFile): DialRules {
+  const ports = [...ownPorts(config)]
+  return { isLoopbackAllowed: true, permitted: new AddressRanges(config.upstreams?.addresses ?? []), ports: () => ports, addresses: () => [] }
+}
+
+function* ownPorts({ adminAddr, statsAddr, readinessAddr }: ProcessConfig): Generator<number> {
+  yield* [PEER_PORT, LIVENESS_PORT]
+  for (const [address, port] of [
+    [adminAddr, ADMIN_PORT],
+    [statsAddr, STATS_PORT],
+    [readinessAddr, READINESS_PORT],
+  ] as const)
+    yield Number(/:(\d+)$/.exec(address ?? '')?.[1] ?? port)
+}
+
+/** Why no request is sent to a host whose addresses need no DNS, and what to write instead; undefined: requests are sent. */
+export function describeRefusedHost(host: string, port: number, rules: DialRules): string | undefined {
+  const [address] = literalAddresses(host)
+  const reason = address === undefined ? undefined : refuseHost(host, port, rules)
+  if (address === undefined || reason === undefined) return undefined
+  // No setting permits the ports of the gateway.
+  const fix = reason.endsWith(' address') ? `use another host, or add ${address} to config.upstreams.addresses` : 'use another port'
+  return `requests to ${host}:${port} fail with 503, because it is ${reason}; ${fix}`
 }

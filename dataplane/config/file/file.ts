@@ -9,7 +9,8 @@ import type { ConfigFile, GatewayRef, ProcessConfig } from '#gen/config/types.ts
 import { readDocument } from './document.ts'
 import { flattenFile } from './flatten.ts'
 import { ConfigFileError, digestOf, type ConfigFileOptions, type FileDigests, describeReadError } from './problem.ts'
-import { findDanglingReferences, resolveReferences } from './references.ts'
+import { findDanglingReferences, findRefusedReferences, resolveReferences } from './references.ts'
+import { dialRulesOf } from './addresses.ts'
 import { expandShortForms } from './short-forms.ts'
 import { findWarnings } from './warnings.ts'
 import type { ConfigMessage } from '../store.ts'
@@ -73,8 +74,8 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
   const flat = flattenFile(file, { gateway, read, isAlone, sourceOf, originOf })
   const { messages, problems } = flat
   if (problems.length > 0) return fail(distinct(problems.map((problem) => locate({ ...problem, text: conceal(problem.text) }))))
-  const suspects = [...flat.warnings, ...(await findWarnings('ConfigFile', value))]
-  const dangling = isAlone ? findDanglingReferences(references, messages) : []
+  const suspects = [...flat.warnings.map((warning) => ({ ...warning, text: conceal(warning.text) })), ...(await findWarnings('ConfigFile', value))]
+  const dangling = isAlone ? [...findDanglingReferences(references, messages), ...findRefusedReferences(references, dialRulesOf(file))] : []
   const warnings = [
     ...document.warnings,
     ...suspects.map((warning) => locate(withoutValue(warning, sourceOf(warning.path)))),
@@ -90,6 +91,8 @@ export function gatewayOf({ config }: ConfigFile, { namespace, gateway }: Config
 
 const distinct = (lines: readonly string[]): string[] => [...new Set(lines)]
 
-/** A warning about a value that comes from a placeholder: the text could quote the value. */
+/** A warning about a value that comes from a placeholder: the text could quote the value, except those about API keys and hosts. */
 const withoutValue = (problem: SchemaProblem, source: string | undefined): SchemaProblem =>
-  source === undefined ? problem : { ...problem, text: `the value of ${source} cannot work here: it is not a valid expression, pattern or credential` }
+  source === undefined || problem.path[0] === 'secrets' || problem.code === 'PX1361'
+    ? problem
+    : { ...problem, text: `the value of ${source} cannot work here: it is not a valid expression, pattern or credential` }

@@ -1,6 +1,9 @@
+import type { DialRules } from '#api/address.ts'
+import { listHosts } from '#api/backend-hosts.ts'
 import type { MessageCode } from '#api/messages/code.ts'
 import { parseDuration, parseTimeout } from '#api/duration.ts'
 import { parsePins } from '#api/mcp-pins/pins.ts'
+import { findHostnameProblem } from '#api/hostname.ts'
 import { PEER_PORT } from '#api/names.ts'
 import { findToolClashes } from '#api/tool-clashes.ts'
 import type {
@@ -24,7 +27,7 @@ import type {
   WeightedBackend,
 } from '#gen/config/types.ts'
 import { withoutBrackets } from '../../http/message.ts'
-import { authenticatesClients, loopbackAddresses } from './addresses.ts'
+import { authenticatesClients, describeRefusedHost, dialRulesOf, loopbackAddresses } from './addresses.ts'
 import { readPluginFiles } from './plugin-files.ts'
 import { readListenerMaterial, type ReadText } from './tls.ts'
 import type { ConfigMessage } from '../store.ts'
@@ -79,6 +82,7 @@ class Flattener {
   readonly #isAlone: boolean
   readonly #sourceOf: SourceOf
   readonly #originOf: (path: Path) => Path
+  readonly #dialRules: DialRules
   readonly #messages: ConfigMessage[] = []
   readonly #problems: SchemaProblem[] = []
   readonly #warnings: SchemaProblem[] = []
@@ -90,6 +94,7 @@ class Flattener {
 
   constructor(file: ConfigFile, { gateway, read, isAlone, sourceOf, originOf }: Required<FlattenOptions>) {
     this.#file = file
+    this.#dialRules = dialRulesOf(file)
     this.#gateway = gateway
     this.#read = read
     this.#isAlone = isAlone
@@ -143,6 +148,7 @@ class Flattener {
     const { name = `listener${this.#listeners}`, hostname, tls, routes = [], tcpRoutes = [], policies } = listener
     this.#listeners += 1
     const protocol = listener.protocol ?? defaultProtocol(listener)
+    this.#checkHostname(hostname, [...path, 'hostname'])
     const key = `${this.#gateway.namespace}/${this.#gateway.name}.${name}`
     if (tls === undefined && (protocol === 'HTTPS' || protocol === 'TLS')) this.#report(path, `tls is missing; ${protocol} needs it`)
     if (tls !== undefined && (protocol === 'HTTP' || protocol === 'TCP'))
@@ -157,7 +163,7 @@ class Flattener {
       gateway: this.#gateway,
       name,
       protocol,
-      ...(hostname !== undefined && { hostname: hostname.toLowerCase() }),
+      ...(hostname !== undefined && { hostname }),
       ...(this.#file.config?.plugins?.inProcess === true && { inProcessPlugins: true }),
     }
     this.#add({ kind: 'listener', message: tls === undefined ? message : { ...message, tls: this.#toTls(tls, key, [...path, 'tls']) } }, [...path, 'name'])
@@ -190,6 +196,8 @@ class Flattener {
   #addRoute(file: FileRoute, listener: string, path: Path): void {
     const { name = `route${this.#routes}`, hostnames, matches, policies, backends, filters, timeouts, retry } = file
     const creationTimestamp = orderTimestamp(this.#routes++)
+    for (const [index, hostname] of (hostnames ?? []).entries()) this.#checkHostname(hostname, [...path, 'hostnames', index])
+    for (const filter of ['redirect', 'urlRewrite'] as const) this.#checkHostname(filters?.[filter]?.hostname, [...path, 'filters', filter, 'hostname'], true)
     const { namespace } = this.#gateway
     this.#add(
       {
@@ -199,7 +207,7 @@ class Flattener {
           listeners: [listener],
           route: { kind: 'HTTPRoute', namespace, name, ruleIndex: 0 },
           creationTimestamp,
-          ...(hostnames !== undefined && { hostnames: hostnames.map((hostname) => hostname.toLowerCase()) }),
+          ...(hostnames !== undefined && { hostnames }),
           ...(matches !== undefined && { matches: matches.map(lowerHeaderNames) }),
           ...(filters !== undefined && { filters }),
           ...(timeouts !== undefined && { timeouts: toMilliseconds(timeouts) }),
@@ -215,6 +223,7 @@ class Flattener {
   #addTcpRoute(file: FileTcpRoute, protocol: Protocol, listener: string, path: Path): void {
     const { name = `tcproute${this.#tcpRoutes}`, hostnames, backends } = file
     const creationTimestamp = orderTimestamp(this.#tcpRoutes++)
+    for (const [index, hostname] of (hostnames ?? []).entries()) this.#checkHostname(hostname, [...path, 'hostnames', index])
     const isTls = protocol === 'TLS'
     if (!isTls && hostnames !== undefined) this.#report([...path, 'hostnames'], `are not used with protocol ${protocol}; only TLS carries a name`)
     this.#add(
@@ -225,7 +234,7 @@ class Flattener {
           listeners: [listener],
           route: { kind: isTls ? 'TLSRoute' : 'TCPRoute', namespace: this.#gateway.namespace, name, ruleIndex: 0 },
           creationTimestamp,
-          ...(hostnames !== undefined && { hostnames: hostnames.map((hostname) => hostname.toLowerCase()) }),
+          ...(hostnames !== undefined && { hostnames }),
           ...(backends !== undefined && { backends: this.#toBackends(backends, name, [...path, 'backends']) }),
         },
       },
@@ -253,7 +262,10 @@ class Flattener {
       return { backend: this.#keyOf(backend) }
     }
     const fixed = this.#staticOf(host, [...path, 'host'])
-    if (host !== undefined && inline.policies === undefined) return { address: host }
+    if (host !== undefined && inline.policies === undefined) {
+      if (fixed.static !== undefined) this.#checkHost(fixed.static, [...path, 'host'])
+      return { address: host }
+    }
     const message: Backend = { key, ...fixed, ...inline }
     this.#add({ kind: 'backend', message }, path)
     return { backend: key }
@@ -271,6 +283,19 @@ class Flattener {
       return {}
     }
     return { static: { host: withoutBrackets(name), port: Number(port) } }
+  }
+
+  /** A host that the data plane does not connect to. The text has the value, so that of a placeholder is not described. */
+  #checkHost({ host, port }: { readonly host: string; readonly port: number }, path: Path, field = ''): void {
+    const problem = this.#isAlone ? describeRefusedHost(host, port, this.#dialRules) : undefined
+    if (problem !== undefined) this.#warnings.push({ path: this.#originOf(path), text: `${field}${problem}`, code: 'PX1361' })
+  }
+
+  #checkHostname(name: string | undefined, path: Path, isPrecise?: boolean): void {
+    const problem = name === undefined ? undefined : findHostnameProblem(name, isPrecise)
+    if (name === undefined || problem === undefined) return
+    const fix = problem.fixed === undefined || this.#sourceOf(this.#originOf(path)) !== undefined ? '' : `; write ${JSON.stringify(problem.fixed)}`
+    this.#report(path, `is ${this.#show(path, name)}: ${problem.text}${fix}`)
   }
 
   #addTrafficPolicy(traffic: Traffic, name: string, target: Policy['target'], path: Path): void {
@@ -292,7 +317,10 @@ class Flattener {
     else if (message.kind !== 'bind')
       this.#report(path, `the ${message.kind} ${message.message.key} exists already, as ${this.#format(other)}; give one another name`)
     this.#messages.push(message)
-    if (message.kind !== 'backend' || message.message.mcp === undefined) return
+    if (message.kind !== 'backend') return
+    // Beside a stream, pods have rules of their own.
+    if (this.#isAlone) for (const place of listHosts(message.message)) this.#checkHost(place, path, `${place.path}: `)
+    if (message.message.mcp === undefined) return
     const pins = parsePins(message.message.mcp.toolPins?.pins ?? '')
     if (typeof pins === 'string') this.#report([...path, 'mcp', 'toolPins', 'pins'], pins, 'PX1333')
     if (!this.#isAlone)

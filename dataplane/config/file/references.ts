@@ -1,4 +1,6 @@
 import type { BackendRef, ConfigFile, GatewayRef } from '#gen/config/types.ts'
+import type { DialRules } from '#api/address.ts'
+import { describeRefusedHost } from './addresses.ts'
 import type { ConfigMessage } from '../store.ts'
 import type { SchemaProblem } from '../validate.ts'
 import { walkDefinitions } from './walk.ts'
@@ -36,5 +38,14 @@ export function findDanglingReferences(references: readonly Reference[], message
     if (service !== undefined && !keys.has(`service ${service}`))
       return [{ path: [...path, 'service'], text: `${service} is not the key of one of services; requests to it fail`, code: 'PX3010' as const }]
     return []
+  })
+}
+
+/** References to addresses that the data plane does not connect to. */
+export function findRefusedReferences(references: readonly Reference[], rules: DialRules): readonly SchemaProblem[] {
+  return references.flatMap(({ ref: { address }, path }) => {
+    const [, host = '', port = ''] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(address ?? '') ?? []
+    const problem = host === '' ? undefined : describeRefusedHost(host, Number(port), rules)
+    return problem === undefined ? [] : [{ path: [...path, 'address'], text: problem, code: 'PX1361' as const }]
   })
 }

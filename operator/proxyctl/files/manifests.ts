@@ -7,7 +7,7 @@ import { checkOverlays } from '../../deploy/overlay.ts'
 import { permittedUpstreams } from '../../deploy/parameters.ts'
 import { loadDirectory } from '../../source/directory.ts'
 import { readManifestText, type Load } from '../../source/reader.ts'
-import { findHostsRefusedInPods } from '../../translate/backend/hosts.ts'
+import { findExternalNameRefusedInPods, findHostsRefusedInPods } from '../../translate/backend/hosts.ts'
 import { translate } from '../../translate/translate.ts'
 import type { Translation } from '../../model/translation.ts'
 
@@ -21,7 +21,7 @@ export interface Manifests extends Pick<Load, 'problems' | 'snapshot'> {
   readonly strayRoutes: readonly ObjectFinding[]
   /** Rules that get no requests because of an earlier rule. */
   readonly overlaps: readonly ObjectFinding[]
-  /** Hosts of backends that pods do not connect to. */
+  /** Hosts of backends and Services that pods do not connect to. */
   readonly refusedHosts: readonly ObjectFinding[]
 }
 
@@ -67,9 +67,14 @@ function checkManifests(path: string, load: Omit<Load, 'pending'>): Manifests {
 /** The manifests may be for pods, or for data planes on this machine. */
 function findRefusedHosts({ snapshot, locate }: Pick<Load, 'snapshot' | 'locate'>): ObjectFinding[] {
   const permitted = new Set(snapshot.list('ProxyParameters').flatMap(({ spec }) => permittedUpstreams({ class: spec }).addresses))
-  return snapshot.list('ProxyBackend').flatMap(({ metadata: { namespace, name }, spec }) =>
+  const services = snapshot.list('Service').flatMap(({ metadata: { namespace, name }, spec }) => {
+    const message = findExternalNameRefusedInPods(spec, permitted)
+    return message === undefined ? [] : [{ kind: 'Service', namespace, name, message, place: locate('Service', namespace, name, ['spec', 'externalName']) }]
+  })
+  const backends = snapshot.list('ProxyBackend').flatMap(({ metadata: { namespace, name }, spec }) =>
     findHostsRefusedInPods(spec, permitted).map((message) => {
       return { kind: 'ProxyBackend', namespace, name, message, place: locate('ProxyBackend', namespace, name, ['spec', ...fieldPathOf(message)]) }
     }),
   )
+  return [...backends, ...services]
 }

@@ -218,12 +218,12 @@ function importFilters(source: ImportSource): Record<string, unknown> | undefine
       redirect &&
       compact({
         scheme: redirect.text('scheme'),
-        hostname: to.hostname,
+        hostname: to.hostname?.toLowerCase(),
         port: to.port,
         path: importPath(redirect),
         statusCode: redirect.number('status') ?? 302,
       }),
-    urlRewrite: rewrite && compact({ hostname: host.hostname, path: importPath(rewrite) }),
+    urlRewrite: rewrite && compact({ hostname: host.hostname?.toLowerCase(), path: importPath(rewrite) }),
     cors:
       cors &&
       compact({

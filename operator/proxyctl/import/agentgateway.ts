@@ -127,7 +127,7 @@ function importListener(listener: ImportSource): Listener[] {
   const imported: Listener =
     compact({
       name: listener.text('name'),
-      hostname: listener.text('hostname'),
+      hostname: listener.text('hostname')?.toLowerCase(),
       protocol,
       tls: isPassthrough ? { mode: 'Passthrough' } : tls && compact({ cert: tls.text('cert'), key: tls.text('key'), clientCa: tls.text('root') }),
       policies: asTraffic(policies, own),
@@ -141,7 +141,8 @@ function importListener(listener: ImportSource): Listener[] {
 function importTcpRoute(route: ImportSource): Record<string, unknown> {
   route.withHarmless(...harmlessFields.route)
   const backends = route.list('backends').flatMap((backend) => importBackend(backend, {}))
-  const imported: Record<string, unknown> = compact({ name: route.text('name'), hostnames: route.texts('hostnames'), backends }) ?? {}
+  const imported: Record<string, unknown> =
+    compact({ name: route.text('name'), hostnames: route.texts('hostnames')?.map((name) => name.toLowerCase()), backends }) ?? {}
   route.closedBy(() => delete imported['backends'])
   return imported
 }
@@ -158,7 +159,7 @@ function makeRoute(route: ImportSource, policies: RoutePolicies): Record<string,
   return (
     compact({
       name: route.text('name'),
-      hostnames: route.texts('hostnames'),
+      hostnames: route.texts('hostnames')?.map((name) => name.toLowerCase()),
       matches: route.list('matches').flatMap(importMatch),
       filters: policies.filters,
       timeouts: policies.timeouts,

@@ -3,6 +3,7 @@ import { listHosts, type BackendHost } from '#api/backend-hosts.ts'
 import { withCode } from '#api/messages/code.ts'
 import { RESERVED_PORTS } from '#api/names.ts'
 import type { Backend } from '#gen/config/types.ts'
+import type { Service } from '../../source/objects.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
 import { keysOf } from './servers.ts'
 
@@ -33,6 +34,18 @@ export function findHostsRefusedInPods(backend: Parameters<typeof listHosts>[0],
     if (reason === undefined || refuseHost(place.host, place.port, { ...pod, isLoopbackAllowed: true }) !== undefined) return []
     return describeRefusal(place, reason, 'data planes in pods do')
   })
+}
+
+/** An ExternalName Service whose name is an address that is refused in pods, unless `addresses` permit it. */
+export function findExternalNameRefusedInPods({ type, externalName = '', ports = [] }: Service['spec'], addresses: Iterable<string>): string | undefined {
+  if (type !== 'ExternalName' || literalAddresses(externalName).length === 0) return undefined
+  const pod: DialRules = { isLoopbackAllowed: false, permitted: new AddressRanges(addresses), ports: () => RESERVED_PORTS, addresses: () => [] }
+  for (const { port } of ports.length === 0 ? [{ port: 80 }] : ports) {
+    const reason = refuseHost(externalName, port, pod)
+    const place = { path: 'externalName', host: externalName, port, section: '', policies: undefined, identity: undefined }
+    if (reason !== undefined) return describeRefusal(place, reason, 'data planes in pods do')
+  }
+  return undefined
 }
 
 /** `gateways`: what refuses it, as `Gateways a, b do`. */
