@@ -7,6 +7,7 @@ import { kinds } from '../v1alpha1/kinds.ts'
 import { findSchemaMistakes } from './check.ts'
 import { toCrd } from './crd.ts'
 import { toErrorPage } from './errors.ts'
+import { toLlmRulesPage } from './llm-rules.ts'
 import { toMessagePages } from './messages.ts'
 import { toBundle, toFileBundle } from './json-schema.ts'
 import { toModels } from './models.ts'
@@ -35,6 +36,7 @@ async function generate(): Promise<Files> {
     'gen/config/file.schema.json': toFileBundle(configDefinitions, 'ConfigFile', 'The config file, for editors'),
     ...Object.fromEntries(kinds.map((kind) => [`charts/proxy-crds/templates/${kind.plural}.yaml`, toCrd(definitions, kind)])),
     ...toErrorPage(),
+    ...toLlmRulesPage(),
     ...toMessagePages(),
     ...toReferencePages(definitions, kinds, configDefinitions, Object.values(messageKinds)),
     ...protos,

@@ -90,6 +90,7 @@ export const navigation: readonly Group[] = [
       { text: 'ProxyParameters', file: 'reference/proxyparameters.md' },
       { text: 'Config', file: 'reference/config.md' },
       { text: 'Errors', file: 'reference/errors.md' },
+      { text: 'Rules of LLM targets', file: 'reference/llm-rules.md' },
       { text: 'Management API', file: 'reference/management-api/README.md' },
       { text: 'Messages', file: 'reference/messages/README.md' },
     ],
