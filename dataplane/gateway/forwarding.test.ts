@@ -224,6 +224,12 @@ describe('request ids', () => {
     expect(Number.parseInt((ids[0] ?? '').replaceAll('-', '').slice(0, 12), 16)).toBe(1_700_000_000_000)
   })
 
+  test('differ within a millisecond, also after the last value of the counter', () => {
+    const ids = Array.from({ length: 10_000 }, () => createRequestId(1_800_000_000_000))
+    for (const id of ids) expect(id).toMatch(UUID7)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
   test('are in responses to requests that fail', () => {
     const exchange = receive(undefined)
     respondWithError(exchange, new ProxyError('ROUTE_NOT_FOUND'))

@@ -80,17 +80,26 @@ function receivedId(headers: HeaderList): string | undefined {
   return another === undefined && idForm.test(id) ? id : undefined
 }
 
+const COUNTERS = 0x1000
 let lastMs = 0
-let lastPrefix = ''
+let counter = 0
+let head = ''
+let tail = ''
 
-/** A UUID of version 7 (RFC 9562 §5.7): the time, and the random bits of version 4, which has them in the same places. */
+/**
+ * A UUID of version 7 (RFC 9562 §5.7): the time, a counter (§6.2, method 1) and random bits, those of a UUID of version 4, which has them in the same
+ * places. They are new in each millisecond and after the last value of the counter, so that ids of threads and replicas differ.
+ */
 export function createRequestId(nowMs = Date.now()): string {
-  if (nowMs !== lastMs) {
-    lastMs = nowMs
+  if (nowMs !== lastMs || ++counter === COUNTERS) {
     const hex = nowMs.toString(16).padStart(12, '0')
-    lastPrefix = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7`
+    lastMs = nowMs
+    counter = 0
+    head = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-`
+    tail = randomUUID().slice(18)
   }
-  return lastPrefix + randomUUID().slice(15)
+  // 7000 to 7fff: the version and the counter.
+  return head + (7 * COUNTERS + counter).toString(16) + tail
 }
 
 /** Elements of certificates by the fields that they have: a connection has many requests. */

@@ -54,6 +54,10 @@ const patterns: readonly (readonly [Vendor, RegExp])[] = [
   ['grok', new RegExp(`${START}grok-(?<major>\\d+)?(?:[-.](?<minor>\\d{1,2})(?!\\d))?`)],
 ]
 
+/** Models whose family is kept. Clients choose the model, so the number is bounded. */
+const MAX_MODELS = 1000
+const known = new Map<string, Family>()
+
 /**
  * Reads the family of a model.
  *
@@ -61,7 +65,15 @@ const patterns: readonly (readonly [Vendor, RegExp])[] = [
  * familyOf('us.anthropic.claude-opus-4-7-v1:0') // {vendor: 'claude', line: 'opus', version: 407}
  */
 export function familyOf(model: string): Family {
-  const id = model.toLowerCase()
+  const found = known.get(model)
+  if (found !== undefined) return found
+  const family = readFamily(model.toLowerCase())
+  if (known.size >= MAX_MODELS) known.clear()
+  known.set(model, family)
+  return family
+}
+
+function readFamily(id: string): Family {
   for (const [vendor, pattern] of patterns) {
     const found = pattern.exec(id)
     if (found === null) continue
