@@ -234,6 +234,9 @@ const rows: Readonly<Record<string, Row>> = {
     'CatalogRates.outputImage',
     'CatalogTierRates.inputImage',
     'CatalogTierRates.outputImage',
+    'ClientIP.header',
+    'ClientIP.trustedCIDRs.[]',
+    'ResponseRedirect.location',
   ]),
   ...listed('listened', [
     'Bind.addresses.[]',
