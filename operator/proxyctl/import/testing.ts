@@ -16,7 +16,7 @@ export async function runImport(input: string) {
   const { code, stdout, stderr } = await run(['import', '-'], input)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   // Variables of the machine and files are not part of the test.
-  const filled = stdout.replaceAll(/(?<!\$)\$\{file:[^}]*\}/g, 'keys').replaceAll(/(?<!\$)\$\{[A-Z_]+(?::-[^}]*)?\}/g, 'example.com')
+  const filled = stdout.replaceAll(/(?<!\$)\$\{file:[^}]*\}/g, 'keys').replaceAll(/(?<!\$)\$\{[A-Z_]+(?::-[^}]*)?\}/g, 'long-enough.example.com')
   const lint = await run(['lint', '-', '-o', 'json'], filled)
   const { findings } = JSON.parse(lint.stdout) as { findings: { severity: string; message: string }[] }
   expect(findings.filter(({ severity, message }) => severity === 'error' && !message.includes('inline: is not JSON'))).toEqual([])
