@@ -5,6 +5,7 @@ import { Exchange } from '../exchange/exchange.ts'
 import { Gateway } from '../../gateway/gateway.ts'
 import { BufferBody, readBody } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
+import { isForwardingHeader } from '../../http/own-headers.ts'
 import { testConnection, testRequest } from '../../testing/exchange.ts'
 import { UpstreamError } from '../../net/upstream/types.ts'
 import { testGateway, testListener, testRoute } from '../../testing/messages.ts'
@@ -23,6 +24,7 @@ const set = (name: string, value: string) => ({ set: [{ name, value }] })
 
 interface Seen {
   readonly line: string
+  /** Without those that tell where the request is from. */
   readonly headers: Record<string, string>
   readonly body: string
 }
@@ -40,7 +42,7 @@ function start(...messages: ConfigMessage[]) {
           const body = (await readBody(request.body, 10_000)).bytes.toString()
           ;(seen[host] ??= []).push({
             line: `${request.method} ${request.authority} ${request.target}`,
-            headers: Object.fromEntries(request.headers),
+            headers: Object.fromEntries([...request.headers].filter(([name]) => !isForwardingHeader(name))),
             body,
           })
           const status = statuses.shift() ?? 200
