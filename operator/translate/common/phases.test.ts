@@ -19,6 +19,9 @@ describe('where expressions are evaluated', () => {
     ['BackendFull', 'transformation.request.body', 'Transform.body', 'backend'],
     ['BackendFull', 'transformation.response.body', 'Transform.body', 'response'],
     ['BackendFull', 'health.unhealthyCondition', 'Health.unhealthyCondition', 'response'],
+    ['Traffic', 'responseOverride.rules.0.match.condition', 'ResponseMatch.condition', 'response'],
+    ['ProxyBackendSpec', 'ai.models.0.rules.0.when', 'AIModelRule.when', 'llm'],
+    ['ProxyBackendSpec', 'ai.models.0.sticky', 'AIModel.sticky', 'llm'],
     ['BackendFull', 'ai.transformations.0.expression', 'FieldTransformation.expression', 'llm'],
     ['BackendFull', 'mcp.authorization.policy.matchExpressions.0', 'AuthorizationPolicy.matchExpressions', 'request'],
     ['ProxyBackendSpec', 'policies.transformation.request.set.1.value', 'HeaderTransformation.value', 'backend'],
@@ -40,6 +43,8 @@ describe('where expressions are evaluated', () => {
     for (const [name, schema] of Object.entries(definitions)) walk(name, schema, '')
     expect(owners.toSorted()).toEqual([
       'A2ASkill.when',
+      'AIModel.sticky',
+      'AIModelRule.when',
       'AccessLog.filter',
       'AgentExtAuthGRPC.requestMetadata',
       'AgentExtAuthHTTP.addRequestHeaders',
@@ -61,6 +66,7 @@ describe('where expressions are evaluated', () => {
       'OAuthCredentials.subjectToken',
       'RateLimitDescriptorEntry.expression',
       'ResourceAdd.expression',
+      'ResponseMatch.condition',
       'Tracing.clientSampling',
       'Tracing.randomSampling',
       'Transform.body',
