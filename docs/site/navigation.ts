@@ -22,6 +22,7 @@ export const navigation: readonly Group[] = [
       guide('Standalone', 'standalone'),
       guide('Config file', 'config-file'),
       guide('Examples', 'examples'),
+      guide('Migrate from another gateway', 'migrate'),
     ],
   },
   {
@@ -29,6 +30,7 @@ export const navigation: readonly Group[] = [
     pages: [
       guide('Routing', 'routing'),
       guide('TLS', 'tls'),
+      guide('Certificates', 'certificates'),
       guide('Client connections', 'frontend'),
       guide('Traffic policies', 'traffic-policies'),
       guide('Authentication and limits', 'authentication'),
@@ -47,7 +49,10 @@ export const navigation: readonly Group[] = [
     text: 'LLM traffic',
     pages: [
       guide('LLM providers', 'llm'),
+      guide('Coding agents', 'coding-agents'),
+      guide('SDKs and applications', 'llm-apps'),
       guide('Clients and providers', 'clients'),
+      guide('Self-hosted models', 'self-hosted-models'),
       guide('Models as routes', 'models'),
       guide('Guardrails', 'prompt-guards'),
       guide('Inference pools', 'inference-pools'),
@@ -68,7 +73,13 @@ export const navigation: readonly Group[] = [
   },
   {
     text: 'Kubernetes',
-    pages: [guide('Install and operate', 'kubernetes'), guide('Monitoring', 'monitoring'), guide('GitOps', 'gitops'), guide('Upgrade', 'upgrade')],
+    pages: [
+      guide('Install and operate', 'kubernetes'),
+      guide('Production', 'production'),
+      guide('Monitoring', 'monitoring'),
+      guide('GitOps', 'gitops'),
+      guide('Upgrade', 'upgrade'),
+    ],
   },
   {
     text: 'Operations',
