@@ -87,8 +87,8 @@ let head = ''
 let tail = ''
 
 /**
- * A UUID of version 7 (RFC 9562 §5.7): the time, a counter (§6.2, method 1) and random bits, those of a UUID of version 4, which has them in the same
- * places. They are new in each millisecond and after the last value of the counter, so that ids of threads and replicas differ.
+ * A UUID of version 7 (RFC 9562 §5.7): the time, a counter (RFC 9562 §6.2, method 1) and random bits, those of a UUID of version 4, which has them in
+ * the same places. They are new in each millisecond and after the last value of the counter, so that ids of threads and replicas differ.
  */
 export function createRequestId(nowMs = Date.now()): string {
   if (nowMs !== lastMs || ++counter === COUNTERS) {
