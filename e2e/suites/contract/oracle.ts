@@ -1,4 +1,5 @@
 import { celEnv, isCelError, parse, plan } from '@bufbuild/cel'
+import { strings } from '@bufbuild/cel/ext'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { toOpenApi } from '#api/codegen/crd.ts'
 import type { Json, Schema } from '#api/schema.ts'
@@ -13,7 +14,8 @@ const filling = new Ajv({ strict: false, useDefaults: true }).addSchema(schema, 
 const ajv = new Ajv({ strict: false }).addSchema(schema, 'proxy')
 const validators = new Map<string, ValidateFunction>()
 const roots = new Map(kinds.map((kind) => [kind.kind as string, toOpenApi(definitions, kind)]))
-const environment = celEnv()
+// The API server has these functions too.
+const environment = celEnv({ funcs: strings })
 const programs = new Map<string, ReturnType<typeof plan>>()
 
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
