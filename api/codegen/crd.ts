@@ -105,5 +105,6 @@ export function toCrd(definitions: Definitions, kind: Kind): string {
       ],
     },
   }
-  return `# Written by \`make generate\`. Do not edit.\n${stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false })}`
+  // kubectl and Helm read YAML 1.1, where `on` and `off` without quotes are booleans.
+  return `# Written by \`make generate\`. Do not edit.\n${stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false, version: '1.1' })}`
 }

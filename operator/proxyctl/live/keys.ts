@@ -44,7 +44,7 @@ export const runKeysCreate: Command = async (invocation) => {
   if (options.write !== true) {
     const { stringify } = await import('yaml')
     output.note(`key of ${entry}, shown only now: ${key}\n`)
-    output.print(manifest, () => stringify(manifest, { lineWidth: 0 }).trimEnd().split('\n'))
+    output.print(manifest, () => stringify(manifest, { lineWidth: 0, version: '1.1' }).trimEnd().split('\n'))
     return 0
   }
   await withConnection(invocation, async (connection) => {

@@ -38,7 +38,7 @@ export const createConfigMap = (name: string, namespace: string | undefined, cod
   data: { [KEY]: code },
 })
 
-export const printManifest = (value: object): string => stringify(value, { lineWidth: 0 })
+export const printManifest = (value: object): string => stringify(value, { lineWidth: 0, version: '1.1' })
 
 /** An argument as a POSIX shell reads it. */
 export const quote = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`)
