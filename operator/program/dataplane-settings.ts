@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { withCode } from '#api/messages/code.ts'
+import { CONTROLLER_NAME } from '#api/names.ts'
 import type { EnvVar, ProxyParametersSpec } from '#gen/v1alpha1/types.ts'
 import { renderConfig } from '../deploy/config.ts'
 import { mergeParameters } from '../deploy/merge.ts'
@@ -33,11 +34,12 @@ const CLUSTER_FIELDS = {
   horizontalPodAutoscaler: 'the pods',
 } as const satisfies Partial<Record<keyof ProxyParametersSpec, string>>
 
-/** Settings of every Gateway whose parameters, or those of its class, say something, by `<namespace>/<name>`. */
+/** Settings of every Gateway of this controller whose parameters, or those of its class, say something, by `<namespace>/<name>`. */
 export function settingsOfGateways(snapshot: Snapshot): Map<string, DataplaneSettings> {
   const settings = new Map<string, DataplaneSettings>()
   for (const gateway of snapshot.list('Gateway')) {
-    const gatewayClass = snapshot.get('GatewayClass', '', gateway.spec.gatewayClassName) ?? { metadata: { name: gateway.spec.gatewayClassName }, spec: {} }
+    const gatewayClass = snapshot.get('GatewayClass', '', gateway.spec.gatewayClassName)
+    if (gatewayClass?.spec.controllerName !== CONTROLLER_NAME) continue
     const resolved = resolveParameters(gateway, gatewayClass, (namespace, name) => snapshot.get('ProxyParameters', namespace, name))
     // The status of the Gateway says what is wrong.
     if (!resolved.ok || Object.keys(resolved.parameters).length === 0) continue
@@ -144,7 +146,7 @@ export class SettingsDirectory {
   }
 }
 
-/** The parser of `--env-file` has no escape for a quote: one that does not occur in the value encloses it. In double quotes it reads `\\n` as a line break. */
+/** The parser of `--env-file` has no escape for a quote: one that does not occur in the value encloses it. In double quotes it reads `\n` as a line break. */
 function quote(value: string): string {
   const mark = ["'", '`', '"'].find((each) => !value.includes(each))
   return mark === undefined ? value : `${mark}${value}${mark}`

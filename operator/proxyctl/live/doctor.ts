@@ -1,13 +1,13 @@
 import { X509Certificate } from 'node:crypto'
 import { CONTROLLER_NAME, GATEWAY_GROUP, GROUP } from '#api/names.ts'
 import { connect, type ApiError, type KubeConnection } from '../../kube/connection.ts'
-import { collectionPaths } from '../../kube/resources.ts'
-import { alignColumns, UsageError } from '../output.ts'
+import { UsageError } from '../output.ts'
 import type { Command, Invocation } from '../types.ts'
 import { readComponents, type Component } from '../version.ts'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
-import { colours, describeCluster } from './status.ts'
+import { listObjects, ownClasses } from './gateways.ts'
+import { alignRows, describeCluster } from './status.ts'
 
 /** Result of one check; `fix` is what to do. */
 interface Check {
@@ -37,11 +37,10 @@ export const runDoctor: Command = async (invocation) => {
   const checks = await output.wait('checking the cluster', examine(invocation))
   const first = checks.find(({ severity }) => severity === 'error') ?? checks.find(({ severity }) => severity === 'warning')
   output.print({ checks, ...(first?.fix !== undefined && { first: first.fix }) }, () => {
-    const rows = alignColumns(checks.map(({ severity, check, message }) => [severity, check, message]))
-    const lines = rows.map((line, index) => {
-      const { severity } = checks[index] ?? { severity: 'ok' }
-      return (output.paint(colours[severity], severity) + line.slice(severity.length)).trimEnd()
-    })
+    const lines = alignRows(
+      output,
+      checks.map(({ severity, check, message }) => [severity, check, message]),
+    )
     return [...lines, ...(first?.fix === undefined ? [] : ['', `first: ${first.fix}`])]
   })
   return checks.some(({ severity }) => severity === 'error') ? 1 : 0
@@ -55,12 +54,13 @@ async function examine(invocation: Invocation): Promise<Check[]> {
     // Without CRDs nothing else can exist.
     if (found.some(({ severity }) => severity === 'error')) return found
     const { operators, dataplanes } = await readComponents(connection)
+    const classes = ownClasses(await listObjects(connection, 'GatewayClass'))
     return [
       ...found,
       ...checkOperators(operators),
-      await checkClasses(connection),
+      checkClasses(classes),
       ...checkDataplanes(dataplanes, operators),
-      ...(await checkCertificates(connection, invocation.options.namespace)),
+      ...(await checkCertificates(connection, classes, invocation.options.namespace)),
       ...(await checkStatuses(invocation)),
     ]
   } catch (failure) {
@@ -142,31 +142,7 @@ function checkOperators(operators: readonly Component[]): Check[] {
   })
 }
 
-interface Item {
-  readonly metadata: { readonly name: string; readonly namespace?: string }
-  readonly spec?: {
-    readonly controllerName?: string
-    readonly gatewayClassName?: string
-    readonly listeners?: readonly {
-      readonly name: string
-      readonly tls?: { readonly certificateRefs?: readonly { readonly name: string; readonly namespace?: string; readonly kind?: string }[] }
-    }[]
-  }
-}
-
-const list = async (connection: KubeConnection, kind: 'GatewayClass' | 'Gateway'): Promise<readonly Item[]> => {
-  for (const path of collectionPaths(kind)) {
-    const found = await read<{ items?: Item[] }>(connection, path)
-    if (found !== undefined) return found.items ?? []
-  }
-  return []
-}
-
-const ownClasses = async (connection: KubeConnection): Promise<readonly string[]> =>
-  (await list(connection, 'GatewayClass')).flatMap(({ metadata, spec }) => (spec?.controllerName === CONTROLLER_NAME ? [metadata.name] : []))
-
-async function checkClasses(connection: KubeConnection): Promise<Check> {
-  const classes = await ownClasses(connection)
+function checkClasses(classes: readonly string[]): Check {
   return classes.length === 0
     ? error('GatewayClass', `none has controllerName ${CONTROLLER_NAME}`, 'the operator creates GatewayClass proxy: read its log')
     : ok('GatewayClass', classes.join(', '))
@@ -196,11 +172,10 @@ function checkDataplanes(dataplanes: readonly Component[], operators: readonly C
 const countRest = (check: string, count: number): Check[] => (count > LISTED ? [warning(check, `and ${count - LISTED} more`, 'correct those above first')] : [])
 
 /** Certificates of listeners that the user may read: expired, or near their end. */
-async function checkCertificates(connection: KubeConnection, only: string | undefined): Promise<Check[]> {
-  const classes = new Set(await ownClasses(connection))
+async function checkCertificates(connection: KubeConnection, classes: readonly string[], only: string | undefined): Promise<Check[]> {
   const refs = new Map<string, { namespace: string; name: string; gateway: string }>()
-  for (const { metadata, spec } of await list(connection, 'Gateway')) {
-    if (!classes.has(spec?.gatewayClassName ?? '') || (only !== undefined && metadata.namespace !== only)) continue
+  for (const { metadata, spec } of await listObjects(connection, 'Gateway')) {
+    if (!classes.includes(spec?.gatewayClassName ?? '') || (only !== undefined && metadata.namespace !== only)) continue
     for (const listener of spec?.listeners ?? [])
       for (const ref of listener.tls?.certificateRefs ?? []) {
         const namespace = ref.namespace ?? metadata.namespace ?? ''

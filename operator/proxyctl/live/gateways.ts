@@ -4,11 +4,15 @@ import { ApiError, type KubeConnection } from '../../kube/connection.ts'
 import { collectionPaths, objectPath } from '../../kube/resources.ts'
 import type { Kind } from '../../source/objects.ts'
 
-interface Item {
+/** The fields that are read of a GatewayClass, a Gateway or a route. */
+export interface Item {
   readonly metadata: { readonly name: string; readonly namespace?: string }
   readonly spec?: {
     readonly controllerName?: string
     readonly gatewayClassName?: string
+    readonly listeners?: readonly {
+      readonly tls?: { readonly certificateRefs?: readonly { readonly name: string; readonly namespace?: string; readonly kind?: string }[] }
+    }[]
     readonly parentRefs?: readonly { readonly group?: string; readonly kind?: string; readonly name: string; readonly namespace?: string }[]
   }
 }
@@ -44,10 +48,14 @@ export async function checkNamespace(connection: KubeConnection, namespace: stri
 
 const describeChoices = (gateways: readonly string[]): string => (gateways.length === 0 ? '' : `; the Gateways of this cluster are ${gateways.join(', ')}`)
 
+/** The names of this controller's classes among GatewayClasses. */
+export const ownClasses = (classes: readonly Item[]): string[] =>
+  classes.flatMap(({ metadata, spec }) => (spec?.controllerName === CONTROLLER_NAME ? [metadata.name] : []))
+
 /** Gateways of this controller's classes as `<namespace>/<name>`, sorted. */
 export async function listGateways(connection: KubeConnection): Promise<string[]> {
   const [classes, gateways] = await Promise.all([listObjects(connection, 'GatewayClass'), listObjects(connection, 'Gateway')])
-  const own = new Set(classes.flatMap(({ metadata, spec }) => (spec?.controllerName === CONTROLLER_NAME ? [metadata.name] : [])))
+  const own = new Set(ownClasses(classes))
   return gateways
     .filter(({ spec }) => own.has(spec?.gatewayClassName ?? ''))
     .map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`)

@@ -4,7 +4,7 @@ import type { Kind } from '../../source/objects.ts'
 import { askJson, openAdmin } from './admin.ts'
 import { describeReference, readClusterObjects, readManifestObjects, type ListedObject, type ObjectSource } from './objects.ts'
 import { CommandError, alignColumns, UsageError, type Output } from '../output.ts'
-import { colours, describeObject } from './status.ts'
+import { alignRows, describeObject } from './status.ts'
 import type { Command, Invocation, Row } from '../types.ts'
 
 const routeKinds: readonly Kind[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute']
@@ -232,11 +232,7 @@ function describe(items: readonly Item[], output: Output, kind: string): string[
     ...factsOf(item).map(([, values]) => cell(values)),
     output.isWide || items.length === 1 ? item.problems.join('; ') : (item.problems[0] ?? '').replace(/:.*/, ''),
   ])
-  const lines = alignColumns([header, ...rows]).map((line, index) => {
-    const item = items[index - 1]
-    return (item === undefined ? line : output.paint(colours[item.status], item.status) + line.slice(item.status.length)).trimEnd()
-  })
-  return [...lines, ...items.flatMap(({ policies }) => (policies ? describePolicies(policies) : []))]
+  return [...alignRows(output, [header, ...rows]), ...items.flatMap(({ policies }) => (policies ? describePolicies(policies) : []))]
 }
 
 const isAccepted = ({ conditions }: Attachment): boolean => conditions.some(({ type, status }) => type === 'Accepted' && status === 'True')

@@ -5,12 +5,12 @@ import { findTroubles, type ConditionReport } from '../../program/report.ts'
 import type { ObjectStatus } from '../../model/translation.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
 import { checkNamespace } from './gateways.ts'
-import { CommandError, alignColumns, type Colour } from '../output.ts'
+import { CommandError, alignColumns, type Colour, type Output } from '../output.ts'
 import type { Command, Invocation, Row } from '../types.ts'
 import { describeDeployment, WORKLOAD_SELECTOR, type Deployment, type Pod } from './workloads.ts'
 
 const severities = ['error', 'warning', 'pending', 'ok'] as const
-export const colours: Readonly<Record<Row['severity'], Colour>> = { error: 'red', warning: 'yellow', pending: 'gray', ok: 'green' }
+const colours: Readonly<Record<Row['severity'], Colour>> = { error: 'red', warning: 'yellow', pending: 'gray', ok: 'green' }
 
 /** Prints every resource of this controller, the worst first. Returns 1 if one has an error, and rejects if a named namespace has none. */
 export const runStatus: Command = async (invocation) => {
@@ -38,13 +38,18 @@ export const runStatus: Command = async (invocation) => {
       const [first = '', ...more] = conditions
       return [[severity, kind, object, first], ...more.map((text) => ['', '', '', text])]
     })
-    // Colours after alignment: their codes have no width.
-    return alignColumns(lines).map((line, index) => {
-      const severity = lines[index]?.[0] ?? ''
-      return (severity === '' ? line : output.paint(colours[severity as Row['severity']], severity) + line.slice(severity.length)).trimEnd()
-    })
+    return alignRows(output, lines)
   })
   return rows.some(({ severity }) => severity === 'error') ? 1 : 0
+}
+
+/** Rows in columns. A severity in the first one has its colour. */
+export function alignRows(output: Output, rows: readonly (readonly string[])[]): string[] {
+  // Colours after alignment: their codes have no width.
+  return alignColumns(rows).map((line, index) => {
+    const severity = severities.find((each) => each === rows[index]?.[0])
+    return (severity === undefined ? line : output.paint(colours[severity], severity) + line.slice(severity.length)).trimEnd()
+  })
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -26,9 +26,17 @@ export function findRefusedHosts({ message, gateways }: Reached): string[] {
   })
 }
 
+/** What pods may connect to, without what is known of one pod only. */
+const rulesInPods = (permitted: Iterable<string>): DialRules => ({
+  isLoopbackAllowed: false,
+  permitted: new AddressRanges(permitted),
+  ports: () => RESERVED_PORTS,
+  addresses: () => [],
+})
+
 /** Hosts that are refused in pods only, unless `addresses` permit them: loopback addresses. */
 export function findHostsRefusedInPods(backend: Parameters<typeof listHosts>[0], addresses: Iterable<string>): string[] {
-  const pod: DialRules = { isLoopbackAllowed: false, permitted: new AddressRanges(addresses), ports: () => RESERVED_PORTS, addresses: () => [] }
+  const pod = rulesInPods(addresses)
   return listHosts(backend).flatMap((place) => {
     const reason = refuseHost(place.host, place.port, pod)
     if (reason === undefined || refuseHost(place.host, place.port, { ...pod, isLoopbackAllowed: true }) !== undefined) return []
@@ -39,7 +47,7 @@ export function findHostsRefusedInPods(backend: Parameters<typeof listHosts>[0],
 /** An ExternalName Service whose name is an address that is refused in pods, unless `addresses` permit it. */
 export function findExternalNameRefusedInPods({ type, externalName = '', ports = [] }: Service['spec'], addresses: Iterable<string>): string | undefined {
   if (type !== 'ExternalName' || literalAddresses(externalName).length === 0) return undefined
-  const pod: DialRules = { isLoopbackAllowed: false, permitted: new AddressRanges(addresses), ports: () => RESERVED_PORTS, addresses: () => [] }
+  const pod = rulesInPods(addresses)
   for (const { port } of ports.length === 0 ? [{ port: 80 }] : ports) {
     const reason = refuseHost(externalName, port, pod)
     const place = { path: 'externalName', host: externalName, port, section: '', policies: undefined, identity: undefined }

@@ -1,18 +1,10 @@
+import type { AIModelFallback } from '#gen/config/types.ts'
+
+/** Why a target failed, as far as another one may do better: what `fallback` of a model can name. */
+export type FailureCause = AIModelFallback['on'][number]
+
 /** Why an attempt failed (llm.md §15.4). `Invalid` is the fault of the request, which no other target would accept either. */
-export type Cause =
-  | 'RateLimit'
-  | 'Quota'
-  | 'Overloaded'
-  | 'Timeout'
-  | 'ServerError'
-  | 'FirstToken'
-  | 'ContextLength'
-  | 'ContentFilter'
-  | 'Budget'
-  | 'Auth'
-  | 'ModelNotFound'
-  | 'Unreachable'
-  | 'Invalid'
+export type Cause = FailureCause | 'Invalid'
 
 /**
  * Which later requests fail for the same cause. Only signals that the text of a request cannot produce have more than the scope `request`, because a client

@@ -12,7 +12,8 @@ import { createProvider } from '../providers/index.ts'
 import { compileSettings } from '../settings/settings.ts'
 import { ModelChoice } from './choice.ts'
 import { ModelFacts } from './facts.ts'
-import type { FailureCause, ModelEntry, ModelTable, ModelTarget } from './table.ts'
+import type { FailureCause } from '../causes/types.ts'
+import type { ModelEntry, ModelTable, ModelTarget } from './table.ts'
 
 /** Numbers in [0, 1) that are the same in each run (mulberry32). */
 function seeded(seed: number): () => number {

@@ -5,7 +5,8 @@ import { priceOf } from '../pricing/price.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import { holds, stickyKey, type ModelFacts } from './facts.ts'
 import { fitnessOf, grades, modelAt, providersOf, type Fitness } from './fit.ts'
-import type { FailureCause, ModelEntry, ModelTable, ModelTarget } from './table.ts'
+import type { FailureCause } from '../causes/types.ts'
+import type { ModelEntry, ModelTable, ModelTarget } from './table.ts'
 
 /** Longest way from a model through models of other backends. */
 const MAX_DEPTH = 8

@@ -1,14 +1,12 @@
 import type { Program } from '#api/cel/index.ts'
-import type { AIModel, AIModelFallback, AIModelTarget, BackendFull } from '#gen/config/types.ts'
+import type { AIModel, AIModelTarget, BackendFull } from '#gen/config/types.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import { compileExpression } from '../../../request/expression/program.ts'
+import type { FailureCause } from '../causes/types.ts'
 import { compileServerTarget, compileTargets, type LlmTarget, type ProviderStates } from '../choice/target.ts'
 import { createNameTable } from '../common/patterns.ts'
 import { createRouteTable } from '../settings/routes.ts'
 import { mergeAi } from '../settings/settings.ts'
-
-/** Why a target failed (llm.md §15.4). */
-export type FailureCause = AIModelFallback['on'][number]
 
 /** A backend that serves a model. */
 export interface ModelTarget {
