@@ -22,15 +22,16 @@ const REPEATED: ReadonlySet<string> = new Set(['McpToolGuards'])
 /**
  * Converts a schema to a structural one: inlines references, and drops `additionalProperties: false`, since the API server prunes unknown fields.
  *
- * Fields that are others under their real names have no descriptions inside, and the connection policies of guards in them no schema: written out, these would
- * double the size of a manifest. The operator checks them, and a guard with invalid ones rejects everything (operator/translate/reference).
+ * Fields that are others under their real names have no descriptions inside. The connection policies of guards have no schema there and in terse definitions:
+ * written out, these would double the size of a manifest. The operator checks them, and a guard with invalid ones rejects everything (operator/translate/reference).
  */
 export function toStructural(definitions: Definitions, schema: Schema, opaque: ReadonlySet<string> = new Set()): Schema {
   // `depth`: level within a terse definition, where nested fields have no descriptions.
   const inline = (child: Schema, depth: number | undefined, isRepeated: boolean): Schema => {
     const name = child.$ref === undefined ? undefined : refName(child.$ref)
     const isAnother = isRepeated || isRealName(child) || (name !== undefined && REPEATED.has(name))
-    if (isRepeated && name === 'BackendSimple') return anyObject('As under the neutral name.')
+    if (name === 'BackendSimple' && isRepeated) return anyObject('As under the neutral name.')
+    if (name === 'BackendSimple' && depth !== undefined) return anyObject('As in `spec.policies`.')
     if (name !== undefined && opaque.has(name)) return anyObject('As in ProxyPolicy.')
     const { description, ...silent } = structural(
       name === undefined ? child : dereference(definitions, child),
