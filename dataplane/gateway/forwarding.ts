@@ -81,6 +81,7 @@ function receivedId(headers: HeaderList): string | undefined {
 }
 
 const COUNTERS = 0x1000
+const byteTexts = Array.from({ length: 0x100 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 let lastMs = 0
 let counter = 0
 let head = ''
@@ -98,8 +99,8 @@ export function createRequestId(nowMs = Date.now()): string {
     head = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-`
     tail = randomUUID().slice(18)
   }
-  // 7000 to 7fff: the version and the counter.
-  return head + (7 * COUNTERS + counter).toString(16) + tail
+  // 70 to 7f: the version and the high bits of the counter.
+  return head + byteTexts[0x70 + (counter >> 8)] + byteTexts[counter & 0xff] + tail
 }
 
 /** Elements of certificates by the fields that they have: a connection has many requests. */

@@ -15,16 +15,26 @@ class UnwritableHeadError extends Error {
 /** Fields that the codec writes itself; they are skipped in the header list. */
 const ownNames = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive', 'proxy-connection', 'te', 'upgrade', 'host', 'expect', 'trailer'])
 
-/** Cache of names that are valid tokens; bounded, because policies and clients choose them. True: the codec writes this field itself. */
-const checkedNames = new Map<string, boolean>()
+/** A field name that is a valid token. */
+interface KnownName {
+  /** Whether the codec writes this field itself. */
+  readonly isOwn: boolean
+  /** Name and colon of the field line. */
+  readonly start: string
+  /** A value that was found valid: most fields have the same value in request after request. */
+  value: string
+}
 
-function isOwnName(name: string): boolean {
-  const known = checkedNames.get(name)
-  if (known !== undefined) return known
+/** Names that policies and clients chose; bounded. */
+const knownNames = new Map<string, KnownName>()
+/** Longer values are not kept: names times length is what a client can make the gateway hold. */
+const MAX_KEPT_CHARACTERS = 128
+
+function checkName(name: string): KnownName {
   if (!isToken(name)) throw new UnwritableHeadError('header name')
-  const isOwn = ownNames.has(name)
-  if (checkedNames.size < 2000) checkedNames.set(name, isOwn)
-  return isOwn
+  const known = { isOwn: ownNames.has(name), start: `${name}: `, value: '' }
+  if (knownNames.size < 2000) knownNames.set(name, known)
+  return known
 }
 
 function fieldLines(headers: HeaderList): string {
@@ -33,9 +43,13 @@ function fieldLines(headers: HeaderList): string {
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? ''
     const value = raw[i + 1] ?? ''
-    if (isOwnName(name)) continue
-    if (!isFieldValue(value)) throw new UnwritableHeadError(`header ${name}`)
-    text += `${name}: ${value}\r\n`
+    const known = knownNames.get(name) ?? checkName(name)
+    if (known.isOwn) continue
+    if (value !== known.value) {
+      if (!isFieldValue(value)) throw new UnwritableHeadError(`header ${name}`)
+      if (value.length <= MAX_KEPT_CHARACTERS) known.value = value
+    }
+    text += known.start + value + '\r\n'
   }
   return text
 }
