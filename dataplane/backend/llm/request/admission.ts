@@ -3,6 +3,7 @@ import { ProxyError } from '../../../request/exchange/error.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { pathOf } from '../../../http/message.ts'
 import type { LlmTarget } from '../choice/target.ts'
+import { isObject } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
 import { comparablePath } from '../settings/routes.ts'
 import type { KeyPolicy } from './keys.ts'
@@ -81,21 +82,31 @@ export function checkCompletionsBody({ request }: Exchange, body: JsonObject): v
   const field = otherInputs.find((name) => body[name] !== undefined)
   if (field === undefined) return
   const path = comparablePath(pathOf(request.target))
-  const type = knownPathOf(path)?.type ?? (field === 'input' ? typeOfInput(body) : 'Detect')
+  const type = knownPathOf(path)?.type ?? (field === 'input' ? typeOfInput(body, path) : 'Detect')
   throw notCompletions(`a body with "${field}" and without "messages" is`, path, type)
 }
 
 /** What other APIs have in place of `messages`: legacy completions, fill-in-the-middle, images, rerank, audio, OCR, Gemini. */
 const otherInputs = ['input', 'prompt', 'query', 'documents', 'suffix', 'contents', 'inputs', 'inputText', 'texts', 'document', 'file']
 
-/** The type of a request with `input`, by its other fields. */
-function typeOfInput(body: JsonObject): RouteType {
+/** The type of a request with `input`, by its other fields. Clients send a prompt to a path of chats more often than texts to embed. */
+function typeOfInput(body: JsonObject, path: string): RouteType {
+  const { input } = body
+  const model = String(body['model'])
+  if (body['voice'] !== undefined || model.includes('moderation')) return 'Detect'
+  if (embeddingsFields.some((name) => Object.hasOwn(body, name)) || model.includes('embed')) return 'Embeddings'
   if (responsesFields.some((name) => Object.hasOwn(body, name))) return 'Responses'
-  return body['voice'] !== undefined || String(body['model']).includes('moderation') ? 'Detect' : 'Embeddings'
+  // Items of the Responses API are objects, texts and tokens to embed are not.
+  if (Array.isArray(input)) return input.some((item) => isObject(item)) ? 'Responses' : 'Embeddings'
+  return path.endsWith('/chat/completions') ? 'Responses' : 'Embeddings'
 }
 
+const embeddingsFields = ['dimensions', 'encoding_format', 'input_type']
 /** Fields that requests of the Responses API have, and requests for embeddings have not. */
-const responsesFields = ['instructions', 'max_output_tokens', 'previous_response_id', 'reasoning', 'stream', 'text', 'tools']
+const responsesFields =
+  'background,conversation,include,instructions,max_output_tokens,max_tool_calls,parallel_tool_calls,previous_response_id,prompt,reasoning,store,stream,temperature,text,tool_choice,tools,top_p'.split(
+    ',',
+  )
 
 function notCompletions(subject: string, path: string, type: RouteType): FormatError {
   const suffix = path === '/' || path.length > MAX_QUOTED_LENGTH ? '*' : path

@@ -38,7 +38,7 @@ const patterns: readonly (readonly [Vendor, RegExp])[] = [
     ),
   ],
   // gpt-oss is a model of open weights, served by others.
-  ['gpt', new RegExp(`${START}(?:chat)?gpt-(?!oss)(?<major>\\d+)?(?:\\.(?<minor>\\d+))?(?<line>[a-z]*)`)],
+  ['gpt', new RegExp(`${START}(?:chat)?gpt-(?!oss)(?<major>\\d+)?(?:\\.(?<minor>\\d+))?(?:-(?=chat))?(?<line>[a-z]*)`)],
   ['o', new RegExp(`${START}(?<line>o)(?<major>\\d)(?![a-z\\d])`)],
   ['gemini', new RegExp(`${START}gemini-(?<major>\\d+)?(?:\\.(?<minor>\\d+))?`)],
   ['nova', new RegExp(`${START}nova-(?<major>\\d+)?`)],
@@ -110,6 +110,7 @@ interface FamilyRow {
 
 const claudes: readonly Target[] = ['anthropic', 'vertexClaude', 'converse']
 const chats: readonly Target[] = ['openai', 'azure', 'compatible']
+const openais: readonly Target[] = [...chats, 'responses']
 
 /** Rows apply in order; a later one replaces cells of earlier ones. Checked 2026-11-28. */
 export const families: readonly FamilyRow[] = [
@@ -134,9 +135,8 @@ export const families: readonly FamilyRow[] = [
     from: 500,
     until: 501,
     targets: chats,
-    change: ({ reasoning, sampling }) => ({
+    change: ({ reasoning }) => ({
       reasoning: { ...reasoning, efforts: ['minimal', 'low', 'medium', 'high'] },
-      sampling: { ...sampling, isFixed: 'always' },
       stops: { max: 0, takesBlank: true },
     }),
     source: 'litellm#15244',
@@ -146,9 +146,8 @@ export const families: readonly FamilyRow[] = [
     from: 501,
     until: 505,
     targets: chats,
-    change: ({ reasoning, sampling }) => ({
+    change: ({ reasoning }) => ({
       reasoning: { ...reasoning, efforts: ['none', 'low', 'medium', 'high'] },
-      sampling: { ...sampling, isFixed: 'reasoning' },
       stops: { max: 0, takesBlank: true },
     }),
     source: 'vercel/ai#10932',
@@ -166,9 +165,8 @@ export const families: readonly FamilyRow[] = [
     from: 505,
     until: 600,
     targets: chats,
-    change: ({ reasoning, sampling }) => ({
+    change: ({ reasoning }) => ({
       reasoning: { ...reasoning, efforts: ['none', 'low', 'medium', 'high', 'xhigh'], withTools: 'none' },
-      sampling: { ...sampling, isFixed: 'always' },
       stops: { max: 0, takesBlank: true },
     }),
     source: 'BerriAI/litellm#34569',
@@ -178,9 +176,8 @@ export const families: readonly FamilyRow[] = [
     from: 600,
     until: Infinity,
     targets: chats,
-    change: ({ reasoning, sampling }) => ({
+    change: ({ reasoning }) => ({
       reasoning: { ...reasoning, efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'], withTools: 'none' },
-      sampling: { ...sampling, isFixed: 'always' },
       stops: { max: 0, takesBlank: true },
     }),
     source: '@ai-sdk/openai 3.0.141',
@@ -190,14 +187,41 @@ export const families: readonly FamilyRow[] = [
     from: 0,
     until: Infinity,
     targets: chats,
-    change: ({ reasoning, sampling, roles }) => ({
+    change: ({ reasoning, roles }) => ({
       roles: { ...roles, hasDeveloper: true },
       tokenLimit: 'max_completion_tokens',
       reasoning: { ...reasoning, efforts: ['low', 'medium', 'high'] },
-      sampling: { ...sampling, isFixed: 'always' },
       stops: { max: 0, takesBlank: true },
     }),
     source: 'openai 6.49.0 (types)',
+  },
+  ...(
+    [
+      ['gpt', 500, 501, 'always', '@ai-sdk/openai 3.0.141'],
+      ['gpt', 501, 505, 'reasoning', 'vercel/ai#10932'],
+      ['gpt', 505, Infinity, 'always', 'BerriAI/litellm#34569'],
+      ['o', 0, Infinity, 'always', '@ai-sdk/openai 3.0.141'],
+    ] as const
+  ).map(([vendor, from, until, isFixed, source]): FamilyRow => ({
+    vendor,
+    from,
+    until,
+    targets: openais,
+    change: ({ sampling }) => ({ sampling: { ...sampling, isFixed } }),
+    source,
+  })),
+  {
+    vendor: 'gpt',
+    from: 500,
+    until: 501,
+    lines: /^chat/,
+    targets: openais,
+    change: ({ reasoning, sampling }) => ({
+      reasoning: { ...reasoning, efforts: [] },
+      sampling: { ...sampling, isFixed: 'never' },
+      stops: { max: 4, takesBlank: true },
+    }),
+    source: '@ai-sdk/openai 3.0.141',
   },
   {
     vendor: 'mistral',

@@ -1,7 +1,8 @@
 import type { Block, Chat, OutputFormat, Tool, ToolChoice, ToolResult, Turn } from '../common/neutral.ts'
 import { isObject } from '../common/json.ts'
-import { numberOf } from '../common/read.ts'
+import { numberOf, without } from '../common/read.ts'
 import { NO_THOUGHT } from '../common/thoughts.ts'
+import type { JsonObject } from '../common/types.ts'
 import { unsupported } from '../common/unsupported.ts'
 import { CallIds } from './ids.ts'
 import { fitMarks } from './marks.ts'
@@ -63,8 +64,8 @@ function needsUser(turns: readonly Turn[], { roles }: TargetRules): boolean {
 /** The fields of the client that its target does not have or rejects. */
 function findDropped(chat: Chat, sampling: Pick<Chat, 'temperature' | 'topP' | 'topK' | 'stop'>): string[] {
   const dropped: string[] = []
-  if (chat.temperature !== undefined && sampling.temperature === undefined) dropped.push('temperature')
-  if (chat.topP !== undefined && sampling.topP === undefined) dropped.push('top_p')
+  if (sampling.temperature === undefined && isChosen('temperature', chat.temperature)) dropped.push('temperature')
+  if (sampling.topP === undefined && isChosen('top_p', chat.topP)) dropped.push('top_p')
   if (chat.topK !== undefined && sampling.topK === undefined) dropped.push('top_k')
   if (chat.stop.length > sampling.stop.length) dropped.push(chat.origin === 'messages' ? 'stop_sequences' : 'stop')
   return dropped
@@ -103,17 +104,44 @@ function fitChoice(choice: ToolChoice, { reasoning }: TargetRules, names: ToolNa
   return choice.type === 'tool' ? { type: 'tool', name: names.safe(choice.name) } : choice
 }
 
+/** Sampling parameters, each with the default of the APIs. */
+const samplingDefaults: Readonly<Record<string, number | undefined>> = { temperature: 1, top_p: 1, top_k: undefined, presence_penalty: 0, frequency_penalty: 0 }
+
+/** Whether a sampling parameter changes the response: to leave out a default, which models without the parameter reject too, changes nothing. */
+const isChosen = (field: string, value: unknown): boolean => value !== undefined && value !== null && (numberOf(value) ?? Infinity) !== samplingDefaults[field]
+
 /** The sampling parameters that a target accepts. */
-export function fitNumbers<T>(
+function fitNumbers<T>(
   { temperature, topP, topK }: { readonly temperature: T; readonly topP: T; readonly topK: T },
   sampling: TargetRules['sampling'],
   isReasoning: boolean,
 ): { readonly temperature: T | number | undefined; readonly topP: T | undefined; readonly topK: T | undefined } {
-  if (sampling.isFixed === 'always' || (sampling.isFixed === 'reasoning' && isReasoning)) return { temperature: undefined, topP: undefined, topK: undefined }
+  if (isFixed(sampling, isReasoning)) return { temperature: undefined, topP: undefined, topK: undefined }
   return {
     temperature: (numberOf(temperature) ?? 0) > sampling.maxTemperature ? sampling.maxTemperature : temperature,
     topP: temperature !== undefined && !sampling.takesBoth ? undefined : topP,
-    topK: sampling.hasTopK ? topK : undefined,
+    topK: sampling.topK === 'sent' ? topK : undefined,
+  }
+}
+
+const isFixed = (sampling: TargetRules['sampling'], isReasoning: boolean): boolean =>
+  sampling.isFixed === 'always' || (sampling.isFixed === 'reasoning' && isReasoning)
+
+/** A native request with the sampling parameters that its target accepts, and the fields that it lost; the same body if it keeps all. */
+export function fitNativeSampling(
+  body: JsonObject,
+  sampling: TargetRules['sampling'],
+  isReasoning: boolean,
+): { readonly body: JsonObject; readonly omitted: readonly string[] } {
+  const { temperature, top_p: topP, top_k: topK } = body
+  const kept = fitNumbers({ temperature, topP, topK }, sampling.topK === 'native' ? { ...sampling, topK: 'sent' } : sampling, isReasoning)
+  const left: JsonObject = { temperature: kept.temperature, top_p: kept.topP, top_k: kept.topK }
+  const isAllFixed = isFixed(sampling, isReasoning)
+  const gone = Object.keys(samplingDefaults).filter((field) => body[field] !== undefined && (field in left ? left[field] === undefined : isAllFixed))
+  const fitted = gone.length > 0 ? without(body, ...gone) : body
+  return {
+    body: kept.temperature === temperature || kept.temperature === undefined ? fitted : { ...fitted, temperature: kept.temperature },
+    omitted: gone.filter((field) => isChosen(field, body[field])),
   }
 }
 

@@ -1,6 +1,7 @@
 import { compact, inside, objectOf, objectsOf, textOf, without } from '../common/read.ts'
 import { NO_THOUGHT } from '../common/thoughts.ts'
 import type { JsonObject } from '../common/types.ts'
+import { fitNativeSampling } from './fit.ts'
 import { CallIds } from './ids.ts'
 import { withList, withMember, withText } from './lists.ts'
 import { fitImageUrl } from './media.ts'
@@ -16,10 +17,11 @@ export interface FittedBody {
   readonly omitted: readonly string[]
 }
 
-/** Fits a Chat Completions request: usage of streams, token limit, tools, and roles, ids, names and members of the messages. */
+/** Fits a Chat Completions request: usage of streams, token limit, sampling, tools, and roles, ids, names and members of the messages. */
 export function fitCompletions(body: JsonObject, rules: TargetRules): FittedBody {
   const dropped = rules.drops.filter((field) => body[field] !== undefined)
-  let fitted = dropped.length > 0 ? without(body, ...dropped) : body
+  const { body: sampled, omitted } = fitNativeSampling(body, rules.sampling, isReasoning(textOf(body['reasoning_effort'])))
+  let fitted = dropped.length > 0 ? without(sampled, ...dropped) : sampled
   const addsUsage = rules.asksStreamUsage && body['stream'] === true && (body['stream_options'] === undefined || body['stream_options'] === null)
   if (addsUsage) fitted = { ...fitted, stream_options: { include_usage: true } }
   if (rules.tokenLimit === 'max_completion_tokens' && body['max_tokens'] !== undefined)
@@ -38,8 +40,11 @@ export function fitCompletions(body: JsonObject, rules: TargetRules): FittedBody
     const ordered = fitOrder(fitted['messages'], rules.roles)
     if (ordered !== fitted['messages']) fitted = { ...fitted, messages: ordered }
   }
-  return { body: fitted, toolNames: names.restored, omitted: dropped }
+  return { body: fitted, toolNames: names.restored, omitted: [...dropped, ...omitted] }
 }
+
+/** Whether an effort makes a model reason that does not by default. */
+export const isReasoning = (effort: string | undefined): boolean => effort !== undefined && effort !== 'none'
 
 /** The names of a request's tools, calls and choice. */
 function namesOf(body: JsonObject, rules: TargetRules): ToolNames {

@@ -1,6 +1,6 @@
 import { compact, inside, listOf, objectOf, objectsOf, textOf, without } from '../common/read.ts'
 import type { JsonObject } from '../common/types.ts'
-import { canForce, fitNumbers, isThinking } from './fit.ts'
+import { canForce, fitNativeSampling, isThinking } from './fit.ts'
 import { CallIds } from './ids.ts'
 import { mapList, withList, withMember, withText } from './lists.ts'
 import { limitMarks } from './marks.ts'
@@ -25,21 +25,16 @@ export function fitMessages(body: JsonObject, rules: TargetRules): FittedBody {
   const format = rules.schema.isClosed ? closeFormat(objectOf(config?.['format'])) : config?.['format']
   if (planned.effort !== effort || format !== config?.['format']) changes['output_config'] = filled(compact({ ...config, effort: planned.effort, format }))
   const thinking = planned.thinking?.['type']
-  const { temperature, top_p: topP, top_k: topK } = body
-  const numbers = fitNumbers({ temperature, topP, topK }, sampling, isThinking(thinking))
-  if (numbers.temperature !== temperature) changes['temperature'] = numbers.temperature
-  if (numbers.topP !== topP) changes['top_p'] = numbers.topP
-  if (numbers.topK !== topK) changes['top_k'] = numbers.topK
+  const { body: sampled, omitted: dropped } = fitNativeSampling(body, sampling, isThinking(thinking))
   const choice = inside(body['tool_choice'])
   if ((choice['type'] === 'any' || choice['type'] === 'tool') && !canForce(reasoning, thinking === 'enabled'))
     changes['tool_choice'] = { ...without(choice, 'name'), type: 'auto' }
   const names = namesOf(body, rules)
   const rename = (name: string): string => names.safe(name)
-  const fitted = Object.keys(changes).length > 0 ? compact({ ...body, ...changes }) : body
+  const fitted = Object.keys(changes).length > 0 ? compact({ ...sampled, ...changes }) : sampled
   const offered = withList(fitted, 'tools', (tool) => fitTool(tool, rules, rename))
   const chosen = withMember(offered, 'tool_choice', (one) => withText(one, 'name', rename))
   const { body: complete, omitted } = continued(fitTurns(chosen, rules, rename), rules)
-  const dropped = (['temperature', 'top_p', 'top_k'] as const).filter((field) => body[field] !== undefined && fitted[field] === undefined)
   return { body: limitMarks(complete, rules.cache), toolNames: names.restored, omitted: [...dropped, ...omitted] }
 }
 

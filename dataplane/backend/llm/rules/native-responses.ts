@@ -1,26 +1,28 @@
 import { inside, objectOf, objectsOf, textOf, without } from '../common/read.ts'
 import type { JsonObject } from '../common/types.ts'
+import { fitNativeSampling } from './fit.ts'
 import { CallIds } from './ids.ts'
 import { withList, withText } from './lists.ts'
 import { fitImageUrl } from './media.ts'
-import type { FittedBody } from './native-completions.ts'
+import { isReasoning, type FittedBody } from './native-completions.ts'
 import { ToolNames } from './names.ts'
 import { fitSchema } from './schemas.ts'
 import type { TargetRules } from './types.ts'
 
-/** Fits a Responses request: tools, and names, ids and members of the items. */
+/** Fits a Responses request: sampling, tools, and names, ids and members of the items. */
 export function fitResponses(body: JsonObject, rules: TargetRules): FittedBody {
   const names = namesOf(body, rules)
   const rename = (name: string): string => names.safe(name)
   const ids = new CallIds(rules.ids)
-  let fitted = withList(body, 'tools', (tool) => fitTool(tool, rename, rules))
+  const { body: sampled, omitted } = fitNativeSampling(body, rules.sampling, isReasoning(textOf(inside(body['reasoning'])['effort'])))
+  let fitted = withList(sampled, 'tools', (tool) => fitTool(tool, rename, rules))
   fitted = withList(fitted, 'input', (item) => fitItem(item, rename, ids))
   const choice = objectOf(body['tool_choice'])
   if (choice?.['type'] === 'function') {
     const named = withText(choice, 'name', rename)
     if (named !== choice) fitted = { ...fitted, tool_choice: named }
   }
-  return { body: fitted, toolNames: names.restored, omitted: [] }
+  return { body: fitted, toolNames: names.restored, omitted }
 }
 
 const isFunction = ({ type }: JsonObject): boolean => type === 'function' || type === 'custom'

@@ -215,3 +215,46 @@ describe('media', () => {
     expect(JSON.stringify(body)).toContain('data:image/jpeg;base64,AA==')
   })
 })
+
+describe('sampling parameters of native requests', () => {
+  const given = { temperature: 0.5, top_p: 0.9, top_k: 5, presence_penalty: 1, frequency_penalty: 0 }
+  const sampled = (format: 'completions' | 'responses', target: Target, model: string, more: JsonObject = {}): readonly [string[], readonly string[]] => {
+    const { body, omitted } = pair(format, format).request({ ...given, ...more }, requestContext({ target, model }))
+    return [Object.keys(given).filter((field) => body[field] !== undefined), omitted]
+  }
+  const all = ['temperature', 'top_p', 'top_k', 'presence_penalty', 'frequency_penalty']
+  const withoutTopK = all.filter((field) => field !== 'top_k')
+
+  test.each<['completions' | 'responses', Target, string, JsonObject, string[]]>([
+    ['completions', 'openai', 'gpt-5', {}, []],
+    ['completions', 'azure', 'o3-mini', {}, []],
+    ['completions', 'openai', 'gpt-5-chat-latest', {}, withoutTopK],
+    ['completions', 'openai', 'gpt-4o', {}, withoutTopK],
+    ['completions', 'openai', 'gpt-5.1', {}, withoutTopK],
+    ['completions', 'openai', 'gpt-5.1', { reasoning_effort: 'none' }, withoutTopK],
+    ['completions', 'openai', 'gpt-5.1', { reasoning_effort: 'low' }, []],
+    ['completions', 'compatible', 'openai/gpt-5.5', {}, []],
+    ['completions', 'compatible', 'qwen3', {}, all],
+    ['completions', 'gemini', 'gemini-3-pro', {}, withoutTopK],
+    ['responses', 'responses', 'gpt-5', {}, []],
+    ['responses', 'responses', 'o4-mini', {}, []],
+    ['responses', 'responses', 'gpt-4.1', {}, withoutTopK],
+    ['responses', 'responses', 'gpt-5.2', { reasoning: { effort: 'none' } }, withoutTopK],
+    ['responses', 'responses', 'gpt-5.2', { reasoning: { effort: 'high' } }, []],
+  ])('%s to %s, model %s with %j, keep what the model accepts', (format, target, model, more, kept) => {
+    const [left, omitted] = sampled(format, target, model, more)
+    expect(left).toEqual(kept)
+    // A default changes nothing, so that its omission is not reported.
+    expect(omitted).toEqual(all.filter((field) => !kept.includes(field) && field !== 'frequency_penalty'))
+  })
+
+  test('that are defaults are left out without notice', () => {
+    const { body, omitted } = pair('responses', 'responses').request({ temperature: 1, top_p: 1 }, requestContext({ target: 'responses', model: 'gpt-5' }))
+    expect([body, omitted]).toEqual([{}, []])
+  })
+
+  test('over the range become its end', () => {
+    const { body } = pair('completions', 'completions').request({ temperature: 3 }, requestContext({ target: 'openai', model: 'gpt-4o' }))
+    expect(body['temperature']).toBe(2)
+  })
+})

@@ -25,6 +25,8 @@ describe('the family of a model', () => {
     ['gpt-4o-mini', 'gpt', 'o', 400],
     ['chatgpt-4o-latest', 'gpt', 'o', 400],
     ['gpt-35-turbo', 'gpt', '', 305],
+    ['gpt-5-chat-latest', 'gpt', 'chat', 500],
+    ['gpt-4-turbo', 'gpt', '', 400],
     ['openai/gpt-5.5', 'gpt', '', 505],
     ['ft:gpt-4.1:me::1', 'gpt', '', 401],
     ['gpt-oss-120b', 'other', '', NaN],

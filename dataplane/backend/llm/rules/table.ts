@@ -51,7 +51,7 @@ const openai: TargetRules = {
     history: 'none',
     forcesTools: 'always',
   },
-  sampling: { maxTemperature: 2, isFixed: 'never', takesBoth: true, hasTopK: false },
+  sampling: { maxTemperature: 2, isFixed: 'never', takesBoth: true, topK: 'never' },
   stops: { max: 4, takesBlank: true },
   cache: { marker: 'none', max: 0, hasTtl: false },
   betas: { place: 'none', values: undefined, countValues: undefined, renames: {} },
@@ -82,6 +82,8 @@ const compatible: TargetRules = {
   },
   stops: { max: Infinity, takesBlank: true },
   reasoning: { ...openai.reasoning, history: 'unknown' },
+  // vLLM and OpenRouter read it, Mistral and Groq reject it.
+  sampling: { ...openai.sampling, topK: 'native' },
   // OpenRouter and LiteLLM read it.
   cache: { marker: 'native', max: Infinity, hasTtl: true },
 }
@@ -114,7 +116,7 @@ const anthropic: TargetRules = {
     history: 'signed',
     forcesTools: 'withoutBudget',
   },
-  sampling: { maxTemperature: 1, isFixed: 'reasoning', takesBoth: true, hasTopK: true },
+  sampling: { maxTemperature: 1, isFixed: 'reasoning', takesBoth: true, topK: 'sent' },
   stops: { max: Infinity, takesBlank: false },
   cache: { marker: 'cache_control', max: 4, hasTtl: true },
   betas: { place: 'header', values: undefined, countValues: undefined, renames: {} },

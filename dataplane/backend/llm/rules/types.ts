@@ -93,7 +93,8 @@ interface SamplingRule {
   readonly isFixed: 'never' | 'reasoning' | 'always'
   /** `temperature` and `top_p` in one request. */
   readonly takesBoth: boolean
-  readonly hasTopK: boolean
+  /** `top_k`: sent, kept in native requests only, or left out. */
+  readonly topK: 'sent' | 'native' | 'never'
 }
 
 interface StopRule {
