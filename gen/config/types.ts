@@ -3403,6 +3403,15 @@ export interface ShortProviderA {
    */
   model?: ShortString
   /**
+   * Chat APIs of the server. Default: both; Completions after a 404 of Responses.
+   *
+   * @minItems 1
+   * @maxItems 2
+   *
+   * Items: API.
+   */
+  formats?: ('Completions' | 'Responses')[]
+  /**
    * API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.
    */
   apiKey?: string

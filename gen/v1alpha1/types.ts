@@ -2781,6 +2781,15 @@ export interface ProviderA {
    * Model to use instead of that of the request. Not set: that of the request.
    */
   model?: ShortString
+  /**
+   * Chat APIs of the server. Default: both; Completions after a 404 of Responses.
+   *
+   * @minItems 1
+   * @maxItems 2
+   *
+   * Items: API.
+   */
+  formats?: ('Completions' | 'Responses')[]
 }
 /**
  * Azure OpenAI, `azureOpenAI`.

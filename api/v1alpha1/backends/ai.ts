@@ -158,7 +158,10 @@ export const aiBackendDefinitions: Definitions = {
     ['name'],
     providerRules,
   ),
-  ProviderA: object('OpenAI, `openai`.', { model }),
+  ProviderA: object('OpenAI, `openai`.', {
+    model,
+    formats: set(choice(['Completions', 'Responses'], 'API.'), 'Chat APIs of the server. Default: both; Completions after a 404 of Responses.', 1, 2),
+  }),
   ProviderB: object(
     'Azure OpenAI, `azureOpenAI`.',
     {

@@ -78,7 +78,8 @@ function isRetryable(outcome: ResponseHead | Error, { codes }: RetryPlan): boole
   return code === 'UPSTREAM_FAILED' && cause instanceof UpstreamError && cause.failure !== 'protocol'
 }
 
-function releasePending(exchange: Exchange): void {
+/** Ends the share of an attempt in the load of its endpoint: another attempt follows. */
+export function releasePending(exchange: Exchange): void {
   if (exchange.pendingOn !== undefined) exchange.pendingOn.pending--
   exchange.pendingOn = undefined
 }

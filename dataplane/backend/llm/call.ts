@@ -1,5 +1,5 @@
 import { callEndpoint, type Active } from '../forward/attempt.ts'
-import { withRetries } from '../forward/retry.ts'
+import { releasePending, withRetries } from '../forward/retry.ts'
 import { toProxyFailure } from '../forward/failure.ts'
 import { ProxyError, retryAfter } from '../../request/exchange/error.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
@@ -13,6 +13,7 @@ import type { AttemptContext } from './response/attempt-context.ts'
 import { BodyCapture } from './response/capture.ts'
 import { CacheRecording, cacheQueryOf, findCached, replay } from './response/cache.ts'
 import type { ResponseCache } from './response/cache-store.ts'
+import { readErrorBody } from './response/failure.ts'
 import { finishResponse, isStream, openStream, readReply, type Opened, type Reply } from './response/finish.ts'
 import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, hasOther, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
@@ -21,6 +22,7 @@ import { causeOfReply, causeOfStop } from './causes/reply.ts'
 import type { Cause, Verdict } from './causes/types.ts'
 import { setErrorFormat } from './errors.ts'
 import { Failures } from './failures.ts'
+import { lacksResponses, learnFormat, learnMissing, mayLackResponses } from './missing-api.ts'
 import { LlmHooks } from './hooks/index.ts'
 import { FormatError, type Conversion, type ResponseFacts, type StreamError } from './common/types.ts'
 import { allowAll, denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
@@ -225,6 +227,7 @@ export class LlmCall {
       keys: this.#choice === undefined ? this.#keys : allowAll,
       hooks: this.#hooks,
       limitBytes,
+      lacksResponses: lacksResponses(target.state, state.monotonicMs()),
       isDefault,
       model: this.#choice?.model,
       named: this.#choice?.named,
@@ -258,6 +261,8 @@ export class LlmCall {
       if (isFailed) this.#failures.failWith(target, prepared, error, isFirstToken)
       throw error
     })
+    if (prepared.conversion?.entry.format === 'responses' && (await this.#lacksResponses(target, prepared.conversion.with, response)))
+      return this.#tryOne(isLast)
     const isHealthy = await this.#failures.checkResponse(target, prepared, response)
     const attempted: Attempted = { target, prepared, startedAtMs, isHealthy, isFirstToken, opened: undefined }
     this.#attempted = attempted
@@ -267,6 +272,19 @@ export class LlmCall {
     if (!isStreaming || !(await isStream(response, leastOf(untilMs, exchange.deadlineAtMs))))
       return this.#readReply(response, attempted, conversion.with, isLast)
     return isLast && firstContentMs === undefined && !this.#hasFallback() ? response : this.#peek(response, attempted, untilMs, isLast)
+  }
+
+  /** Whether the provider does not have the Responses API: the request is sent again, as Chat Completions (llm.md §5.1). */
+  async #lacksResponses(target: LlmTarget, { to }: Conversion, response: ResponseHead): Promise<boolean> {
+    const nowMs = this.#context.state.monotonicMs()
+    learnFormat(target.state, to, response, nowMs)
+    if (to !== 'responses' || !this.#source.isReplayable || !mayLackResponses(target, response.status, nowMs)) return false
+    if (!target.provider.supports('responses', target.provider.model ?? '').includes('completions')) return false
+    const body = await readErrorBody(this.#exchange, response)
+    if (!learnMissing(target.state, response.status, body, nowMs)) return false
+    releasePending(this.#exchange)
+    response.body?.cancel()
+    return true
   }
 
   #chooseModel(table: ModelTable, front: ReturnType<ModelTable['routeOf']>): Promise<ModelChoice> {

@@ -5,6 +5,8 @@ import type { MockRequest } from './server.ts'
 export interface Behaviour {
   /** Respond with an error of this status. */
   readonly status: number | undefined
+  /** End of the paths that the error is for; default: all. */
+  readonly of?: string | undefined
   /** Delay before the response, in milliseconds. */
   readonly delay: number
   /** Delay between the events of a stream, in milliseconds. */
@@ -41,6 +43,7 @@ export function readBehaviour({ headers }: MockRequest, name: string, defaults: 
   const number = (what: string): number | undefined => (settings.has(what) ? Number(settings.get(what)) : undefined)
   const own = {
     status: number('status'),
+    of: settings.get('of'),
     delay: number('delay') ?? 0,
     interval: number('interval') ?? 0,
     cut: number('cut'),

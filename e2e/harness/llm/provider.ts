@@ -54,7 +54,7 @@ export async function startMockProvider({ name = 'mock', port = 0, defaults = {}
 async function answer(request: MockRequest, response: ServerResponse, behaviour: Behaviour): Promise<void> {
   await sleep(behaviour.delay)
   const [path = ''] = request.path.split('?')
-  if (behaviour.status !== undefined) return respondError(path, response, behaviour.status, behaviour)
+  if (behaviour.status !== undefined && path.endsWith(behaviour.of ?? '')) return respondError(path, response, behaviour.status, behaviour)
   if (request.method === 'GET' && path.endsWith('/models')) return respondModels(response, behaviour)
   const { body } = request
   if (body === undefined)

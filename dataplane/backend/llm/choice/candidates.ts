@@ -4,13 +4,26 @@ import { restore, type Eviction } from '../../../net/upstream/balancer/health.ts
 /** Health, latency and load of a provider. Kept as long as the config contains a provider of that name. */
 export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictions' | 'evicted' | 'shared' | 'latencySeconds' | 'pending'> & {
   hasLatency: boolean
+  /** Whether the server has the Responses API, as far as its responses tell; monotonic times. */
+  readonly responses: { hasUntilMs: number; lacksUntilMs: number }
   /** Reports that the provider was evicted, or that its eviction ended. */
   readonly report: (event: Omit<EvictionEvent, 'endpoint'>) => void
 }
 
 /** The state of a provider without traffic: healthy and not evicted. */
 export function newProviderState(report: ProviderState['report'] = () => undefined, shared?: ProviderState['shared']): ProviderState {
-  return { health: 1, failures: 0, evictions: 0, evicted: undefined, shared, latencySeconds: 0, pending: 0, hasLatency: false, report }
+  return {
+    health: 1,
+    failures: 0,
+    evictions: 0,
+    evicted: undefined,
+    shared,
+    latencySeconds: 0,
+    pending: 0,
+    hasLatency: false,
+    responses: { hasUntilMs: 0, lacksUntilMs: 0 },
+    report,
+  }
 }
 
 /** A provider, as far as selection needs it. */

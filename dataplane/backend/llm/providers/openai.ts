@@ -5,14 +5,17 @@ import type { Provider, ProviderSettings } from './types.ts'
 const paths: Readonly<Record<string, string>> = { completions: '/v1/chat/completions', responses: '/v1/responses', embeddings: '/v1/embeddings' }
 
 /** OpenAI, and servers that implement its API (`host` in the config). */
-export function createOpenai({ model }: ProviderSettings<'providerA'>): Provider {
+export function createOpenai({ model, formats }: ProviderSettings<'providerA'>): Provider {
   return {
     system: 'openai',
     host: 'api.openai.com',
     model,
     defaultAuth: undefined,
     realtime: { path: '/v1/realtime' },
-    supports: (from) => openaiFormats(from, true),
+    supports(from) {
+      const all = openaiFormats(from, true)
+      return formats === undefined || from === 'embeddings' ? all : all.filter((format) => formats.some((name) => name.toLowerCase() === format))
+    },
     targetOf: (format, requested) => (format === 'responses' ? 'responses' : isOpenaiModel(requested) ? 'openai' : 'compatible'),
     pathFor: ({ format }) => paths[format] ?? '/v1/chat/completions',
   }

@@ -33,6 +33,8 @@ export interface PrepareContext {
   readonly record: LlmRecord
   readonly keys: KeyPolicy
   readonly limitBytes: number
+  /** The provider does not have the Responses API, although its kind does. */
+  readonly lacksResponses: boolean
   /** Hooks of plugins; undefined if there are none. */
   readonly hooks: LlmHooks | undefined
   /** No entry of `ai.routes` matches. */
@@ -120,7 +122,8 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     body = verdict.body
     begin(body)
   }
-  const conversion = chooseConversion(entry.format, provider.supports(entry.format, model))
+  const formats = provider.supports(entry.format, model)
+  const conversion = chooseConversion(entry.format, context.lacksResponses ? formats.filter((format) => format !== 'responses') : formats)
   if (conversion === undefined) {
     if (isCount) {
       const count = await countTokens(model, entry.flattenRequest(body))
