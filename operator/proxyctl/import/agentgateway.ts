@@ -1,19 +1,8 @@
 import { harmlessFields } from './agentgateway-fields.ts'
-import { asTraffic, importOwnPolicies, importRoutePolicies, importSecret, type RoutePolicies } from './agentgateway-policies.ts'
+import { asTraffic, importOwnPolicies, importRoutePolicies, type RoutePolicies } from './agentgateway-policies.ts'
+import { importModels, leaveSection, providerFields, providerNames } from './agentgateway-models.ts'
 import { toName } from './litellm.ts'
 import { closePolicies, compact, ImportSource, type Imported, type Loss } from './source.ts'
-
-const providerNames: Readonly<Record<string, string>> = {
-  openAI: 'openai',
-  openai: 'openai',
-  ollama: 'openai',
-  azureOpenAI: 'azureOpenAI',
-  azure: 'azureOpenAI',
-  anthropic: 'anthropic',
-  gemini: 'gemini',
-  vertex: 'vertexAI',
-  bedrock: 'bedrock',
-}
 
 /** Limit of a buffered body without a setting. */
 const OWN_BUFFER_SIZE = 2_097_152
@@ -35,7 +24,7 @@ export function importAgentgateway(config: unknown): Imported {
   const losses: Loss[] = []
   const source = new ImportSource(replaceVariables(config), '', losses)
   const binds = source.list('binds').map(importBind)
-  const llm = importModels(source.object('llm'))
+  const llm = importModels(source.object('llm'), losses)
   const servers = importServers(source.object('mcp'))
   const settings = importProcess(source.object('config'))
   if (servers?.bind) binds.push(servers.bind)
@@ -263,28 +252,6 @@ function importProvider(source: ImportSource, name?: string): Record<string, unk
   ]
 }
 
-/** Fields of a provider, which a model of the section `llm` has under longer names. */
-function providerFields(ours: string, fields: ImportSource): object {
-  const first = (name: string, long: string): string | undefined => fields.text(name) ?? fields.text(long)
-  const model = fields.text('model')
-  if (ours === 'azureOpenAI')
-    return (
-      compact({
-        endpoint: fields.text('host') ?? first('resourceName', 'azureResourceName'),
-        deploymentName: model,
-        apiVersion: first('apiVersion', 'azureApiVersion'),
-      }) ?? {}
-    )
-  if (ours === 'vertexAI') return compact({ model, projectId: first('projectId', 'vertexProject'), region: first('region', 'vertexRegion') ?? 'global' }) ?? {}
-  if (ours !== 'bedrock') return compact({ model }) ?? {}
-  const identifier = fields.text('guardrailIdentifier')
-  const version = identifier === undefined ? undefined : fields.text('guardrailVersion')
-  return (
-    compact({ model, region: first('region', 'awsRegion'), guardrail: identifier === undefined ? undefined : { identifier, version: version ?? 'DRAFT' } }) ??
-    {}
-  )
-}
-
 interface Target {
   readonly host: string
   readonly port: number
@@ -359,60 +326,6 @@ function choose<T>(source: ImportSource, name: string, names: Readonly<Record<st
 function importOriginCheck(mcp: ImportSource): void {
   mcp.withHarmless(...harmlessFields.mcp)
   if (mcp.flag('dnsRebindingProtection') === false) mcp.lose('dnsRebindingProtection', 'stays on: requests of foreign origins are rejected')
-}
-
-const modelFields: ReadonlySet<string> = new Set(['name', 'provider', 'params', 'visibility', ...harmlessFields.model])
-const paramFields: ReadonlySet<string> = new Set(
-  ['model', 'apiKey', 'baseUrl', 'awsRegion', 'azureApiVersion', 'azureResourceName', 'vertexProject', 'vertexRegion'].concat(harmlessFields.params),
-)
-
-/** Section `llm`. */
-function importModels(llm: ImportSource | undefined): Record<string, unknown> | undefined {
-  if (llm === undefined) return undefined
-  const models: Record<string, unknown> = {}
-  const own = llm.withHarmless(...harmlessFields.llm).object('policies')
-  const policies = importRoutePolicies(own)
-  if (policies.backend['mcp'] !== undefined) own?.lose('mcpAuthorization', 'has no effect on models')
-  for (const model of llm.list('models')) {
-    const name = model.text('name') ?? ''
-    const kind = model.text('provider') ?? ''
-    const ours = providerNames[kind]
-    const params = model
-      .withHarmless(...harmlessFields.model)
-      .object('params')
-      ?.withHarmless(...harmlessFields.params)
-    // Another host would get the prompts and the key.
-    const isGuarded = model.names.some((field) => !modelFields.has(field)) || params?.names.some((field) => !paramFields.has(field)) === true
-    // Only virtual models lead to an internal one.
-    if (model.has('visibility') && model.text('visibility') !== 'public') {
-      model.loseAll('is not public: clients cannot request it directly, as they could here')
-      continue
-    }
-    if (ours === undefined || name === '' || name.includes('*') || Object.hasOwn(models, name) || isGuarded) {
-      const reason = isGuarded
-        ? `has fields that may protect it: only ${[...modelFields].join(', ')} are carried over or ignored, and of params ${[...paramFields].join(', ')}`
-        : 'is a pattern or a second entry of a name; list models one by one'
-      model.loseAll(ours === undefined ? 'has a provider that is not supported' : reason)
-      continue
-    }
-    const isLocal = kind === 'ollama'
-    const [apiKey, base] = [importSecret(params, 'apiKey'), params?.text('baseUrl') ?? (isLocal ? 'http://localhost:11434/v1' : undefined)]
-    // A key of the model takes precedence over that of the section.
-    const { auth, mcp: _, ...others } = policies.backend
-    models[name] = {
-      [ours]: { ...providerFields(ours, params ?? new ImportSource({}, '', [])), ...compact({ apiKey, url: base }) },
-      ...compact({ policies: compact({ auth: apiKey === undefined ? auth : undefined, ...others }) }),
-    }
-  }
-  if (Object.keys(models).length === 0) return leaveSection(llm, 'has no model that can be carried over')
-  const imported: Record<string, unknown> = compact({ port: llm.number('port'), models, policies: asTraffic(policies, own) }) ?? {}
-  llm.closedBy(() => closePolicies(imported))
-  return imported
-}
-
-/** A section without a model or server opens no port: its policies protect nothing. */
-function leaveSection(section: ImportSource, reason: string): undefined {
-  if (section.names.length > 0) section.loseAll(reason)
 }
 
 /** Section `mcp`: as the short form, or as a port of the long form if it has policies that the short form lacks. */

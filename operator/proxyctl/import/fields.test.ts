@@ -32,7 +32,7 @@ const rejections = (config: unknown): number => JSON.stringify(config).split('"m
 const isEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 /** Models, servers, routes and destinations. */
 const served = (config: unknown): number =>
-  JSON.stringify(config).match(/"(?:openai|bedrock|vertexAI|azureOpenAI|host|url|command|dynamicForwardProxy)":/g)?.length ?? 0
+  JSON.stringify(config).match(/"(?:openai|bedrock|vertexAI|azureOpenAI|host|url|command|dynamicForwardProxy|to)":/g)?.length ?? 0
 
 function outcomeOf(before: Imported, after: Imported, path: string): Outcome {
   const covers = (lost: string): boolean => [path, ...prefixes(path)].includes(lost) || lost.startsWith(`${path}.`) || lost.startsWith(`${path}[`)
@@ -190,7 +190,25 @@ describe('each field of agentgateway is carried over, listed as lost, or closes 
     ...kinds.map((backend) => ({ binds: [{ port: 3000, listeners: [{ routes: [route({}, [backend])] }] }] })),
     {
       gateways: { default: { listeners: [{}] } },
-      llm: { models: [model, { ...model, name: 'n' }], policies: { authorization: policies.authorization } },
+      llm: {
+        providers: [
+          { name: 'p', provider: 'openAI', params: {} },
+          { name: 'q', provider: 'openAI' },
+        ],
+        models: [
+          { ...model, health: { eviction: {} } },
+          { ...model, name: 'n' },
+          { name: 'o', provider: { reference: 'p' } },
+          { name: 'r', provider: { reference: 'q' } },
+        ],
+        virtualModels: [
+          { name: 'w', routing: { weighted: { targets: [{ model: 'm' }] } } },
+          { name: 'f', routing: { failover: { targets: [{ model: 'm', priority: 0 }] } } },
+          { name: 'c', routing: { conditional: { targets: [{ model: 'm' }] } } },
+          { name: 'v', routing: { weighted: { targets: [{ model: 'n' }] } } },
+        ],
+        policies: { authorization: policies.authorization },
+      },
       mcp: {
         targets: [target({ mcp: { host: 'http://c.example' } }), target({ stdio: { cmd: 'c' }, name: 's' }), more],
         policies: { authorization: policies.authorization },
@@ -225,6 +243,8 @@ describe('each field of agentgateway is carried over, listed as lost, or closes 
     // Without the check of origins, the one of an MCP backend applies.
     [/(?:^|\.)mcp$/, [...harmlessFields.mcp, 'dnsRebindingProtection']],
     [/^llm$/, harmlessFields.llm],
+    [/health$/, ['unhealthyExpression', 'eviction']],
+    [/eviction$/, ['consecutiveFailures', 'duration', 'healthThreshold', 'restoreHealth']],
     [/models\[\]$/, harmlessFields.model],
     [/params$/, harmlessFields.params],
   ]

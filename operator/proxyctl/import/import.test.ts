@@ -146,7 +146,7 @@ describe('import of agentgateway', () => {
       llm: { port: 4100, models: { gpt: { openai: { model: 'gpt-4o', apiKey: '${OPENAI_API_KEY}' } } } },
       mcp: { port: 3100, wiki: { url: 'https://mcp.deepwiki.com:443/mcp' } },
     })
-    expect(lost).toEqual(['llm.models[1]'])
+    expect(lost).toEqual(['llm.models[1].name'])
   })
 
   test('rejects all requests if policies beside the binds protect routes', async () => {

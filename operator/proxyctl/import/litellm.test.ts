@@ -2,6 +2,12 @@ import { describe, expect, test } from '@jest/globals'
 import { harmlessSettings, keyStores, switches } from './litellm-settings.ts'
 import { litellm, rejectsAll, run, runImport } from './testing.ts'
 
+const failures = ['RateLimit', 'Quota', 'Overloaded', 'Timeout', 'ServerError', 'FirstToken', 'Unreachable', 'Auth', 'ModelNotFound', 'Budget']
+const health = {
+  unhealthyCondition: 'response.code in [401, 402, 404, 408, 429] || response.code >= 500',
+  eviction: { duration: '5000ms', consecutiveFailures: 3 },
+}
+
 describe('import of LiteLLM proxy', () => {
   test('carries models, keys, retries and MCP servers over, and lists the rest', async () => {
     const { config, lost, text } = await runImport(litellm)
@@ -9,8 +15,31 @@ describe('import of LiteLLM proxy', () => {
       llm: {
         models: {
           'gpt-4o': {
+            to: [
+              { model: 'gpt-4o-1', weight: 100 },
+              { model: 'gpt-4o-2', weight: 0 },
+            ],
+            by: 'LeastBusy',
+            fallback: [
+              {
+                on: failures,
+                to: [
+                  { model: 'gpt-4o-1', weight: 100 },
+                  { model: 'gpt-4o-2', weight: 0 },
+                ],
+              },
+              { on: failures, to: [{ model: 'claude' }] },
+            ],
+          },
+          'gpt-4o-1': {
             openai: { model: 'gpt-4o-2024-08-06', apiKey: '${OPENAI_API_KEY}' },
-            policies: { ai: { defaults: [{ field: 'temperature', value: 0.2 }] } },
+            policies: { ai: { defaults: [{ field: 'temperature', value: 0.2 }] }, health },
+            visibility: 'Internal',
+          },
+          'gpt-4o-2': {
+            azureOpenAI: { endpoint: '${AZURE_API_BASE}', deploymentName: 'gpt-4o-eu', apiVersion: '2024-10-21', apiKey: '${AZURE_API_KEY}' },
+            policies: { health },
+            visibility: 'Internal',
           },
           'gpt-4o-azure': { azureOpenAI: { endpoint: '${AZURE_API_BASE}', deploymentName: 'gpt-4o-eu', apiVersion: '2024-10-21', apiKey: '${AZURE_API_KEY}' } },
           claude: { anthropic: { model: 'claude-sonnet-4-5', apiKey: 'sk-ant-$${odd' } },
@@ -21,7 +50,14 @@ describe('import of LiteLLM proxy', () => {
         },
         policies: {
           apiKeyAuthentication: { secretRef: { secret: 'opaque/default/clients' } },
-          budgets: [{ name: 'models-1', key: 'proxy.route.name', models: 'proxy.route.name in ["llm.gpt-4o"]', limits: [{ requests: 100, window: '1m' }] }],
+          budgets: [
+            {
+              name: 'models-1',
+              key: 'llm.target',
+              models: 'has(llm.target) && llm.target in ["default/llm.gpt-4o-1"]',
+              limits: [{ requests: 100, window: '1m' }],
+            },
+          ],
           retry: { attempts: 2, codes: [429, 500, 502, 503, 504] },
           timeouts: { request: '30000ms' },
         },
@@ -33,17 +69,8 @@ describe('import of LiteLLM proxy', () => {
       },
       secrets: [{ key: 'opaque/default/clients', type: 'opaque', data: { master: '${LITELLM_MASTER_KEY}' } }],
     })
-    expect(lost).toEqual([
-      'general_settings.database_url',
-      'litellm_settings.drop_params',
-      'litellm_settings.fallbacks',
-      'model_list[1]',
-      'model_list[2].model_info.mode',
-      'model_list[8]',
-      'model_list[9]',
-      'router_settings.routing_strategy',
-    ])
-    expect(text).toMatch(/^# {3}model_list\[1\]: is another deployment of gpt-4o; /m)
+    expect(lost).toEqual(['general_settings.database_url', 'litellm_settings.drop_params', 'model_list[2].model_info.mode', 'model_list[8]', 'model_list[9]'])
+    expect(text).toMatch(/^# {3}model_list\[8\]: is a pattern; /m)
   })
 
   test('rejects all requests where guardrails or authentication are not carried over', async () => {

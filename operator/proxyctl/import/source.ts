@@ -179,3 +179,27 @@ export function closePolicies(owner: Record<string, unknown>): void {
 
 /** A value of the file in which `${` is no placeholder. */
 export const literal = (text: string): string => text.replaceAll('${', () => '$${')
+
+const MAX_DIGITS = 99_999
+
+/** A duration of some seconds, in the smallest unit that has no more than five digits. */
+export function toDuration(seconds: number): string {
+  for (const [unit, perSecond] of [
+    ['ms', 1000],
+    ['s', 1],
+    ['m', 1 / 60],
+  ] as const) {
+    const amount = Math.round(seconds * perSecond)
+    if (amount <= MAX_DIGITS) return `${amount}${unit}`
+  }
+  return `${Math.min(Math.round(seconds / 3600), MAX_DIGITS)}h`
+}
+
+/** A duration of a field in seconds; undefined if there is none that counts. */
+export function importSeconds(source: ImportSource | undefined, name: string): string | undefined {
+  const value = source?.number(name)
+  if (value === undefined) return undefined
+  if (Math.round(value * 1000) > 0) return toDuration(value)
+  source?.lose(name, 'is no duration')
+  return undefined
+}
