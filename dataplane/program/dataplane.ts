@@ -15,11 +15,12 @@ import { indexPolicies } from '../config/merge.ts'
 import { indexShadows } from '../config/shadows.ts'
 import { readSessionKeys } from '../backend/mcp/session/keys.ts'
 import { dialing } from '../net/upstream/dial.ts'
+import { notifyManager } from './service-manager.ts'
 import { followOperator } from './operator.ts'
 import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
 import { readSettings, SettingError, takeAdminToken, type ProcessSettings } from './settings.ts'
 import type { RefusedPlugin } from '../config/stream/stream.ts'
-import { startSources } from './sources.ts'
+import { startSources, type Sources } from './sources.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 import { describeStore } from '../store/ledger/store.ts'
 import type { RequestLedger } from '../store/ledger/writer.ts'
@@ -33,6 +34,8 @@ import { lowerGarbageCollection } from '../runtime/thread-priority.ts'
 import { createWriter } from '../observe/telemetry/writer.ts'
 
 export interface Dataplane {
+  /** Reads the config file now, if it has changed. */
+  reload(): void
   /** Finishes requests in flight. Accepts new ones until `minDrainMs`; cuts open connections after `maxDrainMs`. */
   drain(cause: string): Promise<void>
 }
@@ -119,8 +122,13 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   if (failure !== undefined) throw failure
   logging.logger('main').info('started', { version, pid: process.pid })
   let draining: Promise<void> | undefined
-  drain = (cause) => (draining ??= shutDown(cause, { traffic, logging, settings, sources, management: started, liveness }))
-  return { drain }
+  const manager = notifyManager(env)
+  manager?.ready()
+  drain = (cause) => {
+    manager?.stopping()
+    return (draining ??= shutDown(cause, { traffic, logging, settings, sources, management: started, liveness }))
+  }
+  return { drain, reload: () => sources.reload() }
 }
 
 function describeToken(value: string, { isInPod, namespace, gateway }: ProcessSettings): AdminToken {
@@ -178,7 +186,7 @@ interface RunningParts {
   readonly traffic: Traffic
   readonly logging: Logging
   readonly settings: ProcessSettings
-  readonly sources: { close(): Promise<void> }
+  readonly sources: Pick<Sources, 'close'>
   readonly management: Management
   readonly liveness: Liveness | undefined
 }

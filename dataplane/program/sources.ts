@@ -28,8 +28,15 @@ export interface SourceOptions {
   readonly file: (ConfigFileOptions & { readonly path: string; readonly first: ReadFile }) | undefined
 }
 
+/** The running sources of the config. */
+export interface Sources {
+  /** Reads the `-f` file now, if it has changed. */
+  reload(): void
+  close(): Promise<void>
+}
+
 /** Starts the config sources: the `-f` file, the config stream, or both. */
-export async function startSources(options: SourceOptions): Promise<{ close(): Promise<void> }> {
+export async function startSources(options: SourceOptions): Promise<Sources> {
   const { settings, file, store, logging } = options
   const { namespace, gateway } = settings
   // The stream first, so that readiness waits for it before the file alone makes the config look complete.
@@ -51,6 +58,7 @@ export async function startSources(options: SourceOptions): Promise<{ close(): P
       },
     }))
   return {
+    reload: () => followed?.check(),
     async close() {
       clearInterval(reports)
       followed?.close()

@@ -32,9 +32,9 @@ describe('a followed config file', () => {
     const store = createConfigStore()
     const errors: string[] = []
     const first = await readConfigFile(path, options)
-    const { close } = await followConfigFile({ path, store, first, onError: (error) => errors.push(error.message), ...options })
+    const { close, check } = await followConfigFile({ path, store, first, onError: (error) => errors.push(error.message), ...options })
     closers.push(close)
-    return { store, errors, ports: () => [...store.snapshot().binds.values()].map(({ port }) => port) }
+    return { store, errors, check, ports: () => [...store.snapshot().binds.values()].map(({ port }) => port) }
   }
   test('applies an edit, keeps the last valid version after an invalid edit, and reports that once', async () => {
     const path = await write(file(1), 'followed.yaml')
@@ -112,6 +112,19 @@ describe('a followed config file', () => {
     expect([errors, ports()]).toEqual([[`${path}: no such file [PX3001]`], [1]])
     await writeFile(path, file(2))
     await until(() => ports()[0] === 2)
+  })
+
+  test('is read again on request, after an edit that the system does not tell', async () => {
+    const path = join(directory, 'link.yaml')
+    await mkdir(join(directory, 'elsewhere'))
+    const target = await write(file(1), join('elsewhere', 'target.yaml'))
+    await symlink(target, path)
+    const { ports, check } = await followed(path, { pollMs: 1e9 })
+    await writeFile(target, file(2))
+    await until(() => {
+      check()
+      return ports()[0] === 2
+    })
   })
 
   test('adds its binds to those of the stream, whose messages override its own', async () => {

@@ -2,7 +2,7 @@ import { compileRoute } from '../../route/compile.ts'
 import { Slice } from '../../runtime/cooperative.ts'
 import { ConfigFileError, type ConfigFileOptions } from './problem.ts'
 import { readConfigFile, type FileMessage, type ReadFile } from './read.ts'
-import { watchFiles } from './watch.ts'
+import { watchFiles, type FileWatch } from './watch.ts'
 import type { ConfigBatch, ConfigMessage, ConfigStore } from '../store.ts'
 
 export interface FollowConfigFileOptions extends ConfigFileOptions {
@@ -19,7 +19,7 @@ export interface FollowConfigFileOptions extends ConfigFileOptions {
 }
 
 /** Applies a `-f` file to the store and follows edits of it and of the certificates it names, until `close`. */
-export async function followConfigFile({ first, ...options }: FollowConfigFileOptions): Promise<{ close(): void }> {
+export async function followConfigFile({ first, ...options }: FollowConfigFileOptions): Promise<FileWatch> {
   const { path, store, onReload, onError } = options
   const held = new Map<string, string>()
   const apply = async (messages: readonly FileMessage[]): Promise<void> => void (await store.prepare('file', await differenceTo(held, messages)))()

@@ -5,6 +5,8 @@ import { digestOf, type FileDigests } from './problem.ts'
 
 /** A running watch; `close` ends it. */
 export interface FileWatch {
+  /** Compares the files now. */
+  check(): void
   close(): void
 }
 
@@ -19,7 +21,7 @@ const MAX_QUIET_MS = 500
  */
 export function watchFiles(digests: FileDigests, pollMs: number, reload: () => Promise<FileDigests>): FileWatch {
   const running = new DigestWatch(digests, pollMs, reload)
-  return { close: () => running.close() }
+  return { check: () => running.check(), close: () => running.close() }
 }
 
 class DigestWatch {
@@ -43,6 +45,10 @@ class DigestWatch {
     this.#directories.update(digests.keys())
     // Catches changes between the first reading and the first watch.
     this.#schedule(QUIET_MS)
+  }
+
+  check(): void {
+    this.#schedule(0)
   }
 
   close(): void {
