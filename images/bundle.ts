@@ -8,7 +8,8 @@ const ROOT = join(import.meta.dirname, '..')
 const REQUIRE = "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url);"
 
 /** Runs before the packages in the bundle, which fail with a stack trace on an older Node. */
-const CHECK_NODE = `if (process.versions.node.localeCompare('22.19', 'en', { numeric: true }) < 0) { console.error('proxyctl needs Node 22.19 or newer; this is ' + process.version); process.exit(1); }`
+export const checkNode = (program: string): string =>
+  `if (process.versions.node.localeCompare('22.19', 'en', { numeric: true }) < 0) { console.error('${program} needs Node 22.19 or newer; this is ' + process.version); process.exit(1); }`
 
 /** Makes the programs report a version other than that of package.json. */
 const setVersion = (version: string): Plugin => ({
@@ -95,7 +96,7 @@ async function bundleModules(entries: Readonly<Record<string, string>>): Promise
   return Object.fromEntries(outputFiles.map(({ path, text }) => [basename(path), text]))
 }
 
-interface BundleOptions {
+export interface BundleOptions {
   /** Version that the program reports, such as `0.2.0`. Default: that of package.json. */
   readonly version?: string
   /** More plugins of esbuild, which come first. */
@@ -141,7 +142,7 @@ export async function bundleProxyctl(file: string, options: BundleOptions = {}):
     target: 'node18',
     logLevel: 'error',
     plugins: [...pluginsOf(options), withoutUndici, withPluginModules],
-    banner: { js: `#!/usr/bin/env node\n${CHECK_NODE}` },
+    banner: { js: `#!/usr/bin/env node\n${checkNode('proxyctl')}` },
   })
   await chmod(file, 0o755)
 }

@@ -19,6 +19,7 @@ export const navigation: readonly Group[] = [
     pages: [
       { text: 'Overview', file: 'README.md' },
       guide('Getting started', 'getting-started'),
+      guide('Ways to run', 'run'),
       guide('Standalone', 'standalone'),
       guide('Config file', 'config-file'),
       guide('Examples', 'examples'),

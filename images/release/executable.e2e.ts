@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { stringify } from 'yaml'
+import { findFreePorts } from '../../e2e/harness/program/ports.ts'
+import { startProgram } from '../../e2e/harness/program/program.ts'
 import { listPlatforms, packExecutable } from './executable.ts'
 
 const run = promisify(execFile)
@@ -13,7 +16,7 @@ let directory: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'executable-'))
   for (const platform of listPlatforms()) {
-    const { name, content } = await packExecutable(platform, '0.2.0')
+    const { name, content } = await packExecutable(platform, '0.2.0', 'proxyctl')
     expect(name).toBe(`proxyctl-0.2.0-linux-${platform.architecture}.tar.gz`)
     const target = join(directory, platform.architecture)
     await run('mkdir', [target])
@@ -64,4 +67,54 @@ function findNote(file: Buffer): Buffer | undefined {
 test('the archive holds the licenses of proxyctl and of Node', async () => {
   expect(await readFile(join(directory, own, 'LICENSE'), 'utf8')).toMatch(/Apache License/)
   expect(await readFile(join(directory, own, 'LICENSE.node'), 'utf8')).toMatch(/Node\.js is licensed/)
+})
+
+test('the gateway runs as an executable: workers, a plugin, the console; its files are removed at the end', async () => {
+  const { name, content } = await packExecutable({ os: 'linux', architecture: own }, '0.2.0', 'proxy-service')
+  expect(name).toBe(`proxy-service-0.2.0-linux-${own}.tar.gz`)
+  const [place, files] = [join(directory, 'gateway'), join(directory, 'files')]
+  for (const made of [place, files]) await mkdir(made)
+  await writeFile(join(directory, name), content)
+  await run('tar', ['-xzf', join(directory, name), '-C', place])
+  const [port = 0, admin = 0] = await findFreePorts(2)
+  await writeFile(join(place, 'hello.ts'), PLUGIN)
+  await writeFile(join(place, 'gateway.yaml'), stringify(configOf(port)))
+  const local = '127.0.0.1:0'
+  const unset = Object.fromEntries(Object.keys(process.env).map((key) => [key, undefined]))
+  const gateway = startProgram({
+    name: 'proxy-service',
+    command: join(place, 'proxy-service'),
+    args: ['run', 'gateway.yaml'],
+    cwd: place,
+    env: { ...unset, TMPDIR: files, ADMIN_ADDR: `127.0.0.1:${admin}`, STATS_ADDR: local, READINESS_ADDR: local },
+  })
+  try {
+    await gateway.waitForLine(/\bstarted version=0\.2\.0/, 60_000)
+    const response = await fetch(`http://127.0.0.1:${port}/`)
+    expect([response.headers.get('x-greeting'), await response.text()]).toEqual(['Hello', 'ok'])
+    expect(await (await fetch(`http://127.0.0.1:${admin}/`)).text()).toContain('/assets/main-')
+    expect((await readdir(files)).length).toBe(1)
+    expect((await stat(join(files, (await readdir(files))[0] ?? ''))).mode & 0o777).toBe(0o700)
+  } finally {
+    expect(await gateway.stop()).toEqual({ code: 0, signal: null })
+  }
+  expect(await readdir(files)).toEqual([])
+})
+
+const PLUGIN = `import { definePlugin } from '@proxy/plugin'
+export default definePlugin({ setup: () => ({ async request(c, next) { await next(); c.header('x-greeting', 'Hello') } }) })
+`
+
+const configOf = (port: number): object => ({
+  config: { workers: 2 },
+  binds: [
+    {
+      port,
+      listeners: [
+        {
+          routes: [{ policies: { plugins: [{ name: 'hello', source: { file: 'hello.ts' } }], directResponse: { status: 200, body: 'ok' } } }],
+        },
+      ],
+    },
+  ],
 })

@@ -8,7 +8,8 @@ import { findEngine } from '../engine.ts'
 import { packFiles } from './archive.ts'
 import { renderHealthChecks } from './argocd.ts'
 import { chartNames, readChartFiles } from './charts.ts'
-import { listPlatforms, packExecutable } from './executable.ts'
+import { packDebian } from './debian.ts'
+import { listPlatforms, packExecutable, type ExecutableName } from './executable.ts'
 import { createPluginManifest } from './krew.ts'
 import { createKustomizeFiles } from './kustomize.ts'
 import { renderInstallation } from './manifest.ts'
@@ -26,7 +27,7 @@ const USAGE = `usage: node images/release/main.ts --version TAG [--repository OW
   --registry HOST/PATH     of images and charts (default ghcr.io/OWNER/NAME)
   --base IMAGE             image with Node.js 24 or newer; default: built from the Node.js of this machine
   --no-images              everything but the images, which need docker or buildah
-  --no-executables         does not build proxyctl as executables, which needs Linux or macOS and npm
+  --no-executables         builds neither executables nor Debian packages, which needs Linux with dpkg-deb, or macOS, and npm
   --only-executables       writes the executables of this machine's platforms and nothing else
   --executables DIR        adds the archives of executables that another machine built
   --out DIR                is emptied first (default dist/release)
@@ -69,17 +70,23 @@ interface Executable {
   readonly content: Buffer
 }
 
-async function buildExecutables({ version }: Target): Promise<readonly Executable[]> {
+/** On macOS only proxyctl: the gateway runs there through Node. */
+async function buildExecutables(target: Target): Promise<readonly Executable[]> {
   const archives: Executable[] = []
+  const add = async (archive: Promise<Executable>): Promise<void> => {
+    archives.push(await archive)
+    process.stderr.write(`built ${archives.at(-1)?.name ?? ''}\n`)
+  }
   for (const platform of listPlatforms()) {
-    archives.push(await packExecutable(platform, version))
-    process.stderr.write(`built proxyctl for ${platform.os} ${platform.architecture}\n`)
+    const programs: readonly ExecutableName[] = platform.os === 'linux' ? ['proxyctl', 'proxy-service'] : ['proxyctl']
+    for (const program of programs) await add(packExecutable(platform, target.version, program))
+    if (platform.os === 'linux') await add(packDebian(platform.architecture, target))
   }
   return archives
 }
 
 async function readExecutables(directory: string): Promise<readonly Executable[]> {
-  const names = (await readdir(directory)).filter((name) => name.endsWith('.tar.gz')).toSorted()
+  const names = (await readdir(directory)).filter((name) => /\.(tar\.gz|deb)$/.test(name)).toSorted()
   return Promise.all(names.map(async (name) => ({ name, content: await readFile(join(directory, name)) })))
 }
 
@@ -90,7 +97,9 @@ async function* createFiles(target: Target, executables: readonly Executable[]):
   const plugin = createPluginManifest(target, executables)
   if (plugin !== undefined) yield { name: 'krew-proxyctl.yaml', content: plugin }
   for (const chart of chartNames) yield { name: `${chart}-${version}.tgz`, content: packFiles(await readChartFiles(chart, target)) }
-  yield { name: `proxyctl-${version}.tgz`, content: packFiles(await createPackageFiles(target)) }
+  for (const program of ['proxyctl', 'proxy-service'] as const)
+    yield { name: `${program}-${version}.tgz`, content: packFiles(await createPackageFiles(target, program), 6) }
+  yield { name: 'proxy-service.service', content: await readFile(join(ROOT, 'images/release/debian/proxy-service.service')) }
   yield { name: 'install.yaml', content: await renderInstallation(target) }
   yield { name: `proxy-kustomize-${version}.tgz`, content: packFiles(await createKustomizeFiles(target)) }
   yield { name: 'argocd-health.yaml', content: await renderHealthChecks() }

@@ -26,7 +26,7 @@ function findSection(changelog: string, name: string): string | undefined {
     .trim()
 }
 
-function describeInstallation({ version, tag, repository, registry, npmPackage }: Target): string {
+function describeInstallation({ version, tag, repository, registry, npmScope }: Target): string {
   return `## Install
 
 With the CRDs of Gateway API installed, by Helm:
@@ -38,11 +38,17 @@ or without Helm:
 
     kubectl apply --server-side -f https://github.com/${repository}/releases/download/${tag}/install.yaml
 
+On one machine, as a Debian package with a service of systemd, by npm, or as one executable, each for a config file ([guide](https://github.com/${repository}/blob/${tag}/docs/guide/run.md)):
+
+    curl -fsSLO https://github.com/${repository}/releases/download/${tag}/proxy-service_${version}_amd64.deb && sudo apt install ./proxy-service_${version}_amd64.deb
+    npx ${npmScope}/proxy-service@${version} run gateway.yaml
+    curl -fsSL https://github.com/${repository}/releases/download/${tag}/proxy-service-${version}-linux-amd64.tar.gz | tar -xz proxy-service
+
 proxyctl as an executable (linux and darwin, amd64 and arm64), as a plugin of kubectl by krew, or by npm, which needs Node 22.19 or newer:
 
     curl -fsSL https://github.com/${repository}/releases/download/${tag}/proxyctl-${version}-linux-amd64.tar.gz | tar -xz proxyctl
     kubectl krew install --manifest-url https://github.com/${repository}/releases/download/${tag}/krew-proxyctl.yaml
-    npm install --global ${npmPackage}@${version}
+    npm install --global ${npmScope}/proxyctl@${version}
 
 ## Verify
 

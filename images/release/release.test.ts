@@ -6,11 +6,13 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { parse, parseAllDocuments } from 'yaml'
-import { bundleProgram } from '../bundle.ts'
+import { bundleProgram, checkNode } from '../bundle.ts'
+import { readNodeRun } from '../gateway.ts'
 import { packFiles } from './archive.ts'
 import { renderHealthChecks } from './argocd.ts'
 import { readChartFiles } from './charts.ts'
 import { addNote } from './elf.ts'
+import type { ExecutableName } from './executable.ts'
 import { createPluginManifest } from './krew.ts'
 import { renderInstallation } from './manifest.ts'
 import { writeNotes } from './notes.ts'
@@ -55,13 +57,13 @@ describe('packFiles', () => {
 })
 
 describe('describeTarget', () => {
-  test('derives registry and npm package from the repository, in lower case', () => {
+  test('derives registry and npm scope from the repository, in lower case', () => {
     expect(target).toEqual({
       version: '0.2.0',
       tag: 'v0.2.0',
       repository: 'Example/proxy-service',
       registry: 'ghcr.io/example/proxy-service',
-      npmPackage: '@example/proxyctl',
+      npmScope: '@example',
     })
   })
 
@@ -115,16 +117,38 @@ test('install.yaml has the namespace, the CRDs and the operator with the image o
   expect(container?.env).toContainEqual({ name: 'PROXY_IMAGE_REGISTRY', value: 'ghcr.io/example/proxy-service' })
 })
 
-test('the npm package of proxyctl runs without other packages', async () => {
-  const file = join(directory, 'proxyctl.tgz')
-  await writeFile(file, packFiles(await createPackageFiles(target)))
-  await run('tar', ['-xzf', file, '-C', directory])
-  const manifest = JSON.parse(await readFile(join(directory, 'package/package.json'), 'utf8')) as { readonly bin: { readonly proxyctl: string } }
-  expect(manifest).toMatchObject({ name: '@example/proxyctl', version: '0.2.0', engines: { node: '>=22.19' }, bin: { proxyctl: 'proxyctl.cjs' } })
-  expect(manifest).not.toHaveProperty('dependencies')
-  const program = join(directory, 'package', manifest.bin.proxyctl)
-  expect((await stat(program)).mode & 0o111).toBe(0o111)
-  expect((await run(process.execPath, [program, '--help'], { env })).stdout).toMatch(/^usage: proxyctl /)
+describe('the npm package', () => {
+  async function unpack(program: ExecutableName): Promise<{ readonly manifest: object; readonly bin: string }> {
+    const place = join(directory, `npm-${program}`)
+    await mkdir(place)
+    await writeFile(join(place, 'package.tgz'), packFiles(await createPackageFiles(target, program), 1))
+    await run('tar', ['-xzf', join(place, 'package.tgz'), '-C', place])
+    const manifest = JSON.parse(await readFile(join(place, 'package/package.json'), 'utf8')) as { readonly bin: Readonly<Record<string, string>> }
+    return { manifest, bin: join(place, 'package', manifest.bin[program] ?? '') }
+  }
+
+  test.each([
+    ['proxyctl', 'proxyctl.cjs'],
+    ['proxy-service', 'proxy-service.cjs'],
+  ] as const)('%s runs without other packages', async (program, file) => {
+    const { manifest, bin } = await unpack(program)
+    expect(manifest).toMatchObject({ name: `@example/${program}`, version: '0.2.0', engines: { node: '>=22.19' }, bin: { [program]: file } })
+    expect(manifest).not.toHaveProperty('dependencies')
+    expect((await stat(bin)).mode & 0o111).toBe(0o111)
+    expect((await run(process.execPath, [bin, '--help'], { env })).stdout).toMatch(new RegExp(`^usage: ${program} `))
+  })
+})
+
+test('the gateway of a release runs Node as the container image does, and an old Node is told in one line', async () => {
+  const { options, variables } = await readNodeRun()
+  expect(options).toContain('--expose-gc')
+  const unit = await readFile(join(ROOT, 'images/release/debian/proxy-service.service'), 'utf8')
+  expect(unit).toContain(`Environment=NODE_ENV=production ${variables.join(' ')}\n`)
+  expect(variables).not.toEqual([])
+  // What stands before the check must be the syntax of any Node, and nothing is loaded before it.
+  expect(checkNode('proxy-service')).toMatch(
+    /^if \(process\.versions\.node\.localeCompare\('22\.19', .*console\.error\('proxy-service needs Node 22\.19 or newer; this is '/,
+  )
 })
 
 test('a bundled program reports the version of the release', async () => {
@@ -250,6 +274,8 @@ describe('the command', () => {
       'proxy-0.2.0.tgz',
       'proxy-crds-0.2.0.tgz',
       'proxy-kustomize-0.2.0.tgz',
+      'proxy-service-0.2.0.tgz',
+      'proxy-service.service',
       'proxyctl-0.2.0.tgz',
       'release-notes.md',
       'sbom.cdx.json',

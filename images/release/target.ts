@@ -8,8 +8,8 @@ export interface Target {
   readonly repository: string
   /** First part of the names of images, and of charts with `/charts`: `ghcr.io/example/proxy-service`. */
   readonly registry: string
-  /** npm package of proxyctl: `@example/proxyctl`. */
-  readonly npmPackage: string
+  /** Scope of the npm packages: `@example`. */
+  readonly npmScope: string
 }
 
 /**
@@ -34,5 +34,5 @@ export function describeTarget({
   const owner = /^([\w-]+)\/[\w.-]+$/.exec(repository)?.[1]
   if (owner === undefined) throw new Error(`the repository is ${JSON.stringify(repository)}; it must be owner/name`)
   // Registries and npm accept lower case only.
-  return { version, tag, repository, registry: (registry ?? `ghcr.io/${repository}`).toLowerCase(), npmPackage: `@${owner.toLowerCase()}/proxyctl` }
+  return { version, tag, repository, registry: (registry ?? `ghcr.io/${repository}`).toLowerCase(), npmScope: `@${owner.toLowerCase()}` }
 }
