@@ -15,7 +15,7 @@ import { CacheRecording, cacheQueryOf, findCached, replay } from './response/cac
 import type { ResponseCache } from './response/cache-store.ts'
 import { readErrorBody } from './response/failure.ts'
 import { finishResponse, isStream, openStream, readReply, type Opened, type Reply } from './response/finish.ts'
-import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, hasOther, recordOutcome } from './choice/candidates.ts'
+import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, hasLimits, hasOther, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
 import { causeOfReply, causeOfStop } from './causes/reply.ts'
@@ -26,6 +26,8 @@ import { lacksResponses, learnFormat, learnMissing, mayLackResponses } from './m
 import { LlmHooks } from './hooks/index.ts'
 import { FormatError, type Conversion, type ResponseFacts, type StreamError } from './common/types.ts'
 import { allowAll, denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
+import { filledText } from './common/read.ts'
+import { modelAt } from './models/fit.ts'
 import { chooseModel, respondWithList } from './models/route.ts'
 import type { ModelChoice } from './models/choice.ts'
 import type { ModelTable } from './models/table.ts'
@@ -197,7 +199,8 @@ export class LlmCall {
       this.#choice ??= await this.#chooseModel(models, front)
     }
     const groups = this.#groups
-    const target = chooseCandidate(groups, state.monotonicMs(), random, this.#failed)
+    const modelOf = hasLimits(groups) ? await this.#modelOf(groups) : undefined
+    const target = chooseCandidate(groups, state.monotonicMs(), random, this.#failed, modelOf)
     if (target === undefined) {
       const returnsMs = firstReturnMs(groups, state.monotonicMs())
       throw new ProxyError('NO_HEALTHY_BACKENDS', {
@@ -293,6 +296,16 @@ export class LlmCall {
     return chooseModel(table, front, { ...tools, onView: (view) => this.#record.setRouted(view) })
   }
 
+  /** The model that each provider would be asked for; undefined if the body does not name it, or is not interpreted. */
+  async #modelOf(groups: LlmCallOptions['groups']): Promise<((candidate: LlmTarget) => string) | undefined> {
+    const { target, method } = this.#exchange.request
+    const choice = this.#choice
+    const isRead = entryOf(groups[0]?.[0]?.settings.routeOf(target, method).type ?? 'Passthrough') !== undefined
+    const own = choice !== undefined || !isRead ? undefined : await this.#source.parse().catch(() => undefined)
+    const requested = choice?.named ?? filledText(own?.json['model'])
+    return requested === undefined ? undefined : (candidate) => modelAt({ model: choice?.model }, candidate, requested)
+  }
+
   /** The stored response to an equal request, after all checks of the request (llm.md §18.1). Without one, the response is recorded. */
   async #lookUp(target: LlmTarget, prepared: Prepared): Promise<ResponseHead | undefined> {
     if (target.settings.cache === undefined) return undefined
@@ -383,7 +396,7 @@ export class LlmCall {
   /** Fails the attempt if a fallback replaces its complete response, whose tokens were spent. */
   #checkStop(attempted: Attempted, verdict: Verdict | undefined, facts: ResponseFacts): void {
     if (!this.#isReplaced(attempted, verdict)) return
-    this.#failures.failWithReply(attempted.target, verdict)
+    this.#failures.failWithReply(attempted.target, attempted.prepared, verdict)
     this.#record.lose(facts)
     throw new ProxyError('LLM_RESPONSE', { detail: `the provider ended the response: ${verdict.cause}` })
   }

@@ -113,6 +113,27 @@ describe('a rate limit', () => {
     }
   })
 
+  test('of a model that clients name is for that model alone, and ends with the hint', async () => {
+    const bed = await start((request, response) => (request.body?.['model'] === 'slow' ? limited({ 'retry-after': '7' }) : ok)(request, response))
+    const ask = (model: string): Promise<TestResponse> => bed.post({ body: chat('hi', { model }) })
+    await ask('slow')
+    expect(bed.counts()).toEqual([1, 1])
+    // The model is asked for elsewhere, and others here.
+    await ask('slow')
+    await ask('other')
+    expect(bed.counts()).toEqual([2, 2])
+    bed.advance(7000)
+    await ask('slow')
+    expect(bed.counts()).toEqual([3, 3])
+  })
+
+  test('of the model that the config names evicts the provider', async () => {
+    const bed = await start(limited({ 'retry-after': '7' }), { provider: { providerA: { model: 'own' } } })
+    await bed.post({ body: chat('hi', { model: 'a' }) })
+    await bed.post({ body: chat('hi', { model: 'b' }) })
+    expect(bed.counts()).toEqual([1, 2])
+  })
+
   test('is retried with the only provider after that time', async () => {
     const bed = await start(limited({ 'retry-after-ms': '120' }), { isAlone: true })
     const startedAtMs = performance.now()

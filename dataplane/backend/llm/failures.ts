@@ -9,8 +9,8 @@ import type { LlmRecord } from './accounting/record.ts'
 import { causeOfError } from './causes/failure.ts'
 import { causeOf } from './causes/index.ts'
 import type { Cause, Verdict } from './causes/types.ts'
-import { recordOutcome } from './choice/candidates.ts'
-import { evictionOf, isBlamed } from './choice/eviction.ts'
+import { limitModel, recordOutcome } from './choice/candidates.ts'
+import { blameOf, evictionOf } from './choice/eviction.ts'
 import type { LlmTarget } from './choice/target.ts'
 import type { StreamError, Target } from './common/types.ts'
 import type { Prepared } from './request/chat.ts'
@@ -60,23 +60,24 @@ export class Failures {
     const condition = target.destination.settings.health?.condition
     if (response.status < 400) {
       const isFailed = isUnhealthy(exchange, response, condition)
-      if (isFailed) this.#fail(target, unhealthy, response)
+      if (isFailed) this.#fail(target, prepared, unhealthy, response)
       return !isFailed
     }
     const body = await readErrorBody(exchange, response)
-    this.#fail(target, causeOf(apiOf(target, prepared), response.status, response.headers, body, this.#options.state.epochMs()), response)
+    this.#fail(target, prepared, causeOf(apiOf(target, prepared), response.status, response.headers, body, this.#options.state.epochMs()), response)
     return false
   }
 
   /** Records an attempt that failed with an error of the gateway. `isFirstToken`: its limit was that of the first content. */
   failWith(target: LlmTarget, prepared: Prepared, error: unknown, isFirstToken: boolean): void {
     const verdict = causeOfError(apiOf(target, prepared), toProxyFailure(error), this.#options.state.epochMs())
-    if (verdict !== undefined) this.#fail(target, verdict.cause === 'Timeout' && isFirstToken ? { ...verdict, cause: 'FirstToken' } : verdict, undefined)
+    if (verdict !== undefined)
+      this.#fail(target, prepared, verdict.cause === 'Timeout' && isFirstToken ? { ...verdict, cause: 'FirstToken' } : verdict, undefined)
   }
 
   /** Records an error that a target sent in a response with status 200. */
   failAfterHead(target: LlmTarget, prepared: Prepared, error: StreamError): void {
-    this.#fail(target, causeOf(apiOf(target, prepared), 200, noHeaders, error, this.#options.state.epochMs()), undefined)
+    this.#fail(target, prepared, causeOf(apiOf(target, prepared), 200, noHeaders, error, this.#options.state.epochMs()), undefined)
   }
 
   /** Records an error of the gateway while it prepared the attempt: it is no failure of the provider's, but another target may have none. */
@@ -88,8 +89,8 @@ export class Failures {
   }
 
   /** Records a complete response that another target is to replace. */
-  failWithReply(target: LlmTarget, verdict: Verdict): void {
-    this.#fail(target, verdict, undefined)
+  failWithReply(target: LlmTarget, prepared: Prepared, verdict: Verdict): void {
+    this.#fail(target, prepared, verdict, undefined)
   }
 
   /** Whether a retry may succeed. `hasOther`: it goes to another target. */
@@ -112,7 +113,7 @@ export class Failures {
     return Math.min(MAX_WAIT_MS, deadlineAtMs === undefined ? Infinity : deadlineAtMs - performance.now())
   }
 
-  #fail(target: LlmTarget, verdict: Verdict, response: ResponseHead | undefined): void {
+  #fail(target: LlmTarget, { model }: Prepared, verdict: Verdict, response: ResponseHead | undefined): void {
     // Once for each attempt; a client that disconnects is no failure of the target.
     if (this.#last !== undefined || this.#exchange.abortReason !== undefined) return
     this.#last = verdict
@@ -122,9 +123,12 @@ export class Failures {
     if (step !== undefined) step.detail = { ...step.detail, cause: verdict.cause }
     const { health, auth } = target.destination.settings
     const hasClientCredential = auth?.kind === 'passthrough' || (auth === undefined && credentials.some((name) => this.#exchange.request.headers.has(name)))
-    if (!isBlamed({ hasOwnModel: target.provider.model !== undefined, hasClientCredential }, verdict)) return
+    const blamed = blameOf({ hasOwnModel: target.provider.model !== undefined, hasClientCredential }, verdict)
+    if (blamed === undefined) return
     if (response !== undefined && health?.condition !== undefined && !isUnhealthy(this.#exchange, response, health.condition)) return
-    recordOutcome(target.state, false, undefined, evictionOf(health, verdict, backoffMs), state.monotonicMs(), response?.status)
+    const eviction = evictionOf(health, verdict, backoffMs)
+    if (blamed === 'provider') recordOutcome(target.state, false, undefined, eviction, state.monotonicMs(), response?.status)
+    else if (eviction !== undefined && model !== undefined) limitModel(target.state, model, state.monotonicMs() + eviction.durationMs)
   }
 }
 

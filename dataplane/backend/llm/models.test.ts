@@ -230,6 +230,17 @@ describe('the targets of a model', () => {
     expect((await bed.post(ask('n'))).headers['x-proxy-model']).toBe('claude-own')
   })
 
+  test('of one backend have rate limits of their own', async () => {
+    const models = [{ name: 'm', to: [a('x', 1000), a('y')] }]
+    const bed = await start(models, { of: { a: { health: { eviction: { duration: '60s' } } } }, random: () => 0.1 })
+    bed.mocks.a.behave({ status: 429 })
+    await bed.post(ask('m'))
+    bed.mocks.a.behave({})
+    await bed.post(ask('m'))
+    await bed.post(ask('m'))
+    expect(bed.sent()).toEqual(['a x', 'a y', 'a y'])
+  })
+
   test('may be models of another backend, which has its own names', async () => {
     const team: ConfigMessage = {
       kind: 'backend',

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { chooseCandidate, explainCandidate, explainNoCandidate, newProviderState, type Candidate } from './candidates.ts'
+import { chooseCandidate, explainCandidate, explainNoCandidate, hasLimits, isLimited, limitModel, newProviderState, type Candidate } from './candidates.ts'
 
 const evicted = (): Candidate => ({ state: { ...newProviderState(), evicted: { untilMs: 1000, health: 1, status: 0 } } })
 
@@ -31,4 +31,25 @@ test.each<[string, (typeof a)[][], typeof a, typeof a | undefined, string]>([
   ['an evicted one, because all are', [[out]], out, undefined, 'out, the only provider; out evicted'],
 ])('a trace explains the choice of %s', (_, groups, picked, avoided, expected) => {
   expect(explainCandidate(groups, picked, avoided)).toBe(expected)
+})
+
+test('a provider whose rate for a model is limited is used for other models, and for that one if there is no other', () => {
+  const [first, second] = [named('a'), named('b')]
+  limitModel(first.state, 'slow', 1000)
+  const choose = (groups: (typeof first)[][], model: string, nowMs = 0) =>
+    chooseCandidate(
+      groups,
+      nowMs,
+      () => 0,
+      undefined,
+      () => model,
+    )?.name
+  expect([choose([[first], [second]], 'slow'), choose([[first], [second]], 'other'), choose([[first]], 'slow')]).toEqual(['b', 'a', 'a'])
+  expect([choose([[first], [second]], 'slow', 1000), hasLimits([[first]])]).toEqual(['a', false])
+})
+
+test('models whose rate is limited are forgotten beyond 256, the oldest first', () => {
+  const { state } = named('a')
+  for (let index = 0; index < 1000; index++) limitModel(state, `m${index}`, 1000)
+  expect([state.limited.size, isLimited(state, 'm0', 0), isLimited(state, 'm744', 0)]).toEqual([256, false, true])
 })

@@ -6,6 +6,8 @@ export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictio
   hasLatency: boolean
   /** Whether the server has the Responses API, as far as its responses tell; monotonic times. */
   readonly responses: { hasUntilMs: number; lacksUntilMs: number }
+  /** Until when a model that requests name is not asked for, because the provider limits its rate; monotonic times. */
+  readonly limited: Map<string, number>
   /** Reports that the provider was evicted, or that its eviction ended. */
   readonly report: (event: Omit<EvictionEvent, 'endpoint'>) => void
 }
@@ -22,6 +24,7 @@ export function newProviderState(report: ProviderState['report'] = () => undefin
     pending: 0,
     hasLatency: false,
     responses: { hasUntilMs: 0, lacksUntilMs: 0 },
+    limited: new Map(),
     report,
   }
 }
@@ -34,10 +37,16 @@ export interface Candidate {
 /**
  * Selects a provider from the first group with one that is not evicted, or from group 0 if all providers are evicted. Within the
  * group, the better of two random providers wins (llm.md §15.1). `avoid` is the provider that failed the previous attempt; it is
- * selected only if the group has no other.
+ * selected only if the group has no other. `modelOf` is needed while a provider limits a model (`hasLimits`).
  */
-export function chooseCandidate<T extends Candidate>(groups: readonly (readonly T[])[], nowMs: number, random: () => number, avoid?: T): T | undefined {
-  let pool = poolOf(groups, nowMs)
+export function chooseCandidate<T extends Candidate>(
+  groups: readonly (readonly T[])[],
+  nowMs: number,
+  random: () => number,
+  avoid?: T,
+  modelOf?: (candidate: T) => string,
+): T | undefined {
+  let pool = poolOf(groups, nowMs, modelOf)
   if (pool.length > 1 && avoid !== undefined) pool = pool.filter((candidate) => candidate !== avoid)
   const first = pool[Math.floor(random() * pool.length)]
   if (pool.length <= 1) return first
@@ -47,9 +56,9 @@ export function chooseCandidate<T extends Candidate>(groups: readonly (readonly 
 }
 
 /** The providers of which one is selected. */
-function poolOf<T extends Candidate>(groups: readonly (readonly T[])[], nowMs: number): readonly T[] {
+function poolOf<T extends Candidate>(groups: readonly (readonly T[])[], nowMs: number, modelOf?: (candidate: T) => string): readonly T[] {
   for (const group of groups) {
-    const available = group.filter(({ state }) => isAvailable(state, nowMs))
+    const available = group.filter((one) => isAvailable(one.state, nowMs) && (modelOf === undefined || !isLimited(one.state, modelOf(one), nowMs)))
     if (available.length > 0) return available
   }
   return groups[0] ?? []
@@ -98,6 +107,29 @@ export function isAvailable(state: ProviderState, nowMs: number): boolean {
   if (state.evicted.untilMs > nowMs) return false
   endEviction(state)
   return state.evicted === undefined
+}
+
+/** Models of one provider that may be limited at once; clients choose their names. */
+const MAX_LIMITED = 256
+
+/** Whether a provider of the groups limits the rate of a model that requests name. */
+export const hasLimits = (groups: readonly (readonly Candidate[])[]): boolean => groups.some((group) => group.some(({ state }) => state.limited.size > 0))
+
+/** Records that a provider limits the rate of one model, which requests name: those for its other models go on. */
+export function limitModel({ limited }: ProviderState, model: string, untilMs: number): void {
+  limited.delete(model)
+  const [oldest] = limited.keys()
+  if (limited.size >= MAX_LIMITED && oldest !== undefined) limited.delete(oldest)
+  limited.set(model, untilMs)
+}
+
+/** Whether a provider limits the rate of a model. Forgets limits whose time is over. */
+export function isLimited({ limited }: ProviderState, model: string, nowMs: number): boolean {
+  const untilMs = limited.get(model)
+  if (untilMs === undefined) return false
+  if (untilMs > nowMs) return true
+  limited.delete(model)
+  return false
 }
 
 /** Ends the eviction of a provider, if it is evicted. */

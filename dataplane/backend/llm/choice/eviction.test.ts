@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Cause, Scope, Verdict } from '../causes/types.ts'
-import { evictionOf, isBlamed } from './eviction.ts'
+import { blameOf, evictionOf } from './eviction.ts'
 
 const verdict = (cause: Cause, more: Partial<Verdict> = {}): Verdict => ({ cause, scope: 'endpoint', ...more })
 
@@ -33,19 +33,20 @@ describe('a failure', () => {
 })
 
 const shared = { hasOwnModel: false, hasClientCredential: false }
-test.each<[Cause, Scope, typeof shared, boolean]>([
-  ['Invalid', 'request', shared, false],
-  ['ContextLength', 'request', shared, false],
-  ['ContentFilter', 'request', shared, false],
-  ['ServerError', 'endpoint', shared, true],
-  ['Overloaded', 'endpoint', { hasOwnModel: false, hasClientCredential: true }, true],
-  ['Quota', 'account', shared, true],
-  ['Quota', 'account', { hasOwnModel: true, hasClientCredential: true }, false],
-  ['Auth', 'credential', { hasOwnModel: true, hasClientCredential: true }, false],
-  ['Auth', 'model', shared, false],
-  ['Auth', 'model', { hasOwnModel: true, hasClientCredential: false }, true],
-  ['ModelNotFound', 'model', shared, false],
-  ['ModelNotFound', 'model', { hasOwnModel: true, hasClientCredential: false }, true],
-  ['RateLimit', 'model', shared, true],
-  ['RateLimit', 'model', { hasOwnModel: true, hasClientCredential: true }, false],
-])('%s of scope %s blames a provider with %j: %s', (cause, scope, provider, expected) => expect(isBlamed(provider, { cause, scope })).toBe(expected))
+test.each<[Cause, Scope, typeof shared, ReturnType<typeof blameOf>]>([
+  ['Invalid', 'request', shared, undefined],
+  ['ContextLength', 'request', shared, undefined],
+  ['ContentFilter', 'request', shared, undefined],
+  ['ServerError', 'endpoint', shared, 'provider'],
+  ['Overloaded', 'endpoint', { hasOwnModel: false, hasClientCredential: true }, 'provider'],
+  ['Quota', 'account', shared, 'provider'],
+  ['Quota', 'account', { hasOwnModel: true, hasClientCredential: true }, undefined],
+  ['Auth', 'credential', { hasOwnModel: true, hasClientCredential: true }, undefined],
+  ['Auth', 'model', shared, undefined],
+  ['Auth', 'model', { hasOwnModel: true, hasClientCredential: false }, 'provider'],
+  ['ModelNotFound', 'model', shared, undefined],
+  ['ModelNotFound', 'model', { hasOwnModel: true, hasClientCredential: false }, 'provider'],
+  ['RateLimit', 'model', shared, 'model'],
+  ['RateLimit', 'model', { hasOwnModel: true, hasClientCredential: false }, 'provider'],
+  ['RateLimit', 'model', { hasOwnModel: true, hasClientCredential: true }, undefined],
+])('%s of scope %s of a provider with %j concerns %s', (cause, scope, provider, expected) => expect(blameOf(provider, { cause, scope })).toBe(expected))

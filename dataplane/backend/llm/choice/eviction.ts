@@ -12,19 +12,15 @@ export interface Blamable {
   readonly hasClientCredential: boolean
 }
 
-/** Whether a failure says something about other requests to the provider. Those of one client, or of the model that it names, do not (llm.md §15.4). */
-export function isBlamed({ hasOwnModel, hasClientCredential }: Blamable, { cause, scope }: Verdict): boolean {
-  switch (scope) {
-    case 'request':
-      return false
-    case 'endpoint':
-      return true
-    case 'credential':
-    case 'account':
-      return !hasClientCredential
-    case 'model':
-      return (cause === 'RateLimit' || hasOwnModel) && !hasClientCredential
-  }
+/**
+ * Which other requests a failure says something about: all of the provider, or those for the same model. Failures of one client, or of the model that it
+ * names, evict nothing for others (llm.md §15.4).
+ */
+export function blameOf({ hasOwnModel, hasClientCredential }: Blamable, { cause, scope }: Verdict): 'provider' | 'model' | undefined {
+  if (scope === 'endpoint') return 'provider'
+  if (scope === 'request' || hasClientCredential) return undefined
+  if (scope !== 'model' || hasOwnModel) return 'provider'
+  return cause === 'RateLimit' ? 'model' : undefined
 }
 
 /**

@@ -256,7 +256,7 @@ function providersFor(target: ModelTarget, requested: string, nowMs: number): re
     if (next === undefined) return []
     leaf = next
   }
-  return providersOf(leaf, nowMs)
+  return providersOf(leaf, requested, nowMs)
 }
 
 /** A target by weight. */

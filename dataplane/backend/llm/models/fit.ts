@@ -1,4 +1,4 @@
-import { isAvailable } from '../choice/candidates.ts'
+import { isAvailable, isLimited } from '../choice/candidates.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import type { ModelDescription } from '../pricing/table.ts'
 import type { ModelFacts } from './facts.ts'
@@ -20,10 +20,12 @@ export interface Fitness {
 const missing: Fitness = { grade: grades.missing, reason: 'the backend does not exist or has no provider' }
 const fits: Fitness = { grade: grades.fits, reason: '' }
 
-/** The providers that a target uses now: those of its first group with one that is not evicted. */
-export function providersOf({ groups }: Pick<ModelTarget, 'groups'>, nowMs: number): readonly LlmTarget[] {
-  for (const group of groups) {
-    const available = group.filter(({ state }) => isAvailable(state, nowMs))
+/** The providers that a target uses now: those of its first group with one that is not evicted, and does not limit the rate of the model. */
+export function providersOf(target: Pick<ModelTarget, 'groups' | 'model'>, requested: string, nowMs: number): readonly LlmTarget[] {
+  for (const group of target.groups) {
+    const available = group.filter(
+      (one) => isAvailable(one.state, nowMs) && (one.state.limited.size === 0 || !isLimited(one.state, modelAt(target, one, requested), nowMs)),
+    )
     if (available.length > 0) return available
   }
   return []
@@ -40,7 +42,7 @@ export const describe = (target: ModelTarget, provider: LlmTarget, requested: st
 /** How well a target with providers can serve a request. Its least able provider counts. */
 export function fitnessOf(target: ModelTarget, requested: string, facts: ModelFacts, nowMs: number): Fitness {
   if (target.groups.every((group) => group.every(({ destination }) => destination.error !== undefined))) return missing
-  const providers = providersOf(target, nowMs)
+  const providers = providersOf(target, requested, nowMs)
   if (providers.length === 0) return { grade: grades.evicted, reason: 'evicted' }
   let least = fits
   for (const provider of providers) {
