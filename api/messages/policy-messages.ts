@@ -59,9 +59,9 @@ export const policyMessages = {
     fix: 'Copy the ARN of the runtime from the cloud console.',
   },
   PX1312: {
-    title: 'guard or credentials are not valid',
+    title: 'guard, credentials or load balancer are not valid',
     cause:
-      'policies of a guard service, or mcp.toolGuards or auth.oauth of a ProxyBackend, have an invalid field. The guard rejects everything; without credentials, no request is sent to the backend.',
+      'policies of a guard service, or mcp.toolGuards, auth.oauth or loadBalancer of a ProxyBackend, have an invalid field. The guard rejects everything; without credentials, no request is sent to the backend; without a valid load balancer, LeastRequest is used.',
     fix: 'Correct the field that the message names.',
   },
   PX1313: {

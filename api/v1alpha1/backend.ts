@@ -18,7 +18,7 @@ const variant = (description: string, fields: Readonly<Record<string, Schema>>):
 export const backendSectionDefinitions: Definitions = {
   BackendFull: variant(
     'Policies for connections to backends. They merge field by field: Gateway < Listener < Route < Route rule < Backend or Service < the backend’s own policies.',
-    { ...simple, ...ai, ...mcp },
+    { ...simple, loadBalancer: ref('LoadBalancer'), ...ai, ...mcp },
   ),
   BackendSimple: variant('Policies for connections to one service.', simple),
   BackendWithAI: variant('Policies for connections to one LLM provider.', { ...simple, ...ai }),

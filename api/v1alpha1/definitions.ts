@@ -3,6 +3,7 @@ import { backendSectionDefinitions } from './backend.ts'
 import { aiBackendDefinitions } from './backends/ai.ts'
 import { cloudBackendDefinitions } from './backends/cloud-backend.ts'
 import { dynamicForwardProxyDefinitions } from './backends/dynamic-forward-proxy.ts'
+import { loadBalancerDefinitions } from './load-balancer.ts'
 import { mcpBackendDefinitions } from './backends/mcp.ts'
 import { staticBackendDefinitions } from './backends/static.ts'
 import { frontendDefinitions } from './frontend.ts'
@@ -76,6 +77,7 @@ export const definitions: Definitions = {
   ...backendTlsDefinitions,
   ...backendAuthDefinitions,
   ...healthDefinitions,
+  ...loadBalancerDefinitions,
   ...aiDefinitions,
   ...promptGuardDefinitions,
   ...mcpDefinitions,

@@ -9,6 +9,7 @@ import { forward } from '../backend/forward/forward.ts'
 import { compilePolicies, type PolicySources } from '../policy/index.ts'
 import type { PolicyState } from '../policy/state.ts'
 import type { Services } from '../backend/forward/services.ts'
+import { hashText, rendezvousScore } from '../net/upstream/balancer/hash.ts'
 import { createWeightedPicker } from '../route/weights.ts'
 import { planRetry, planTimeouts } from '../backend/forward/call-plan.ts'
 import type { ForwardPlan, PlannedBackend } from '../backend/forward/plan.ts'
@@ -42,7 +43,7 @@ export class Rule {
     exchange.labels = this.#labels
     exchange.trace?.add('route', this.#labels.route, { kind: this.#labels.kind ?? '', rule: this.#labels.rule })
     const { common, byBackend, pick } = (this.#composed ??= composeRule(this.#route, this.#listener, this.#context))
-    const picked = pick?.()
+    const picked = pick?.(exchange)
     exchange.picked = picked
     exchange.errorFormat = picked?.service?.current?.formatError
     const { chain, requestMs } = byBackend === undefined || picked === undefined ? common : (byBackend.get(picked) ?? common)
@@ -145,7 +146,11 @@ function planForward(
     backends.map(({ weight }) => weight),
     random,
   )
-  const pick = (): PlannedBackend | undefined => (pickIndex === undefined ? undefined : backends[pickIndex()])
+  const pick = (exchange: Exchange): PlannedBackend | undefined => {
+    const key = backends.length > 1 ? keyOf(backends, exchange) : undefined
+    if (key !== undefined) return pickByWeight(backends, key)
+    return pickIndex === undefined ? undefined : backends[pickIndex()]
+  }
   // Providers and targets of a backend service have policies of their own.
   const hasBackendTransformation = backends.some(
     ({ destination, service }) =>
@@ -155,6 +160,23 @@ function planForward(
     plan: { maxBufferBytes, backends, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random, registry: state.registry },
     hasBackendTransformation,
   }
+}
+
+/** The key of a request, if a backend of the rule picks its endpoints by keys. */
+function keyOf(backends: readonly PlannedBackend[], exchange: Exchange): number | undefined {
+  for (const { destination } of backends) if (destination.settings.loadBalancer?.hash !== undefined) return destination.keyOf(exchange)
+  return undefined
+}
+
+/** All requests of a key get one backend; each has a share of the keys in proportion to its weight. */
+function pickByWeight(backends: readonly PlannedBackend[], key: number): PlannedBackend | undefined {
+  let best: PlannedBackend | undefined
+  let most = -1
+  for (const backend of backends) {
+    const score = backend.weight > 0 ? rendezvousScore(key, hashText(backend.destination.name), backend.weight) : -1
+    if (score > most) [best, most] = [backend, score]
+  }
+  return best
 }
 
 function planBackend(backend: WeightedBackend, outer: BackendFull | undefined, destinations: Destinations): Omit<PlannedBackend, 'service'> {

@@ -451,6 +451,10 @@ row('backend.tunnel', 'the proxy server is missing', '503, nothing is forwarded'
 row('backend.transformation', 'the value of a header fails', 'the header is removed, also if the client sent it', async () => {
   expect((await start({ backend: { transformation: withHeader } })([['x-user', 'root']])).forwarded[0]?.headers).toEqual({})
 })
+row('backend.loadBalancer', 'the request has no key', 'forwarded, to an endpoint as `LeastRequest` selects it', async () => {
+  const loadBalancer = { type: 'ConsistentHash', consistentHash: { type: 'Header', name: 'x-user' } } as const
+  expect(await start({ backend: { loadBalancer } })()).toMatchObject({ status: 200 })
+})
 row('backend.health', 'the condition does not compile or fails', 'responses count as healthy, failed calls as unhealthy', async () => {
   for (const unhealthyCondition of ['jwt.sub == "x"', 'response.code ==']) {
     const health = { unhealthyCondition, eviction: {} }

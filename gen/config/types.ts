@@ -35,6 +35,7 @@ import type {
   CloudBManagedIdentity,
   CloudCAuth,
   Health,
+  LoadBalancer,
   LlmCache,
   RouteType,
   FieldDefault,
@@ -115,6 +116,8 @@ export type {
   CloudCAuth,
   Health,
   BackendEviction,
+  LoadBalancer,
+  ConsistentHash,
   LlmCache,
   RouteType,
   FieldDefault,
@@ -712,6 +715,7 @@ export interface BackendFull {
   transformation?: Transformation
   auth?: BackendAuth
   health?: Health
+  loadBalancer?: LoadBalancer
   ai?: BackendAI
   mcp?: BackendMCP
 }

@@ -1774,6 +1774,7 @@ export interface BackendFull {
   transformation?: Transformation
   auth?: BackendAuth
   health?: Health
+  loadBalancer?: LoadBalancer
   ai?: BackendAI
   mcp?: BackendMCP
 }
@@ -2078,6 +2079,46 @@ export interface BackendEviction {
    * An unhealthy response evicts if the health score was already below this value.
    */
   healthThreshold?: number
+}
+/**
+ * Selects an endpoint of the backend for each request, of the nearest that are not evicted.
+ */
+export interface LoadBalancer {
+  /**
+   * LeastRequest: of two random endpoints the one with better health, latency and load. RoundRobin: one after the other, in each worker. ConsistentHash: the same one for each key. Default: "LeastRequest".
+   */
+  type?: 'LeastRequest' | 'RoundRobin' | 'Random' | 'ConsistentHash'
+  consistentHash?: ConsistentHash
+  /**
+   * New endpoints receive few requests at first.
+   */
+  slowStart?: {
+    /**
+     * Time in which the share of a new endpoint grows from 10 % to that of the others. At least 1s.
+     */
+    window: Duration
+  }
+}
+/**
+ * The key of a request. Requests without one are balanced as LeastRequest does. If several backends of a rule have weights, the key selects the backend too.
+ */
+export interface ConsistentHash {
+  /**
+   * Where the key is. SourceAddress: the address of the client, for IPv6 its /64 network.
+   */
+  type: 'Header' | 'Cookie' | 'QueryParam' | 'SourceAddress'
+  /**
+   * Name of the header, cookie or query parameter.
+   */
+  name?: string
+  /**
+   * Lifetime of the cookie that is set if a request has none. Default: the session of the browser. At least 1s.
+   */
+  ttl?: Duration
+  /**
+   * Requests in flight that an endpoint may have, in percent of the average; further ones go to the next endpoint of their key. Default: no limit.
+   */
+  maxLoad?: number
 }
 /**
  * LLM settings; only for backends of type ai. Merges field by field.

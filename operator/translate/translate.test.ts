@@ -84,6 +84,23 @@ spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind:
   expect(JSON.stringify(translation.statuses.find(({ kind }) => kind === 'ProxyBackend'))).toMatch(/mcp\.toolGuards\.input\.0\.regex\.builtins\.0.*PX1312/)
 })
 
+test.each([
+  [{ loadBalancer: { type: 'ConsistentHash', consistentHash: { type: 'Header' } } }, /loadBalancer\.consistentHash\.name.*name is required.*PX1312/],
+  [{ loadBalancer: { type: 'Maglev' } }, /loadBalancer\.type.*PX1312/],
+])('a section of a ProxyBackend that the API server did not check has no effect if it is not valid, and the status names the field: %j', (section, message) => {
+  const [backend] = objectsOf('apiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: api}\nspec: {static: {host: api.example.com, port: 80}}')
+  if (backend !== undefined) Object.assign((backend as unknown as { spec: object }).spec, { policies: { ...section, auth: { key: 'k' } } })
+  const route = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r}
+spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind: ProxyBackend, name: api}]}]}`
+  const translation = translate(createSnapshot([...objectsOf(`${base}\n---\n${route}`), ...(backend === undefined ? [] : [backend])]), {
+    checkExpression: () => undefined,
+  })
+  expect(JSON.stringify(messageOf(translation, 'backend', 'default/api'))).toContain('"policies":{"auth":{"key":"k"}}')
+  expect(JSON.stringify(translation.statuses.find(({ kind }) => kind === 'ProxyBackend'))).toMatch(message)
+})
+
 test('OAuth credentials of a ProxyBackend that are not valid become unusable ones, and a Secret must have both entries', () => {
   const manifests = `${base}
 ---

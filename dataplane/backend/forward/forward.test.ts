@@ -68,7 +68,7 @@ function planFor(upstream: ScriptedUpstream, config: Partial<DestinationConfig> 
 
 /** As a rule does: picks the backend, then runs the end of its chain. */
 function sendPicked(exchange: Exchange, plan: ForwardPlan): Promise<void> {
-  exchange.picked = plan.pick()
+  exchange.picked = plan.pick(exchange)
   return forward(exchange, plan)
 }
 

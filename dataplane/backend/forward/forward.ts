@@ -16,6 +16,7 @@ import { redirectTo } from '../../policy/request-redirect/redirect.ts'
 import type { RetryPlan } from './call-plan.ts'
 import type { ForwardPlan, PlannedBackend } from './plan.ts'
 import type { EndpointState } from '../../net/upstream/balancer/balancer.ts'
+import { newCookieOf } from '../../net/upstream/balancer/hash.ts'
 import { authenticate, brokenAuth, fetchCredentials, isFetched, signRequest } from '../../net/upstream/auth.ts'
 import { authorityFor, type Destination } from '../../net/upstream/destination.ts'
 import type { EndpointChoice } from '../../net/upstream/hooks.ts'
@@ -86,6 +87,8 @@ function checkDestination({ error, settings: { broken, auth } }: PlannedBackend[
 function answer(exchange: Exchange, { responseHeaders }: PlannedBackend, response: ResponseHead): void {
   if (responseHeaders.length > 0) exchange.backendResponseHeaders = responseHeaders
   exchange.response = response
+  const cookie = newCookieOf(exchange)
+  if (cookie !== undefined) response.headers.append('set-cookie', cookie)
   if (response.body !== undefined && exchange.deadlineAtMs !== undefined) response.body = withDeadline(exchange, response.body, exchange.deadlineAtMs)
 }
 

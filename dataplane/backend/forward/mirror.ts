@@ -20,7 +20,8 @@ export function sendMirrors(exchange: Exchange, mirrors: readonly PlannedMirror[
 function sendMirror(exchange: Exchange, { destination }: PlannedMirror, registry: Registry | undefined): void {
   const { broken, auth, transformation } = destination.settings
   if (destination.error !== undefined || broken !== undefined || auth?.kind === 'broken') return
-  const endpoint = destination.pick(exchange)
+  // Not the exchange itself: the client gets no cookie of a mirror's load balancer.
+  const endpoint = destination.pick({ request: exchange.request, connection: exchange.connection })
   if (endpoint === undefined) return
   const headers = exchange.request.headers.clone()
   headers.remove('content-length')

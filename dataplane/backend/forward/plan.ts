@@ -1,5 +1,5 @@
 import type { HeaderModifier, RequestRedirect } from '#gen/config/types.ts'
-import type { PickedBackend } from '../../request/exchange/exchange.ts'
+import type { Exchange, PickedBackend } from '../../request/exchange/exchange.ts'
 import type { CallPlan } from './call-plan.ts'
 import type { ServiceSlot } from './service.ts'
 import type { Registry } from '../../observe/telemetry/metrics/registry.ts'
@@ -27,8 +27,8 @@ export interface PlannedMirror {
 /** Plan for the end of a rule's chain: pick a backend, mirror, call, retry. */
 export interface ForwardPlan extends CallPlan {
   readonly backends: readonly PlannedBackend[]
-  /** Picks one of `backends` by weight; undefined if there is none. */
-  readonly pick: () => PlannedBackend | undefined
+  /** Picks one of `backends` by weight and, with ConsistentHash, by the key of the request; undefined if there is none. */
+  readonly pick: (exchange: Exchange) => PlannedBackend | undefined
   readonly mirrors: readonly PlannedMirror[]
   /** Selects mirrored requests: returns [0, 1), uniformly distributed. */
   readonly random: () => number

@@ -6,6 +6,7 @@ import { defaultSettings, type UpstreamSettings } from '../upstream/destination.
 import type { TcpProbes, UpstreamTls } from '../upstream/types.ts'
 import { compileBackendAuth } from './auth.ts'
 import { compileHealth } from './health.ts'
+import { compileLoadBalancer } from './load-balancer.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
 import { compileTunnel, type FindDestination } from './tunnel.ts'
 
@@ -39,6 +40,7 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
   const http = sections.find((section) => section.http !== undefined)?.http
   const auth = sections.find((section) => section.auth !== undefined)?.auth
   const health = sections.find((section) => section.health !== undefined)?.health
+  const loadBalancer = sections.find((section) => section.loadBalancer !== undefined)?.loadBalancer
   const transformation = sections.find((section) => section.transformation !== undefined)?.transformation
   const tunnel = sections.find((section) => section.tunnel !== undefined)?.tunnel
   const tcp = sections.find((section) => section.tcp !== undefined)?.tcp
@@ -48,6 +50,7 @@ export function upstreamSettings(target: Target, attached: readonly Policy[], se
     requestMs: parseTimeout(http?.requestTimeout),
     httpVersion: http?.version,
     health: health && compileHealth(health),
+    loadBalancer: loadBalancer && compileLoadBalancer(loadBalancer),
     auth: auth && compileBackendAuth(auth, secrets, find, target.host),
     transformation: transformation && compileBackendTransformation(transformation),
     tunnel: tunnel && compileTunnel(tunnel.backendRef, find),

@@ -6,8 +6,10 @@ import { hostOf, portOf, withoutBrackets } from '../../http/message.ts'
 import type { BackendTransformation } from '../../request/transformation/backend.ts'
 import type { UpstreamAuth } from './auth.ts'
 import { Balancer, type BalancerOptions, type EndpointState, type PickNotes } from './balancer/balancer.ts'
+import { hashKeyOf } from './balancer/hash.ts'
 import { explainPick } from './balancer/explain.ts'
 import type { HealthPolicy } from './balancer/health.ts'
+import type { LoadBalancing } from './balancer/strategy.ts'
 import type { PlacedEndpoint } from './balancer/locality.ts'
 import type { OpenConnections } from './connections.ts'
 import type { DestinationHooks } from './hooks.ts'
@@ -20,7 +22,7 @@ export type Measured = Pick<EndpointState, 'health' | 'failures' | 'evicted' | '
 /** The parts of an exchange that select an endpoint and a protocol. Callouts have no more. */
 export interface Caller {
   readonly request: Exchange['request']
-  readonly connection: Pick<Exchange['connection'], 'tls'>
+  readonly connection: Pick<Exchange['connection'], 'tls'> & { readonly remoteAddress?: string }
 }
 
 /** HTTP version of a pool; 'negotiate' selects it by ALPN. */
@@ -39,6 +41,8 @@ export interface UpstreamSettings {
   /** Credentials of its requests. */
   readonly auth: UpstreamAuth | undefined
   readonly health: HealthPolicy | undefined
+  /** Undefined: LeastRequest. */
+  readonly loadBalancer: LoadBalancing | undefined
   /** Changes to its requests and responses. */
   readonly transformation: BackendTransformation | undefined
   /** The proxy that connections go through. */
@@ -54,6 +58,7 @@ export const defaultSettings: UpstreamSettings = {
   broken: undefined,
   auth: undefined,
   health: undefined,
+  loadBalancer: undefined,
   transformation: undefined,
   tunnel: undefined,
 }
@@ -116,7 +121,7 @@ export class Destination {
     this.#balancer = new Balancer(options)
     this.#config = config
     this.#transportKey = transportKeyOf(config)
-    this.#balancer.update(config.endpoints)
+    this.#balancer.update(config.endpoints, config.settings.loadBalancer)
   }
 
   get settings(): UpstreamSettings {
@@ -174,7 +179,7 @@ export class Destination {
     if (transportKey !== this.#transportKey) this.#closePools(() => true)
     this.#config = config
     this.#transportKey = transportKey
-    this.#balancer.update(config.endpoints)
+    this.#balancer.update(config.endpoints, config.settings.loadBalancer)
     if (config.settings.health?.eviction === undefined) this.#balancer.restoreAll()
     const alive = new Set(this.#balancer.endpoints)
     if (!config.isDynamic) this.#closePools((endpoint) => !alive.has(endpoint))
@@ -182,7 +187,13 @@ export class Destination {
 
   /** Picks an endpoint for a request. Undefined if there is none, see `explainNoEndpoint`. `avoid`: the endpoint of the failed attempt. */
   pick(exchange: Caller, avoid?: EndpointState): EndpointState | undefined {
-    return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid)
+    return this.#config.isDynamic ? this.#pickDynamic(exchange) : this.#balancer.pick(avoid, undefined, this.keyOf(exchange))
+  }
+
+  /** The key of a request for ConsistentHash; undefined: it has none, or endpoints are picked otherwise. */
+  keyOf(exchange: Caller): number | undefined {
+    const hash = this.#config.settings.loadBalancer?.hash
+    return hash && hashKeyOf(hash, exchange)
   }
 
   /** As `pick`, with the reason, for traces. */
@@ -192,7 +203,7 @@ export class Destination {
       return endpoint && { endpoint, why: 'the authority of the request' }
     }
     const notes: PickNotes = { compared: [], endpoints: [], available: [] }
-    const endpoint = this.#balancer.pick(avoid, notes)
+    const endpoint = this.#balancer.pick(avoid, notes, this.keyOf(exchange))
     return endpoint && { endpoint, why: explainPick(endpoint, notes, avoid) }
   }
 

@@ -20,7 +20,17 @@ export const leaves = new Set([
   'McpToolPins',
 ])
 /** Definitions with a check of their own besides the references in them. */
-export const checked = new Set(['Budget', 'JWKS', 'Regex', 'BackendTLS', 'BasicAuthentication', 'AgentRuntime', 'PluginSource', 'McpTargetSelector'])
+export const checked = new Set([
+  'Budget',
+  'JWKS',
+  'Regex',
+  'BackendTLS',
+  'BasicAuthentication',
+  'AgentRuntime',
+  'LoadBalancer',
+  'PluginSource',
+  'McpTargetSelector',
+])
 
 /** Definitions that hold a reference or an expression somewhere; all others are passed on as they are. */
 export const interesting = findInteresting()

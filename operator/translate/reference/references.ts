@@ -147,6 +147,8 @@ class Resolver {
         const broken = this.#checkOAuth(schema, value, path)
         if (broken !== undefined) return broken
       }
+      // The default balances too.
+      if (name === 'LoadBalancer' && this.#findInvalid(schema, value, path) !== undefined) return undefined
       if (name === 'McpToolGuards') {
         const broken = this.#checkToolGuards(schema, value, path)
         if (broken !== undefined) return broken
@@ -161,26 +163,26 @@ class Resolver {
   /** A guard whose connection policies are invalid is one without credentials: it rejects everything. */
   #checkConnection({ policies, ...guard }: { readonly policies?: unknown }, path: readonly string[]): object | undefined {
     if (policies === undefined) return undefined
-    const [issue] = validate({ $ref: '#/$defs/BackendSimple' }, policies).issues
-    if (issue === undefined) return undefined
-    const invalid = this.#fail([...path, 'policies', ...issue.path.map(String)], issue.message, 'PX1312')
-    return { ...guard, policies: { auth: { secretRef: { invalid } } } }
+    const invalid = this.#findInvalid({ $ref: '#/$defs/BackendSimple' }, policies, [...path, 'policies'])
+    return invalid === undefined ? undefined : { ...guard, policies: { auth: { secretRef: { invalid } } } }
   }
 
-  /** The manifest of ProxyBackend does not describe the field. Without valid credentials, no request is sent. */
-  #checkOAuth(schema: Schema, value: unknown, path: readonly string[]): object | undefined {
+  /** The first problem of a value that the manifest of its kind does not describe (api/codegen/crd.ts); it is recorded. */
+  #findInvalid(schema: Schema, value: unknown, path: readonly string[]): string | undefined {
     const [issue] = validate(schema, value).issues
-    if (issue === undefined) return undefined
-    const invalid = this.#fail([...path, ...issue.path.map(String)], issue.message, 'PX1312')
+    return issue && this.#fail([...path, ...issue.path.map(String)], issue.message, 'PX1312')
+  }
+
+  /** Without valid credentials, no request is sent. */
+  #checkOAuth(schema: Schema, value: unknown, path: readonly string[]): object | undefined {
+    const invalid = this.#findInvalid(schema, value, path)
+    if (invalid === undefined) return undefined
     return { grantType: 'ClientCredentials', tokenEndpoint: { backendRef: invalidBackend, path: '/' }, secretRef: { invalid } }
   }
 
-  /** The manifest of ProxyBackend does not describe the field (api/codegen/crd.ts). Guards that are not valid reject everything. */
+  /** Guards that are not valid reject everything. */
   #checkToolGuards(schema: Schema, value: unknown, path: readonly string[]): object | undefined {
-    const [issue] = validate(schema, value).issues
-    if (issue === undefined) return undefined
-    this.#fail([...path, ...issue.path.map(String)], issue.message, 'PX1312')
-    return rejectingGuards
+    return this.#findInvalid(schema, value, path) === undefined ? undefined : rejectingGuards
   }
 
   #children(schema: Schema, value: unknown, path: readonly string[], definition: string, owner = ''): unknown {

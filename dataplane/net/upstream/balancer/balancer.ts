@@ -1,6 +1,8 @@
 import { authorityOf } from '../../../http/message.ts'
 import { countOutcome, EWMA_ALPHA, restore, type EndpointHealth, type Eviction, type SharedHealth } from './health.ts'
+import { hashText } from './hash.ts'
 import { nearestOf, type PlacedEndpoint } from './locality.ts'
+import { pickByKey, type LoadBalancing } from './strategy.ts'
 
 /** An endpoint with its measured health, latency and load. Lives as long as its address is in the config. */
 export interface EndpointState extends EndpointHealth {
@@ -8,6 +10,10 @@ export interface EndpointState extends EndpointHealth {
   readonly port: number
   /** `host:port` for logs; IPv6 in brackets. */
   readonly label: string
+  /** Of the label, for consistent hashing. */
+  readonly hash: number
+  /** When it joined others that were known before; -Infinity: with them. */
+  addedAtMs: number
   draining: boolean
   /** Distance; only the nearest of the available endpoints are used. */
   distance: number
@@ -52,7 +58,7 @@ export function settleOutcome(
 
 function newState(address: string, port: number, label: string): EndpointState {
   const health = { health: 1, failures: 0, evictions: 0, evicted: undefined, shared: undefined }
-  return { address, port, label, draining: false, distance: 0, ...health, latencySeconds: 0, pending: 0 }
+  return { address, port, label, hash: hashText(label), addedAtMs: -Infinity, draining: false, distance: 0, ...health, latencySeconds: 0, pending: 0 }
 }
 
 /** An endpoint was evicted or returned. */
@@ -74,6 +80,8 @@ export interface PickNotes {
   endpoints: readonly EndpointState[]
   /** The nearest of them that are not evicted. */
   available: readonly EndpointState[]
+  /** How it was picked, unless two were compared. */
+  by?: string
 }
 
 /** Dependencies of a balancer. */
@@ -108,6 +116,11 @@ export class Balancer {
   readonly #onEviction: BalancerOptions['onEviction']
   readonly #shared: SharedHealths | undefined
   #epoch = 0
+  #balancing: LoadBalancing | undefined
+  /** Of RoundRobin; undefined: not started. */
+  #next: number | undefined
+  /** Until then, some endpoints have less than their share. */
+  #warmUntilMs = -Infinity
 
   constructor({ random = Math.random, nowMs = () => performance.now(), onEviction, shared }: BalancerOptions = {}) {
     this.#onEviction = onEviction
@@ -116,11 +129,12 @@ export class Balancer {
     this.#nowMs = nowMs
   }
 
-  update(endpoints: readonly PlacedEndpoint[]): void {
+  update(endpoints: readonly PlacedEndpoint[], balancing?: LoadBalancing): void {
+    this.#balancing = balancing
     const known = new Map([...this.#active, ...this.#draining].map((state) => [state.label, state]))
     const states = endpoints.map(({ address, port, draining, distance }) => {
       const label = authorityOf(address, port)
-      const state = known.get(label) ?? newState(address, port, label)
+      const state = known.get(label) ?? this.#join(newState(address, port, label), known.size)
       state.draining = draining ?? false
       state.distance = distance ?? 0
       return state
@@ -154,21 +168,62 @@ export class Balancer {
 
   /**
    * Picks an endpoint. Undefined if there is none at all; evicted endpoints are used if all are evicted. `avoid`, the endpoint of the failed
-   * attempt, is picked only if there is no other. `notes`: receives what was compared.
+   * attempt, is picked only if there is no other. `notes`: receives what was compared. `key`: of the request, for ConsistentHash.
    */
-  pick(avoid?: EndpointState, notes?: PickNotes): EndpointState | undefined {
+  pick(avoid?: EndpointState, notes?: PickNotes, key?: number): EndpointState | undefined {
     const pool = this.#candidates()
     if (notes !== undefined) Object.assign(notes, { endpoints: this.endpoints, available: this.#available })
     const count = pool.length
     if (count <= 1) return pool[0]
+    const chosen = this.#balancing && this.#pickBy(this.#balancing, pool, avoid, key, notes)
+    if (chosen !== undefined) return chosen
     const first = pool[Math.floor(this.#random() * count)]
     const second = pool[Math.floor(this.#random() * count)]
     if (first === undefined || second === undefined) return first ?? second
     if (notes !== undefined) notes.compared = [first, second]
-    const best = scoreOf(first) >= scoreOf(second) ? first : second
+    const best = scoreOf(first) * this.#warmth(first) >= scoreOf(second) * this.#warmth(second) ? first : second
     if (best !== avoid) return best
     const other = best === first ? second : first
     return other !== avoid ? other : pool[(pool.indexOf(best) + 1) % count]
+  }
+
+  /** Picks by a strategy other than LeastRequest; undefined: LeastRequest decides. */
+  #pickBy({ type, hash }: LoadBalancing, pool: readonly EndpointState[], avoid?: EndpointState, key?: number, notes?: PickNotes): EndpointState | undefined {
+    if (type === 'ConsistentHash') {
+      if (notes !== undefined && key !== undefined) notes.by = 'the one of the key among'
+      return key === undefined ? undefined : pickByKey(pool, key, hash?.maxLoad, avoid)
+    }
+    if (type === 'LeastRequest') return undefined
+    if (notes !== undefined) notes.by = type === 'RoundRobin' ? 'the next of' : 'a random one of'
+    const { length } = pool
+    // Each turn offers the request to one endpoint, which accepts it as far as it is warm.
+    for (let turn = 0; turn < 2 * length; turn++) {
+      const at = type === 'RoundRobin' ? (this.#next = ((this.#next ?? Math.floor(this.#random() * length)) + 1) % length) : Math.floor(this.#random() * length)
+      const endpoint = pool[at]
+      if (endpoint === undefined || endpoint === avoid) continue
+      const warmth = this.#warmth(endpoint)
+      if (warmth >= 1 || this.#random() < warmth) return endpoint
+    }
+    return undefined
+  }
+
+  /** A new endpoint; `others`: number of those that were known before. */
+  #join(state: EndpointState, others: number): EndpointState {
+    const windowMs = this.#balancing?.slowStartMs
+    if (windowMs === undefined || others === 0) return state
+    state.addedAtMs = this.#nowMs()
+    this.#warmUntilMs = state.addedAtMs + windowMs
+    return state
+  }
+
+  /** The share of an endpoint in its slow start, 0.1 to 1 (Envoy, slow start with aggression 1). */
+  #warmth({ addedAtMs }: EndpointState): number {
+    if (this.#warmUntilMs === -Infinity) return 1
+    const windowMs = this.#balancing?.slowStartMs ?? 0
+    const nowMs = this.#nowMs()
+    if (windowMs > 0 && nowMs < this.#warmUntilMs) return Math.min(1, Math.max(0.1, (nowMs - addedAtMs) / windowMs))
+    this.#warmUntilMs = -Infinity
+    return 1
   }
 
   /** Picks an endpoint that is not in `failed`; undefined if there is none. */

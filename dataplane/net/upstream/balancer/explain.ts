@@ -1,7 +1,7 @@
 import { scoreOf, type EndpointState, type PickNotes } from './balancer.ts'
 
 /** Why an endpoint was picked, as a sentence without a period. `avoided`: the endpoint of the failed attempt. */
-export function explainPick(picked: EndpointState, { compared, endpoints, available }: PickNotes, avoided?: EndpointState): string {
+export function explainPick(picked: EndpointState, { compared, endpoints, available, by }: PickNotes, avoided?: EndpointState): string {
   if (endpoints.length === 1) return picked.draining ? 'the only endpoint, although it is draining' : 'the only endpoint'
   const evicted = endpoints.filter((endpoint) => endpoint.evicted !== undefined).length
   const distant = endpoints.length - evicted - available.length
@@ -13,6 +13,7 @@ export function explainPick(picked: EndpointState, { compared, endpoints, availa
   if (available.length === 1) return `the only one of ${set}`
   if (avoided !== undefined && picked !== avoided && (compared.includes(avoided) || !compared.includes(picked)))
     return `one of ${set}, other than ${avoided.label}, whose attempt failed`
+  if (by !== undefined && compared.length === 0) return `${by} ${set}`
   const [other] = compared.filter((endpoint) => endpoint !== picked)
   if (other === undefined) return `a random one of ${set}`
   return `the better of two random ones of ${set}: score ${format(picked)} against ${format(other)} of ${other.label}`

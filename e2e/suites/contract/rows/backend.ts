@@ -26,6 +26,7 @@ const auth = (section: object) => backendPolicy({ auth: section })
 const tokenEndpoint = { backendRef: service, path: '/token' }
 const exchange = { grantType: 'TokenExchange', tokenEndpoint }
 const own = { grantType: 'ClientCredentials', tokenEndpoint, secretRef: { name: 's' } }
+const balancer = (section: object) => backendPolicy({ loadBalancer: section })
 const eviction = (section: object) => backendPolicy({ health: { eviction: section } })
 const identity = { clientId: 'c', objectId: 'o', resourceId: 'r' }
 const kindsOfBackend = one('ai', 'static', 'dynamicForwardProxy', 'mcp', 'cloudBackend', 'a2a')
@@ -209,6 +210,46 @@ export const backendRows: Row[] = [
     }),
   ],
   ['eviction for 1s', eviction({ duration: '1s' })],
+  ['loadBalancer with everything', balancer({ type: 'ConsistentHash', consistentHash: { type: 'Cookie', name: 'a', ttl: '1s', maxLoad: 110 } })],
+  ['loadBalancer with slow start', balancer({ type: 'RoundRobin', slowStart: { window: '1s' } })],
+  ['loadBalancer by an unknown type', balancer({ type: 'Maglev' }), `${at}.loadBalancer.type`, UNSUPPORTED],
+  ['ConsistentHash without consistentHash', balancer({ type: 'ConsistentHash' }), `${at}.loadBalancer.consistentHash`, 'is required for type ConsistentHash'],
+  [
+    'consistentHash of another type',
+    balancer({ type: 'Random', consistentHash: { type: 'SourceAddress' } }),
+    `${at}.loadBalancer.consistentHash`,
+    'is required for type',
+  ],
+  [
+    'consistentHash of a header without name',
+    balancer({ type: 'ConsistentHash', consistentHash: { type: 'Header' } }),
+    `${at}.loadBalancer.consistentHash.name`,
+    'name is required',
+  ],
+  [
+    'consistentHash of an address with name',
+    balancer({ type: 'ConsistentHash', consistentHash: { type: 'SourceAddress', name: 'a' } }),
+    `${at}.loadBalancer.consistentHash.name`,
+    'name is required',
+  ],
+  [
+    'consistentHash of a header with ttl',
+    balancer({ type: 'ConsistentHash', consistentHash: { type: 'Header', name: 'a', ttl: '1s' } }),
+    `${at}.loadBalancer.consistentHash.ttl`,
+    'only be set for type Cookie',
+  ],
+  [
+    'maxLoad 109',
+    balancer({ type: 'ConsistentHash', consistentHash: { type: 'SourceAddress', maxLoad: 109 } }),
+    `${at}.loadBalancer.consistentHash.maxLoad`,
+    SMALL,
+  ],
+  [
+    'slowStart of ConsistentHash',
+    balancer({ type: 'ConsistentHash', consistentHash: { type: 'SourceAddress' }, slowStart: { window: '1s' } }),
+    `${at}.loadBalancer.slowStart`,
+    'may not be set',
+  ],
   ['eviction for 999ms', eviction({ duration: '999ms' }), `${at}.health.eviction.duration`, 'must be at least 1s'],
   ['eviction for 1.5s', eviction({ duration: '1.5s' }), `${at}.health.eviction.duration`, PATTERN],
   ['restoreHealth -1', eviction({ restoreHealth: -1 }), `${at}.health.eviction.restoreHealth`, SMALL],
