@@ -7,7 +7,7 @@ import type { Registry } from '../observe/telemetry/metrics/registry.ts'
 import { agentHooks } from './a2a/hooks.ts'
 import type { ServiceFactory } from './forward/services.ts'
 import { pickerHooks } from './inference/hooks.ts'
-import type { SessionKeys } from './mcp/session/keys.ts'
+import type { SessionKeys } from '../runtime/seal.ts'
 import type { PeerMessages, SessionSharing, WorkerMessages } from './mcp/session/sharing.ts'
 
 /** What services of backends may use of the process. */

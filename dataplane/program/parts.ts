@@ -1,7 +1,7 @@
 import { createConfigStore, type ConfigStore } from '../config/store.ts'
 import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
-import type { SessionKeys } from '../backend/mcp/session/keys.ts'
+import type { SessionKeys } from '../runtime/seal.ts'
 import type { PeerAddress, SessionSharing, WorkerMessages } from '../backend/mcp/session/sharing.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { Quotas } from '../runtime/quotas.ts'

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { isSessionId } from '../message/headers.ts'
 import { McpFailure } from '../message/failure.ts'
@@ -6,7 +6,7 @@ import { isObject } from '../message/json.ts'
 import type { SessionClient } from '../message/modern.ts'
 import { INTERNAL_ERROR } from '../message/rpc.ts'
 import type { LinkState } from '../upstream/link.ts'
-import type { SessionKeys } from './keys.ts'
+import { seal, unseal, type SessionKeys } from '../../../runtime/seal.ts'
 
 /** Content of a session id. Any replica can resume the session with it. */
 export interface SessionContent {
@@ -17,9 +17,7 @@ export interface SessionContent {
   readonly client?: SessionClient | undefined
 }
 
-const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
-const TAG_BYTES = 16
 /** Servers limit the head of a request to 16 KiB (traffic.md §10), ours included; other headers have a quarter of it. */
 const MAX_ID_CHARS = 12 * 1024
 /** Ids of versions before could be longer. */
@@ -49,20 +47,6 @@ export function encodeSession(keys: SessionKeys, backend: string, { links, princ
 
 /** Absent members at the end need no place. */
 const withoutEnd = (fields: readonly unknown[]): readonly unknown[] => fields.slice(0, fields.findLastIndex((field) => field !== undefined) + 1)
-
-/** Encrypts a text for the same context. Without keys it is encoded only. */
-export function seal([key]: SessionKeys, context: string, content: string | Buffer): string {
-  const bytes = Buffer.from(content)
-  if (key === undefined) return bytes.toString('base64url')
-  const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv(CIPHER, key, nonce)
-  cipher.setAAD(Buffer.from(context))
-  return Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]).toString('base64')
-}
-
-/** The content of a sealed text; undefined if it was changed, or is of another context. Without keys, the context is not checked. */
-export const unseal = (keys: SessionKeys, context: string, sealed: string): Buffer | undefined =>
-  keys.length === 0 ? decodePlain(sealed) : decrypt(keys, context, sealed)
 
 /** Undefined if the id is not that of a session of `backend`. */
 export function decodeSession(keys: SessionKeys, backend: string, id: string): SessionContent | undefined {
@@ -119,26 +103,4 @@ function toState({ s, b, o, x, v }: StoredLink): LinkState {
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   if (typeof s === 'string' && !isSessionId(s)) throw new Error('the session id of a target is invalid')
   return { sessionId: text(s), endpoint: text(b), offers: text(o), isMissing: x !== undefined, ...(typeof v === 'string' && VERSION.test(v) && { version: v }) }
-}
-
-/** Rejects other spellings of the same bytes: each session has exactly one id, or a deleted id could be used again. */
-function decodePlain(id: string): Buffer | undefined {
-  const bytes = Buffer.from(id, 'base64url')
-  return bytes.toString('base64url') === id ? bytes : undefined
-}
-
-function decrypt(keys: SessionKeys, context: string, id: string): Buffer | undefined {
-  const bytes = Buffer.from(id, 'base64')
-  if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64') !== id) return undefined
-  for (const key of keys) {
-    const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-    decipher.setAAD(Buffer.from(context))
-    decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
-    try {
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
-    } catch {
-      // Try the next key.
-    }
-  }
-  return undefined
 }

@@ -1,5 +1,4 @@
-/** Keys for session ids: the first encrypts, all decrypt (rotation). Without keys, ids are plain text, for development only. */
-export type SessionKeys = readonly Buffer[]
+import type { SessionKeys } from '../../../runtime/seal.ts'
 
 /** Invalid value of an environment variable. The message names the variable and the fix. */
 class SessionKeyError extends Error {}

@@ -4,7 +4,7 @@ import { MODERN_VERSION, type SessionClient } from '../message/modern.ts'
 import { nothingKnown, type SessionAbout } from './about.ts'
 import type { SessionSharing } from './sharing.ts'
 import { decodeSession, encodeSession, type SessionContent } from './codec.ts'
-import type { SessionKeys } from './keys.ts'
+import type { SessionKeys } from '../../../runtime/seal.ts'
 
 /** One client's session with a backend, as cached in this process. State that must survive the process is in its id. */
 export interface Session {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { unseal } from './codec.ts'
+import { unseal } from '../../../runtime/seal.ts'
 import { WaitingCalls } from './waiting.ts'
 
 const keys = [Buffer.alloc(32, 1)]

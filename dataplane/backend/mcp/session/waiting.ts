@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { seal, unseal } from './codec.ts'
-import type { SessionKeys } from './keys.ts'
+import { seal, unseal, type SessionKeys } from '../../../runtime/seal.ts'
 import type { PeerAddress, PeerMessages, SessionSharing } from './sharing.ts'
 
 /** A call at a target that waits for input of its client. */

@@ -7,7 +7,7 @@ import { startHttp1Server, type TestServer } from '../../../net/server/http1/tes
 import { createRegistry, type Registry } from '../../../observe/telemetry/metrics/registry.ts'
 import { createPool } from '../../../net/upstream/pools.ts'
 import { createMcpFactory } from '../service.ts'
-import type { SessionKeys } from '../session/keys.ts'
+import type { SessionKeys } from '../../../runtime/seal.ts'
 import type { PeerMessages } from '../session/sharing.ts'
 import type { SessionLimits } from '../session/sessions.ts'
 import type { WaitingLimits } from '../session/waiting.ts'
