@@ -14,6 +14,7 @@ import { BodyCapture } from './response/capture.ts'
 import { CacheRecording, cacheQueryOf, findCached, replay } from './response/cache.ts'
 import type { ResponseCache } from './response/cache-store.ts'
 import { readErrorBody } from './response/failure.ts'
+import { asGeminiList } from './response/gemini-list.ts'
 import { finishResponse, isStream, openStream, readReply, type Opened, type Reply } from './response/finish.ts'
 import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, hasLimits, hasOther, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
@@ -121,7 +122,7 @@ export class LlmCall {
         exchange.isLocalAnswer = true
         return response
       }
-      const finished = this.#isCached ? response : await this.#finish(response)
+      const finished = asGeminiList(exchange, this.#prepared, this.#isCached ? response : await this.#finish(response))
       this.#recordResponse(finished)
       if (this.#prepared !== undefined) await this.#capture?.response(finished, this.#prepared)
       this.#keys.addHeaders(finished.headers)
@@ -219,7 +220,7 @@ export class LlmCall {
     if (isDefault) checkCompletionsHead(exchange)
     if (route === 'Models') return this.#respond(respondWithProviderModels(exchange, groups, this.#keys.isAllowed, modelId))
     exchange.tokenBudgets?.requireKeys()
-    const entry = entryOf(route)
+    const entry = entryOf(route, exchange.request.target)
     const { limitBytes } = this.#context
     const context = {
       exchange,
@@ -300,9 +301,9 @@ export class LlmCall {
   async #modelOf(groups: LlmCallOptions['groups']): Promise<((candidate: LlmTarget) => string) | undefined> {
     const { target, method } = this.#exchange.request
     const choice = this.#choice
-    const isRead = entryOf(groups[0]?.[0]?.settings.routeOf(target, method).type ?? 'Passthrough') !== undefined
-    const own = choice !== undefined || !isRead ? undefined : await this.#source.parse().catch(() => undefined)
-    const requested = choice?.named ?? filledText(own?.json['model'])
+    const entry = entryOf(groups[0]?.[0]?.settings.routeOf(target, method).type ?? 'Passthrough', target)
+    const own = choice !== undefined || entry === undefined ? undefined : await this.#source.parse().catch(() => undefined)
+    const requested = choice?.named ?? filledText((own && entry?.address?.(own.json, target))?.['model'] ?? own?.json['model'])
     return requested === undefined ? undefined : (candidate) => modelAt({ model: choice?.model }, candidate, requested)
   }
 

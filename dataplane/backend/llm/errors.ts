@@ -1,7 +1,9 @@
 import type { RouteType } from '#gen/config/types.ts'
 import type { ErrorFormat, ProxyError } from '../../request/exchange/error.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
+import { isGoogleRequest } from './request/models.ts'
 import type { RequestHead } from '../../http/message.ts'
+import { writeGoogleError } from './common/google-status.ts'
 import { printJson } from './common/json.ts'
 
 /** Routes whose errors have the shape of Anthropic's API. */
@@ -28,15 +30,19 @@ export function errorFormatOf(routeOf: (request: RequestHead) => RouteType): Err
   return (error, message, request) => {
     const route = routeOf(request)
     if (route === 'Passthrough' || route === 'Realtime') return undefined
-    if (!/\bapplication\/json\b/i.test(request.headers.get('accept') ?? '')) return undefined
+    // Clients of Google send `*/*`.
+    const isGoogle = route === 'Gemini' || (route === 'Models' && isGoogleRequest(request))
+    if (!isGoogle && !/\bapplication\/json\b/i.test(request.headers.get('accept') ?? '')) return undefined
     const { status } = error.row
     const text = `${message}${waitOf(error)}`
     return {
       contentType: 'application/json',
       body: printJson(
-        messagesRoutes.includes(route)
-          ? { type: 'error', error: { type: typeOf(status), message: text } }
-          : { error: { message: text, type: typeOf(status), ...placeOf(error) } },
+        isGoogle
+          ? writeGoogleError(status, text)
+          : messagesRoutes.includes(route)
+            ? { type: 'error', error: { type: typeOf(status), message: text } }
+            : { error: { message: text, type: typeOf(status), ...placeOf(error) } },
       ),
     }
   }

@@ -103,7 +103,7 @@ describe('without routes', () => {
     ['/v1/ocr', { document: {} }, '"/v1/ocr": Detect'],
     ['/v1/responses/compact', { input: 'x' }, '"/v1/responses/compact": Detect'],
     ['/api/generate', { prompt: 'x' }, '"/api/generate": Detect'],
-    ['/v1beta/models/gemini-pro:generatecontent', { contents: [] }, '":generatecontent": Detect'],
+    ['/v1beta/models/gemini-pro:generatecontent', { contents: [] }, '":generatecontent": Gemini'],
     ['/model/m/converse', { messages: [] }, '"/model/m/converse": Detect'],
     ['/v1/files', { purpose: 'x' }, '"/v1/files": Passthrough'],
     ['/v1/batches', { input_file_id: 'x' }, '"/v1/batches": Passthrough'],
@@ -117,11 +117,11 @@ describe('without routes', () => {
 
   test.each(otherApis.filter(([, body]) => !('messages' in body || 'image' in body || 'purpose' in body || 'input_file_id' in body)))(
     'an entry of type Completions does not send the body of %s to chat completions',
-    async (path, body) => {
+    async (path, body, entry) => {
       const { post, mock } = await start({ ai: { routes: { '*': 'Completions', '/completions': 'Completions' } } })
       const { status, text } = await post({ path, body: { model: 'm', ...body } })
       expect([status, mock.requests.length]).toEqual([400, 0])
-      expect(text).toContain(`${JSON.stringify(path)}: Detect to backend.ai.routes`)
+      expect(text).toContain(`${JSON.stringify(path)}: ${entry.endsWith('Gemini') ? 'Gemini' : 'Detect'} to backend.ai.routes`)
     },
   )
 

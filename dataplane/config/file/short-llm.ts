@@ -31,6 +31,11 @@ const routeTypes = {
   '/embeddings': 'Embeddings',
   '/messages': 'Messages',
   '/messages/count_tokens': 'TokenCount',
+  ':generateContent': 'Gemini',
+  ':streamGenerateContent': 'Gemini',
+  ':countTokens': 'Gemini',
+  ':embedContent': 'Gemini',
+  ':batchEmbedContents': 'Gemini',
 } as const
 /** Routing needs the entire body, and requests with images are large. The limit is that of LLM backends (llm.md §2 step 6). */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -193,7 +198,7 @@ function routeToModel(name: string, isPatternName: boolean): FileRoute {
 }
 
 function routeToList(): FileRoute {
-  const paths = ['/v1/models', '/models']
+  const paths = ['/v1/models', '/models', '/v1beta/models']
   return {
     name: NAME,
     matches: paths.map((value) => ({ path: { type: 'PathPrefix', value }, method: 'GET' })),
@@ -252,13 +257,17 @@ function listNames(names: readonly string[]): string {
 
 const policyName = (gateway: GatewayRef): Policy['policy'] => ({ kind: 'ProxyPolicy', namespace: gateway.namespace, name: NAME })
 
+/** The model of a request: Gemini's clients name it in the path. */
+const MODEL =
+  'request.path.matches("/models/.+:[A-Za-z]+$") ? request.path.regexReplace("^.*?/models/(.+):[A-Za-z]+$", "$1") : string(json(request.body).model)'
+
 /** Copies the model of the request to a header before routing. The oldest policy, so that no other one replaces it. */
 const routingPolicy = (gateway: GatewayRef): Policy => ({
   key: `traffic/${gateway.namespace}/${NAME}:0`,
   policy: policyName(gateway),
   creationTimestamp: '1970-01-01T00:00:00Z',
   target: { kind: 'Gateway', ...gateway, section: NAME },
-  traffic: { phase: 'PreRouting', transformation: { request: { set: [{ name: MODEL_HEADER, value: 'string(json(request.body).model)' }] } } },
+  traffic: { phase: 'PreRouting', transformation: { request: { set: [{ name: MODEL_HEADER, value: MODEL }] } } },
 })
 
 /** Raises the limit of bodies that are buffered. The youngest policy, so that those of a config stream take precedence. */

@@ -148,3 +148,49 @@ test('finding a key takes as long among 10,000 as among 10', () => {
   // A linear search would take 1000 times as long.
   expect(time(10_000)).toBeLessThan(20 * time(10))
 })
+
+describe('the key of a client of Google', () => {
+  async function ask(target: string, headers: readonly (readonly [string, string])[], section = config) {
+    const state = createPolicyState()
+    const policy = compileApiKeyAuthentication(section, { ...state, secrets: new Map([[one.key, one]]) })
+    const prepare = (exchange: { request: { headers: { append(name: string, value: string): void } } }) => {
+      for (const [name, value] of headers) exchange.request.headers.append(name, value)
+    }
+    const { exchange, response } = await mountPolicies([policy], { prepare }).request(`http://host${target}`)
+    return { status: response.status, target: exchange.request.target, header: exchange.request.headers.get('x-goog-api-key') }
+  }
+  const call = '/v1beta/models/m:generateContent'
+
+  test.each<[string, string, [string, string][], string]>([
+    ['in its header', call, [['x-goog-api-key', 'k-raw']], call],
+    ['in the query', `${call}?alt=sse&key=k-raw`, [], `${call}?alt=sse`],
+    ['in the query, alone', '/v1beta/models?key=k-raw', [], '/v1beta/models'],
+    ['in the query, with an encoded name', `${call}?k%65y=k-raw&alt=sse`, [], `${call}?alt=sse`],
+    ['in both places', `${call}?key=k-raw`, [['x-goog-api-key', 'k-raw']], call],
+  ])('is accepted %s, and removed', async (_, target, headers, left) => {
+    expect(await ask(target, headers)).toEqual({ status: 200, target: left, header: undefined })
+  })
+
+  test.each<[string, string, [string, string][]]>([
+    ['another key', `${call}?key=k-rav`, []],
+    ['two keys', `${call}?key=k-raw&key=k-json`, []],
+    ['two keys in two places', `${call}?key=k-json`, [['x-goog-api-key', 'k-raw']]],
+    ['an empty key', `${call}?key=`, [['x-goog-api-key', '']]],
+    ['a parameter of another path', '/models-of-cars?key=k-raw', []],
+    [
+      'a valid key beside a bearer token that is none',
+      call,
+      [
+        ['x-goog-api-key', 'k-raw'],
+        ['authorization', 'Bearer k-rav'],
+      ],
+    ],
+  ])('is none: %s', async (_, target, headers) => {
+    expect((await ask(target, headers)).status).toBe(401)
+  })
+
+  test('of Google itself passes where keys are optional', async () => {
+    const sent = await ask(call, [['x-goog-api-key', 'AIzaMine']], { ...config, mode: 'Optional' })
+    expect(sent).toEqual({ status: 200, target: call, header: 'AIzaMine' })
+  })
+})

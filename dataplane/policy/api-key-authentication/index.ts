@@ -4,11 +4,12 @@ import { withSides, type Policy } from '../../request/exchange/context.ts'
 import { ProxyError } from '../../request/exchange/error.ts'
 import { bearerChallenge, findCredentials, isKeyShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
+import { findGoogleKey, removeGoogleKeys } from './google.ts'
 import { digestKey, readKeys, type KeyTable } from './keys.ts'
 import { variables } from '../../request/exchange/variables.ts'
 
 /**
- * Authenticates clients by API keys in `Authorization: Bearer` (traffic.md §8.5). Keys are entries of the referenced Secrets. A key
+ * Authenticates clients by API keys in `Authorization: Bearer`, or where clients of Google send them (traffic.md §8.5). Keys are entries of the referenced Secrets. A key
  * whose `expires` has passed is invalid. Later policies see the metadata of the key, and the key as a secret, as `apiKey`; the header is removed. `mode` is Strict (default), Optional
  * or Permissive. Without any keys, all requests are rejected, unless the mode is Permissive.
  *
@@ -29,7 +30,9 @@ export function compileApiKeyAuthentication(config: APIKeyAuthentication, state:
   return withSides({
     request(exchange) {
       const { headers } = exchange.request
-      const key = findCredentials(headers, 'bearer', isConcerned)
+      const bearer = findCredentials(headers, 'bearer', isConcerned)
+      const isGoogle = bearer === undefined
+      const key = isGoogle ? findGoogleKey(exchange.request, (found) => table.has(digestKey(found))) : bearer
       // An empty credential authenticates nobody, whatever digests the Secrets have.
       const known = typeof key === 'string' && key !== '' ? table.get(digestKey(key)) : undefined
       if (known === undefined || (known.expiresMs !== Infinity && known.expiresMs <= epochMs())) {
@@ -38,7 +41,8 @@ export function compileApiKeyAuthentication(config: APIKeyAuthentication, state:
           ? new ProxyError('API_KEY', { detail: 'no API Key found', headers: bearerChallenge() })
           : new ProxyError('API_KEY', { detail: 'invalid credentials', headers: bearerChallenge('invalid_token') })
       }
-      removeCredentials(headers, 'bearer', isConcerned)
+      if (isGoogle) removeGoogleKeys(exchange.request)
+      else removeCredentials(headers, 'bearer', isConcerned)
       variables.apiKey.set(exchange, { metadata: known.metadata, ...known.metadata, key: new Secret(key ?? '') })
     },
   })

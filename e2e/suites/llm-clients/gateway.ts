@@ -13,6 +13,8 @@ const routes = {
   '/messages': 'Messages',
   '/messages/count_tokens': 'TokenCount',
   '/models': 'Models',
+  ':generateContent': 'Gemini',
+  ':streamGenerateContent': 'Gemini',
   '*': 'Detect',
 }
 

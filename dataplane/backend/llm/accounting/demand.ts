@@ -10,6 +10,7 @@ const limitsOf: Partial<Readonly<Record<ClientFormat, readonly string[]>>> = {
   completions: ['max_completion_tokens', 'max_tokens'],
   messages: ['max_tokens'],
   responses: ['max_output_tokens'],
+  gemini: ['maxOutputTokens', 'max_output_tokens'],
 }
 /** Members that limit the output in any format, with names as `foldName` returns them. */
 const limits: ReadonlySet<string> = new Set([
@@ -31,7 +32,7 @@ const prompts: ReadonlySet<string> = new Set(['prompt', 'prompts', 'instances'])
 export function demandOf(body: JsonObject, model: string | undefined, price: Price | undefined, format?: ClientFormat): LlmDemand {
   const members = Object.entries(body)
   const parameters = members.flatMap(([name, value]) => (nested.has(foldName(name)) ? Object.entries(inside(value)) : []))
-  const stated = greatest(Object.entries(pick(body, (format && limitsOf[format]) ?? [])), () => true)
+  const stated = greatest(Object.entries(pick(limitedBy(body, format), (format && limitsOf[format]) ?? [])), () => true)
   const others = greatest([...members, ...parameters], (name) => limits.has(name)) ?? 0
   const answers = greatest([...members, ...parameters], (name) => counts.has(name)) ?? 1
   const batch = members.map(([name, value]) => (prompts.has(foldName(name)) && Array.isArray(value) ? countPrompts(value) : 1))
@@ -50,6 +51,10 @@ export const runsInBackground = ({ background }: JsonObject): boolean => backgro
 
 /** A list of numbers is one prompt of tokens. */
 const countPrompts = (list: readonly unknown[]): number => (list.some((item) => typeof item === 'number' || isRawNumber(item)) ? 1 : list.length)
+
+/** The object with the limit. */
+const limitedBy = (body: JsonObject, format: ClientFormat | undefined): JsonObject =>
+  format === 'gemini' ? inside(body['generationConfig'] ?? body['generation_config']) : body
 
 const pick = (body: JsonObject, names: readonly string[]): JsonObject => Object.fromEntries(names.map((name) => [name, body[name]]))
 

@@ -61,7 +61,7 @@ const types: ReadonlyMap<unknown, number> = new Map<unknown, number>([
 /** Members with texts that are no part of the prompt in a known format. */
 const skipped: ReadonlySet<string> = new Set([
   'model', 'role', 'type', 'id', 'call_id', 'tool_call_id', 'tool_use_id', 'toolUseId', 'media_type', 'mimeType', 'mime_type', 'signature',
-  'encrypted_content', 'metadata', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'cache_control', 'stream_options', 'detail',
+  'encrypted_content', 'metadata', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'cache_control', 'stream_options', 'detail', 'thoughtSignature',
 ]) // prettier-ignore
 /** Members of a medium that are no part of the prompt. */
 const skippedOfMedia: ReadonlySet<string> = new Set(['format', 'mime', 'contentType', 'content_type'])

@@ -1,4 +1,4 @@
-import { readCompletionsStop, readConverseStop, readMessagesStop } from '../common/stops.ts'
+import { readCompletionsStop, readConverseStop, readGeminiStop, readMessagesStop } from '../common/stops.ts'
 import { inside, objectsOf } from '../common/read.ts'
 import type { JsonObject, Stop, UpstreamFormat } from '../common/types.ts'
 import type { Verdict } from './types.ts'
@@ -14,6 +14,10 @@ function stopOf(format: UpstreamFormat, body: JsonObject): Stop | undefined {
       return readConverseStop(body['stopReason'])
     case 'responses':
       return inside(body['incomplete_details'])['reason'] === 'content_filter' ? 'filtered' : undefined
+    case 'gemini': {
+      const blocked = inside(body['promptFeedback'])['blockReason']
+      return typeof blocked === 'string' ? 'filtered' : readGeminiStop(objectsOf(body['candidates'])[0]?.['finishReason'])
+    }
     default:
       return undefined
   }

@@ -1,3 +1,41 @@
+import type { JsonObject } from './types.ts'
+
+/** Statuses of Google's APIs by HTTP status. */
+const statuses: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  429: 'RESOURCE_EXHAUSTED',
+  499: 'CANCELLED',
+  501: 'UNIMPLEMENTED',
+  502: 'UNAVAILABLE',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+  529: 'UNAVAILABLE',
+}
+/** HTTP statuses of errors in streams, by their type. */
+const codes: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  content_filter: 400,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  rate_limit_error: 429,
+  overloaded_error: 503,
+  timeout_error: 504,
+}
+
+/** An error of Google's APIs (google.rpc.Status). */
+export function writeGoogleError(code: number, message: string, status?: string): JsonObject {
+  return { error: { code, message, status: status ?? statuses[code] ?? (code >= 500 ? 'INTERNAL' : 'INVALID_ARGUMENT') } }
+}
+
+/** An error in a stream, by its type in OpenAI's or Anthropic's API. */
+export const writeGoogleFailure = (type: string, message: string): JsonObject =>
+  writeGoogleError(Object.hasOwn(codes, type) ? (codes[type] ?? 500) : 500, message)
+
 const errorTypes: Readonly<Record<string, string>> = {
   INVALID_ARGUMENT: 'invalid_request_error',
   FAILED_PRECONDITION: 'invalid_request_error',

@@ -13,15 +13,29 @@ const list: Shape = { name: 'a list', accepts: Array.isArray }
 const text: Shape = { name: 'a string', accepts: (value) => typeof value === 'string' }
 const textOrList: Shape = { name: 'a string or a list', accepts: (value) => typeof value === 'string' || Array.isArray(value) }
 
+const object: Shape = { name: 'an object', accepts: isObject }
+
 type Shapes = Readonly<Record<string, Shape>>
 
 const sampling: Shapes = { stream: bool, temperature: number, top_p: number, tools: list }
+/** Gemini's servers accept names in snake case too. */
+const gemini: Shapes = {
+  contents: list,
+  tools: list,
+  systemInstruction: object,
+  system_instruction: object,
+  generationConfig: object,
+  generation_config: object,
+}
 const fields: Readonly<Record<ClientFormat, Shapes>> = {
   completions: { ...sampling, messages: list, max_tokens: number, max_completion_tokens: number, stop: textOrList },
   messages: { ...sampling, messages: list, system: textOrList, max_tokens: number, stop_sequences: list },
   responses: { ...sampling, input: textOrList, max_output_tokens: number },
   embeddings: { input: textOrList, dimensions: number },
   tokenCount: { messages: list, system: textOrList, tools: list },
+  gemini,
+  geminiCount: { contents: list },
+  geminiEmbeddings: { content: object, requests: list },
 }
 const messageFields = Object.entries({ role: text, content: textOrList } satisfies Shapes)
 const entriesOf = Object.fromEntries(Object.entries(fields).map(([format, shapes]) => [format, Object.entries(shapes)]))

@@ -1,6 +1,23 @@
 import type { Failure } from './failures.ts'
 import type { Stop } from './types.ts'
 
+/** Reasons of Gemini that name a filter. */
+const geminiFilters: Readonly<Record<string, Stop>> = Object.fromEntries(
+  [
+    'SAFETY',
+    'RECITATION',
+    'LANGUAGE',
+    'BLOCKLIST',
+    'PROHIBITED_CONTENT',
+    'SPII',
+    'IMAGE_SAFETY',
+    'IMAGE_PROHIBITED_CONTENT',
+    'IMAGE_RECITATION',
+    'IMAGE_OTHER',
+    'NO_IMAGE',
+  ].map((reason) => [reason, 'filtered' as const]),
+)
+
 /** Stop reasons of each format, mapped to the neutral ones (llm.md §7.3, §7.5, §7.9). */
 const completions: Readonly<Record<string, Stop>> = {
   stop: 'end',
@@ -16,22 +33,9 @@ const completions: Readonly<Record<string, Stop>> = {
   // Reasons of Gemini, which its compatible endpoint may pass on (llm.md §7.11).
   MAX_TOKENS: 'maxTokens',
   CONTINUATION: 'maxTokens',
-  ...Object.fromEntries(
-    [
-      'SAFETY',
-      'RECITATION',
-      'LANGUAGE',
-      'BLOCKLIST',
-      'PROHIBITED_CONTENT',
-      'SPII',
-      'IMAGE_SAFETY',
-      'IMAGE_PROHIBITED_CONTENT',
-      'IMAGE_RECITATION',
-      'IMAGE_OTHER',
-      'NO_IMAGE',
-    ].map((reason) => [reason, 'filtered' as const]),
-  ),
+  ...geminiFilters,
 }
+const gemini: Readonly<Record<string, Stop>> = { STOP: 'end', MAX_TOKENS: 'maxTokens', CONTINUATION: 'maxTokens', ...geminiFilters }
 const messages: Readonly<Record<string, Stop>> = {
   end_turn: 'end',
   stop_sequence: 'stopSequence',
@@ -64,9 +68,9 @@ export function readStopFailure(word: unknown): Failure | undefined {
 }
 
 /** Whether a reason is none of those of its format, and names no failure: it is read as an ordinary end. */
-export function isUnknownStop(format: 'completions' | 'messages' | 'converse', word: unknown): boolean {
+export function isUnknownStop(format: 'completions' | 'messages' | 'converse' | 'gemini', word: unknown): boolean {
   if (typeof word !== 'string' || word === '' || readStopFailure(word) !== undefined) return false
-  return !Object.hasOwn({ completions, messages, converse }[format], format === 'completions' ? (word.split(':', 1)[0] ?? '') : word)
+  return !Object.hasOwn({ completions, messages, converse, gemini }[format], format === 'completions' ? (word.split(':', 1)[0] ?? '') : word)
 }
 
 /** undefined if the value is missing; unknown reasons are an ordinary end. */
@@ -81,6 +85,20 @@ export const readCompletionsStop = (word: unknown): Stop | undefined => readStop
 export const readMessagesStop = (word: unknown): Stop | undefined => readStop(messages, word)
 /** Reads `stopReason` of Converse. */
 export const readConverseStop = (word: unknown): Stop | undefined => readStop(converse, word)
+
+/** Reads `finishReason` of Gemini. */
+export const readGeminiStop = (word: unknown): Stop | undefined => readStop(gemini, word)
+
+/** Stop reasons of Gemini (`finishReason`). */
+export const geminiStops: Readonly<Record<Stop, string>> = {
+  end: 'STOP',
+  stopSequence: 'STOP',
+  pause: 'STOP',
+  maxTokens: 'MAX_TOKENS',
+  contextWindow: 'MAX_TOKENS',
+  toolUse: 'STOP',
+  filtered: 'SAFETY',
+}
 
 /** Stop reasons of Chat Completions (`finish_reason`). */
 export const completionsStops: Readonly<Record<Stop, string>> = {

@@ -7,10 +7,10 @@
 /** A JSON object as parsed by `parseJson`: numbers that a double cannot hold are raw (json.ts). */
 export type JsonObject = { readonly [key: string]: unknown }
 
-/** Formats with chats: the Chat Completions, Messages and Responses APIs. */
-export type ChatFormat = 'completions' | 'messages' | 'responses'
+/** Formats with chats: the Chat Completions, Messages and Responses APIs, and generateContent of Gemini. */
+export type ChatFormat = 'completions' | 'messages' | 'responses' | 'gemini'
 /** The formats of clients. */
-export type ClientFormat = ChatFormat | 'embeddings' | 'tokenCount'
+export type ClientFormat = ChatFormat | 'embeddings' | 'geminiEmbeddings' | 'tokenCount' | 'geminiCount'
 /** The formats of upstreams. One provider and model may support several. */
 export type UpstreamFormat =
   | ChatFormat
@@ -20,8 +20,30 @@ export type UpstreamFormat =
   | 'titanEmbeddings'
   | 'cohereEmbeddings'
   | 'novaEmbeddings'
+  | 'geminiEmbeddings'
   | 'messagesCount'
+  | 'geminiCount'
   | 'invokeCount'
+
+/** What a format is for. */
+const purposes: Readonly<Record<ClientFormat, 'chat' | 'embeddings' | 'count'>> = {
+  completions: 'chat',
+  messages: 'chat',
+  responses: 'chat',
+  gemini: 'chat',
+  embeddings: 'embeddings',
+  geminiEmbeddings: 'embeddings',
+  tokenCount: 'count',
+  geminiCount: 'count',
+}
+/** Whether a format has chats. */
+export const isChatFormat = (format: ClientFormat): format is ChatFormat => purposes[format] === 'chat'
+/** Whether a format counts tokens. */
+export const isCountFormat = (format: ClientFormat): boolean => purposes[format] === 'count'
+/** Whether a format is for embeddings. */
+export const isEmbeddingsFormat = (format: ClientFormat): boolean => purposes[format] === 'embeddings'
+/** Whether a format is one of Gemini's clients. */
+export const isGeminiFormat = (format: ClientFormat): boolean => format.startsWith('gemini')
 
 /** An API that requests are sent to, by the rules that it enforces (llm.md §7.15). `compatible` are servers of other vendors with the Chat Completions API. */
 export type Target = 'openai' | 'azure' | 'compatible' | 'responses' | 'anthropic' | 'vertexClaude' | 'gemini' | 'vertex' | 'converse'
@@ -77,6 +99,8 @@ export interface RequestMemo {
   readonly toolNames: ReadonlyMap<string, string>
   /** Embeddings are returned as base64 of little-endian floats, as OpenAI's SDKs request by default. */
   readonly isBase64?: boolean
+  /** The request of a Gemini client has one text, and so the response one vector. */
+  readonly isSingle?: boolean
 }
 
 /** A request in the upstream's format. */
@@ -277,6 +301,8 @@ export interface ClientFormatEntry {
   /** Name in `unsupported conversion` errors. */
   readonly title: string
   isStreaming(body: JsonObject): boolean
+  /** Adds what the path of a request says to its body, where that is the place of the model. Throws a FormatError. */
+  address?(body: JsonObject, target: string): JsonObject
   params(body: JsonObject): RequestParams
   /** Adds messages to a request (llm.md §12); returns the same object if the format has no messages. */
   enrich(body: JsonObject, enrichment: Enrichment): JsonObject

@@ -20,7 +20,8 @@ export function rejectFields(body: JsonObject, fields: readonly string[]): void 
   for (const field of fields) if (isUsed(body[field])) throw unsupported(field, 'this provider does not support it; remove the field')
 }
 
-function isUsed(value: unknown): boolean {
+/** Whether a value asks for anything: not null, false, 0, or an empty list or object. */
+export function isUsed(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0
   return value !== undefined && value !== null && value !== false && value !== 0
 }

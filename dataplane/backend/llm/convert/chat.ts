@@ -6,6 +6,9 @@ import { writeCompletionsRequest } from '../formats/completions/write.ts'
 import { readConverseReply } from '../formats/converse/reply.ts'
 import { ConverseReader } from '../formats/converse/steps.ts'
 import { writeConverseRequest } from '../formats/converse/write.ts'
+import { GeminiWriter } from '../formats/gemini/events.ts'
+import { writeGeminiReply } from '../formats/gemini/reply.ts'
+import { readGeminiRequest } from '../formats/gemini/request.ts'
 import { MessagesWriter } from '../formats/messages/events.ts'
 import { readMessagesReply, writeMessagesReply } from '../formats/messages/reply.ts'
 import { readMessagesRequest } from '../formats/messages/request.ts'
@@ -58,6 +61,7 @@ const clients: Readonly<Record<ChatFormat, ClientSide>> = {
     writeReply: writeResponsesReply,
     writeStream: (context, to) => new ResponsesWriter(context, to === 'converse'),
   },
+  gemini: { readRequest: readGeminiRequest, writeReply: writeGeminiReply, writeStream: (context) => new GeminiWriter(context) },
 }
 
 const upstreams = {

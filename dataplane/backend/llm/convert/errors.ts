@@ -1,7 +1,7 @@
 import { printJson } from '../common/json.ts'
-import { typeOfGoogleStatus } from '../common/google-status.ts'
+import { typeOfGoogleStatus, writeGoogleError } from '../common/google-status.ts'
 import { inside, textOf } from '../common/read.ts'
-import type { ClientFormat, JsonObject } from '../common/types.ts'
+import { isGeminiFormat, type ClientFormat, type JsonObject } from '../common/types.ts'
 import { isMessagesError } from '../formats/messages/events.ts'
 import { parseLeniently } from '../stream/native.ts'
 
@@ -55,7 +55,11 @@ function messagesType(status: number): string {
 export function translateError(client: ClientFormat, isNative: boolean, status: number, body: Buffer): ErrorBody | undefined {
   const text = body.toString()
   const problem = readProblem(text, status)
-  const written = client === 'messages' || client === 'tokenCount' ? toMessages(problem, status) : toOpenai(client, isNative, problem, status)
+  const written = isGeminiFormat(client)
+    ? toGoogle(isNative, problem, status)
+    : client === 'messages' || client === 'tokenCount'
+      ? toMessages(problem, status)
+      : toOpenai(client, isNative, problem, status)
   return written && { body: printJson(written), contentType: 'application/json', isUnknown: problem.shape === 'other' }
 }
 
@@ -75,6 +79,11 @@ function readProblem(text: string, status: number): ParsedError {
   if (bare !== undefined) return { shape: 'bedrock', message: bare, type: undefined, status: undefined }
   const wrapped = text.trim().slice(0, MAX_MESSAGE_LENGTH)
   return { shape: 'other', message: wrapped === '' ? `the upstream returned status ${status}` : wrapped, type: undefined, status: undefined }
+}
+
+/** Errors of compatible endpoints of Google are in a list. */
+function toGoogle(isNative: boolean, { shape, message, status: google }: ParsedError, status: number): JsonObject | undefined {
+  return isNative && shape === 'google' ? undefined : writeGoogleError(status, message, google)
 }
 
 function toMessages({ shape, message, type, status: google }: ParsedError, status: number): JsonObject | undefined {

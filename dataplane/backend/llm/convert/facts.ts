@@ -2,14 +2,14 @@ import type { RawUsage } from '../common/neutral.ts'
 import { filledText, inside, numberOf, objectOf, objectsOf, textOf } from '../common/read.ts'
 import { printJson } from '../common/json.ts'
 import type { ChatFormat, JsonObject, ResponseFacts, ToolCallFact } from '../common/types.ts'
-import { readCompletionsUsage, readMessagesUsage, readResponsesUsage, toUsage } from '../usage/raw.ts'
+import { readAnyUsage, readCompletionsUsage, readMessagesUsage, readResponsesUsage, toUsage } from '../usage/raw.ts'
 
 /** Reads the facts of a buffered response in a client's format. `usage` is the upstream's usage, if the response was translated. */
 export function readFacts(format: ChatFormat, body: JsonObject, usage?: RawUsage): ResponseFacts {
-  const own = inside(body['usage'])
+  const own = inside(body[format === 'gemini' ? 'usageMetadata' : 'usage'])
   const facts: ResponseFacts = {
     usage: toUsage(usage ?? readOwnUsage(format, own)),
-    responseModel: filledText(body['model']),
+    responseModel: filledText(body['model']) ?? filledText(body['modelVersion']),
     serviceTier: filledText(body['service_tier']) ?? filledText(own['service_tier']),
     countTokens: undefined,
     completion: [],
@@ -31,6 +31,9 @@ export function readFacts(format: ChatFormat, body: JsonObject, usage?: RawUsage
         else if (item['type'] !== 'reasoning') for (const part of objectsOf(item['content'])) facts.completion.push(textOf(part['text']) ?? '')
       }
       break
+    case 'gemini':
+      for (const { content } of objectsOf(body['candidates'])) readCandidate(inside(content), facts)
+      break
   }
   return facts
 }
@@ -48,6 +51,8 @@ function readOwnUsage(format: ChatFormat, usage: JsonObject): RawUsage {
       return readMessagesUsage(usage)
     case 'responses':
       return readResponsesUsage(usage)
+    case 'gemini':
+      return readAnyUsage(usage) ?? { isCacheExcluded: false }
   }
 }
 
@@ -60,11 +65,20 @@ function readChoice(message: JsonObject, facts: ResponseFacts): void {
   }
 }
 
+function readCandidate({ parts }: JsonObject, facts: ResponseFacts): void {
+  const texts = objectsOf(parts).flatMap((part) => (part['thought'] === true ? [] : (textOf(part['text']) ?? [])))
+  if (texts.length > 0) facts.completion.push(texts.join(''))
+  for (const part of objectsOf(parts)) {
+    const call = objectOf(part['functionCall'])
+    if (call !== undefined) facts.toolCalls.push(factOf(call['id'], call['name'], printJson(call['args'] ?? {})))
+  }
+}
+
 function factOf(id: unknown, name: unknown, args: unknown): ToolCallFact {
   return { id: textOf(id) ?? '', name: textOf(name) ?? '', arguments: textOf(args) ?? '' }
 }
 
 /** The result of a count request. */
 export function readCount(body: JsonObject): number | undefined {
-  return numberOf(body['input_tokens']) ?? numberOf(body['inputTokens'])
+  return numberOf(body['input_tokens']) ?? numberOf(body['inputTokens']) ?? numberOf(body['totalTokens'])
 }

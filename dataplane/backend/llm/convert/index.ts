@@ -1,7 +1,7 @@
 import type { ClientFormat, Conversion, UpstreamFormat } from '../common/types.ts'
 import { translateChat } from './chat.ts'
-import { passCount, translateCount } from './count.ts'
-import { passEmbeddings, translateEmbeddings } from './embeddings.ts'
+import { passCount, passGeminiCount, translateCount, translateGeminiCount } from './count.ts'
+import { passEmbeddings, passGeminiEmbeddings, translateEmbeddings } from './embeddings.ts'
 import { passChat } from './native.ts'
 
 /** All conversions, in order of preference (llm.md §5). */
@@ -9,6 +9,7 @@ const preferences: readonly Conversion[] = [
   passChat('responses'),
   passChat('completions'),
   passChat('messages'),
+  passChat('gemini'),
   translateChat('completions', 'messages'),
   translateChat('completions', 'converse'),
   translateChat('messages', 'completions'),
@@ -16,13 +17,25 @@ const preferences: readonly Conversion[] = [
   translateChat('responses', 'completions'),
   translateChat('responses', 'messages'),
   translateChat('responses', 'converse'),
+  translateChat('gemini', 'completions'),
+  translateChat('gemini', 'messages'),
+  translateChat('gemini', 'converse'),
   passEmbeddings(),
-  translateEmbeddings('predictEmbeddings'),
-  translateEmbeddings('titanEmbeddings'),
-  translateEmbeddings('cohereEmbeddings'),
-  translateEmbeddings('novaEmbeddings'),
+  translateEmbeddings('embeddings', 'predictEmbeddings'),
+  translateEmbeddings('embeddings', 'titanEmbeddings'),
+  translateEmbeddings('embeddings', 'cohereEmbeddings'),
+  translateEmbeddings('embeddings', 'novaEmbeddings'),
+  passGeminiEmbeddings(),
+  translateEmbeddings('geminiEmbeddings', 'embeddings'),
+  translateEmbeddings('geminiEmbeddings', 'predictEmbeddings'),
+  translateEmbeddings('geminiEmbeddings', 'titanEmbeddings'),
+  translateEmbeddings('geminiEmbeddings', 'cohereEmbeddings'),
+  translateEmbeddings('geminiEmbeddings', 'novaEmbeddings'),
   passCount(),
   translateCount(),
+  passGeminiCount(),
+  translateGeminiCount('messagesCount'),
+  translateGeminiCount('invokeCount'),
 ]
 
 /**

@@ -14,6 +14,9 @@ export function restoreNames(format: ChatFormat, data: JsonObject, names: Names)
       const listed = withList(data, 'content', (block) => restoreBlock(block, restore))
       return withMember(listed, 'content_block', (block) => restoreBlock(block, restore))
     }
+    case 'gemini':
+      // Names of its clients are those that Gemini accepts.
+      return data
     case 'responses': {
       const named = CALL_EVENT.test(textOf(data['type']) ?? '') ? withText(data, 'name', restore) : data
       const listed = withList(named, 'output', (item) => restoreItem(item, restore))

@@ -2,10 +2,13 @@ import { writeCompletionsError } from '../formats/completions/events.ts'
 import { findCompletionsTexts } from '../formats/completions/deltas.ts'
 import { CompletionsReader } from '../formats/completions/steps.ts'
 import { printJson } from '../common/json.ts'
+import { writeGoogleFailure } from '../common/google-status.ts'
 import { findMessagesTexts } from '../formats/messages/deltas.ts'
 import { writeMessagesError } from '../formats/messages/events.ts'
 import { MessagesReader } from '../formats/messages/steps.ts'
 import { objectOf } from '../common/read.ts'
+import { findGeminiTexts } from '../formats/gemini/deltas.ts'
+import { GeminiReader } from '../formats/gemini/steps.ts'
 import { findResponsesTexts } from '../formats/responses/deltas.ts'
 import { ResponsesReader } from '../formats/responses/steps.ts'
 import { restoreNames } from './names.ts'
@@ -43,6 +46,15 @@ const formats: Readonly<Record<ChatFormat, () => NativeFormat>> = {
     mayEndWithDone: true,
     rename: (data, names) => restoreNames('responses', data, names),
     printError: (type, message) => printEvent('error', printJson({ type: 'error', code: type, message, param: null })),
+  }),
+  gemini: () => ({
+    reader: new GeminiReader(),
+    findTexts: findGeminiTexts,
+    // Each piece has the usage up to it.
+    significant: /"(?:usageMetadata|finishReason|promptFeedback|error)"/,
+    texts: /"(?:text|args)":\s*(["[{])/g,
+    rename: (data) => data,
+    printError: (type, message) => printEvent(undefined, printJson(writeGoogleFailure(type, message))),
   }),
 }
 

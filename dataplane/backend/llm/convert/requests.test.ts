@@ -24,12 +24,12 @@ describe('a request is converted', () => {
   })
 
   test.each(unsupportedRows)('to %s from %s is rejected for %o, naming %s', (to, from, body, place) => {
-    const request = { ...(from === 'responses' ? { input: 'hi' } : { messages: [hi], max_tokens: 9 }), ...body }
+    const request = { ...(from === 'responses' ? { input: 'hi' } : from === 'gemini' ? { contents: [] } : { messages: [hi], max_tokens: 9 }), ...body }
     expect(() => pair(from, to).request(request, requestContext())).toThrow(`unsupported conversion: ${place}: `)
   })
 
   test.each(omittedRows)('to %s from %s leaves out a part of %o, naming %s', (to, from, body, place) => {
-    const request = { ...(from === 'responses' ? { input: 'hi' } : { messages: [hi], max_tokens: 9 }), ...body }
+    const request = { ...(from === 'responses' ? { input: 'hi' } : from === 'gemini' ? { contents: [] } : { messages: [hi], max_tokens: 9 }), ...body }
     const converted = pair(from, to).request(request, requestContext())
     expect(converted.omitted).toEqual([place])
     expect(JSON.stringify(converted.body)).not.toMatch(/web_search|"custom"|namespace/)

@@ -39,6 +39,7 @@ const upstreams: Readonly<Record<ChatFormat, readonly UpstreamFormat[]>> = {
   completions: ['completions', 'messages', 'converse'],
   messages: ['completions', 'messages', 'converse'],
   responses: ['completions', 'responses', 'converse'],
+  gemini: ['completions', 'messages', 'converse'],
 }
 const clients = Object.keys(upstreams) as ChatFormat[]
 

@@ -1,6 +1,7 @@
 import { completionsEntry } from './completions/entry.ts'
 import { countEntry } from './count/entry.ts'
 import { embeddingsEntry } from './embeddings/entry.ts'
+import { geminiCountEntry, geminiEmbeddingsEntry, geminiEntry } from './gemini/entry.ts'
 import { messagesEntry } from './messages/entry.ts'
 import { responsesEntry } from './responses/entry.ts'
 import type { ClientFormat, ClientFormatEntry } from '../common/types.ts'
@@ -12,4 +13,7 @@ export const clientFormats: Readonly<Record<ClientFormat, ClientFormatEntry>> = 
   responses: responsesEntry,
   embeddings: embeddingsEntry,
   tokenCount: countEntry,
+  gemini: geminiEntry,
+  geminiCount: geminiCountEntry,
+  geminiEmbeddings: geminiEmbeddingsEntry,
 }

@@ -64,6 +64,7 @@ function apply(value: unknown, edit: Edit): unknown {
   if (edit.inner.has('thinking') && typeof value['signature'] === 'string') out['signature'] = ''
   if (edit.inner.has('reasoning_content') && typeof value['reasoning_signature'] === 'string') out['reasoning_signature'] = ''
   if (edit.inner.has('content') && value['type'] === 'reasoning' && typeof value['encrypted_content'] === 'string') out['encrypted_content'] = null
+  if (edit.inner.has('text') && value['thought'] === true) delete out['thoughtSignature']
   if (edit.inner.has('transcript') && typeof value['data'] === 'string') out['data'] = ''
   return out
 }

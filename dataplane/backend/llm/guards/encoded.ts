@@ -17,8 +17,12 @@ export interface EncodedText {
 /** Whether the string at a key holds a file in base64 or a data URL: `file_data`, and `data` of base64 sources. */
 export function isEncodedFile(key: string, object: JsonObject): boolean {
   if (key === 'file_data') return true
-  const mediaType = object['media_type']
-  return key === 'data' && object['type'] === 'base64' && !(typeof mediaType === 'string' && BINARY.test(mediaType))
+  const mediaType = object['media_type'] ?? object['mimeType'] ?? object['mime_type']
+  return (
+    key === 'data' &&
+    (object['type'] === 'base64' || (object['type'] === undefined && mediaType !== undefined)) &&
+    !(typeof mediaType === 'string' && BINARY.test(mediaType))
+  )
 }
 
 /** Decodes a file; undefined if it is no text: not base64, not UTF-8, or with a NUL character. */

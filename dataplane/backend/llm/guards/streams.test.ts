@@ -33,6 +33,13 @@ const upstreamResponses: Readonly<Record<ChatFormat, (text: string, input: strin
       event(undefined, '[DONE]'),
     ].join('')
   },
+  gemini(text, input) {
+    const piece = (part: object, more: object = {}) =>
+      event(undefined, { candidates: [{ content: { role: 'model', parts: [part] }, index: 0, ...more }], modelVersion: 'm' })
+    return [...halves(text).map((one) => piece({ text: one })), piece({ functionCall: { name: 'f', args: JSON.parse(input) } }, { finishReason: 'STOP' })].join(
+      '',
+    )
+  },
   messages(text, input) {
     const block = (index: number, start: object, deltas: object[]) => [
       event('content_block_start', { type: 'content_block_start', index, content_block: start }),

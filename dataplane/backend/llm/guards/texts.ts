@@ -38,7 +38,7 @@ const SETTINGS = new Set(
   (
     'model,user,metadata,safety_identifier,prompt_cache_key,prompt_cache_retention,previous_response_id,conversation,service_tier,store,include,' +
     'truncation,container,stop,stop_sequences,stop_token_ids,reasoning_effort,verbosity,modalities,audio,stream,stream_options,logit_bias,' +
-    'anthropic_version,anthropic_beta,betas,background,tool_choice,parallel_tool_calls,thinking'
+    'anthropic_version,anthropic_beta,betas,background,tool_choice,parallel_tool_calls,thinking,safetySettings,safety_settings,labels,cachedContent,cached_content'
   ).split(','),
 )
 /** Values to visit before other events may be processed. */
@@ -71,10 +71,11 @@ export function collectRequestTexts(body: JsonObject, format: ClientFormat): Coo
   return new Collector(format).collect(visits)
 }
 
-const isSystemMember = (key: string): boolean => key === 'system' || key === 'instructions'
+const SYSTEM = new Set(['system', 'instructions', 'systemInstruction', 'system_instruction'])
+const isSystemMember = (key: string): boolean => SYSTEM.has(key)
 
 /** The member with what the model wrote, a list. */
-const CONTENTS: Partial<Readonly<Record<ClientFormat, string>>> = { completions: 'choices', messages: 'content', responses: 'output' }
+const CONTENTS: Partial<Readonly<Record<ClientFormat, string>>> = { completions: 'choices', messages: 'content', responses: 'output', gemini: 'candidates' }
 
 /** Collects all texts that the model wrote, in order. */
 export function collectResponseTexts(body: JsonObject, format: ClientFormat): Cooperative<GuardText[]> {
@@ -82,13 +83,14 @@ export function collectResponseTexts(body: JsonObject, format: ClientFormat): Co
   const at = (parent: Place | undefined, key: string | number): Place => ({ parent, key })
   const member = CONTENTS[format] ?? 'output'
   const contents = body[member]
+  const inner = format === 'completions' ? 'message' : format === 'gemini' ? 'content' : undefined
   const visits = !Array.isArray(contents)
     ? // JSON of another shape, which is forwarded if no attempt is left.
       Object.keys(body)
         .filter((key) => (typeof body[key] === 'string' ? hasText(key, body) : !NO_TEXTS.has(key)))
         .map((key) => visit(body[key], at(undefined, key)))
-    : format === 'completions'
-      ? contents.map((choice: unknown, nth) => visit(isObject(choice) ? choice['message'] : undefined, at(at(at(undefined, 'choices'), nth), 'message')))
+    : inner !== undefined
+      ? contents.map((choice: unknown, nth) => visit(isObject(choice) ? choice[inner] : undefined, at(at(at(undefined, member), nth), inner)))
       : [visit(contents, at(undefined, member), format === 'messages')]
   return new Collector(format).collect(visits)
 }
@@ -170,10 +172,10 @@ class Collector {
   #visitObject(object: JsonObject, visit: Visit): void {
     const { place } = visit
     const { type } = object
-    const isResult = type === 'tool_result' || (typeof type === 'string' && type.endsWith('_call_output'))
+    const isResult = type === 'tool_result' || isFunctionResponse(place.key) || (typeof type === 'string' && type.endsWith('_call_output'))
     const given = object['role']
-    const isMessage = typeof given === 'string' || type === 'message'
-    const role = isResult ? 'tool' : typeof given === 'string' ? given : visit.role
+    const isMessage = typeof given === 'string' || type === 'message' || Array.isArray(object['parts'])
+    const role = isResult ? 'tool' : given === 'model' ? 'assistant' : typeof given === 'string' ? given : visit.role
     const message = isMessage || isResult ? this.#messages++ : visit.message
     const inner: Visit[] = []
     for (const key of Object.keys(object)) {
@@ -191,11 +193,13 @@ class Collector {
   }
 }
 
+const isFunctionResponse = (key: string | number): boolean => key === 'functionResponse' || key === 'function_response'
+
 /** A message of a response has no parent with a role. */
 const isResponse = ({ role, place }: Visit): boolean => role === 'assistant' && place.key === 'message'
 
 function isFlat(key: string, { isMessage, isResult }: { isMessage: boolean; isResult: boolean }): boolean {
-  return (key === 'content' && (isMessage || isResult)) || (key === 'output' && isResult)
+  return (key === 'parts' && isMessage && !isResult) || (key === 'content' && (isMessage || isResult)) || (key === 'output' && isResult)
 }
 
 /** The member with the text of a text part. */

@@ -10,11 +10,13 @@ import { listIn, objectIn, partOf, pathOf, TextChanges } from './parts.ts'
 interface Layout {
   readonly type: LlmChat['type']
   /** Member with the messages. */
-  readonly list: 'messages' | 'input'
+  readonly list: 'messages' | 'input' | 'contents' | 'requests'
   /** Member with the system prompt, if it is no message. */
-  readonly system?: 'system' | 'instructions'
+  readonly system?: 'system' | 'instructions' | 'systemInstruction'
   /** Members with the limit of tokens; the first is written. */
   readonly maxTokens: readonly string[]
+  /** Member with the limit of tokens and the temperature, if they are not at the top level. */
+  readonly config?: 'generationConfig'
   /** Roles that a new message may have. */
   readonly roles: readonly string[]
 }
@@ -26,6 +28,16 @@ const layouts: Readonly<Record<ClientFormat, Layout>> = {
   responses: { type: 'chat', list: 'input', system: 'instructions', maxTokens: ['max_output_tokens'], roles: all },
   embeddings: { type: 'embeddings', list: 'input', maxTokens: [], roles: ['user'] },
   tokenCount: { type: 'count', list: 'messages', system: 'system', maxTokens: [], roles: all },
+  gemini: {
+    type: 'chat',
+    list: 'contents',
+    system: 'systemInstruction',
+    maxTokens: ['maxOutputTokens'],
+    config: 'generationConfig',
+    roles: ['user', 'assistant'],
+  },
+  geminiCount: { type: 'count', list: 'contents', system: 'systemInstruction', maxTokens: [], roles: ['user', 'assistant'] },
+  geminiEmbeddings: { type: 'embeddings', list: 'requests', maxTokens: [], roles: [] },
 }
 
 /** `ref` of the system prompt where it is no message; that of a message is its index, from 1. */
@@ -41,7 +53,7 @@ export interface ChatView {
 /** Reads a request. */
 export function* viewChat(body: JsonObject, format: ClientFormat): Cooperative<ChatView> {
   const layout = layouts[format]
-  const texts = layout.type === 'embeddings' ? textsOfInputs(body) : yield* collectRequestTexts(body, format)
+  const texts = format === 'embeddings' ? textsOfInputs(body) : yield* collectRequestTexts(body, format)
   const messages: (LlmMessage & { readonly ref: number })[] = []
   const byRef = new Map<number, LlmPart[]>()
   const add = (ref: number, role: string): void => {
@@ -59,8 +71,9 @@ export function* viewChat(body: JsonObject, format: ClientFormat): Cooperative<C
     if (ref % 256 === 255) yield
   }
   const tools = listOf(body['tools']).map((tool, ref): LlmTool => ({ ref, name: nameOf(tool) }))
-  const maxTokens = layout.maxTokens.map((member) => numberOf(body[member])).find((value) => value !== undefined)
-  const temperature = numberOf(body['temperature'])
+  const settings = layout.config === undefined ? body : inside(body[layout.config])
+  const maxTokens = layout.maxTokens.map((member) => numberOf(settings[member])).find((value) => value !== undefined)
+  const temperature = numberOf(settings['temperature'])
   const chat: LlmChat = {
     type: layout.type,
     stream: body['stream'] === true,
@@ -89,8 +102,11 @@ function applyChat(output: unknown, { body, layout, chat, texts }: Source): Json
   const moved = reorder(changes.apply(body), body, order, layout, chat)
   const kept = keepTools(moved, listIn(tools, 'tools'), chat.tools)
   const named = setModel(kept, model, chat.model)
-  const limited = setNumber(named, rest['maxTokens'], chat.maxTokens, 'maxTokens', layout.maxTokens)
-  return setNumber(limited, rest['temperature'], chat.temperature, 'temperature', layout.type === 'chat' ? ['temperature'] : [])
+  const { config } = layout
+  const settings = config === undefined ? named : inside(named[config])
+  const limited = setNumber(settings, rest['maxTokens'], chat.maxTokens, 'maxTokens', layout.maxTokens)
+  const set = setNumber(limited, rest['temperature'], chat.temperature, 'temperature', layout.type === 'chat' ? ['temperature'] : [])
+  return config === undefined ? set : set === settings ? named : { ...named, [config]: set }
 }
 
 const refsOf = (parts: readonly LlmPart[]): ReadonlySet<number> => new Set(parts.map(({ ref = -1 }) => ref))
@@ -146,6 +162,7 @@ function reorder(edited: JsonObject, body: JsonObject, order: readonly Entry[], 
       if (typeof entry === 'number')
         return list === 'input' && type === 'chat' && typeof items[entry - 1] === 'string' ? { role: 'user', content: items[entry - 1] } : items[entry - 1]
       if (type === 'embeddings') return entry.text
+      if (list === 'contents') return { role: entry.role === 'assistant' ? 'model' : 'user', parts: [{ text: entry.text }] }
       return { ...(list === 'input' && { type: 'message' }), role: entry.role, content: entry.text }
     })
   const listed = { ...edited, [list]: content }
@@ -218,7 +235,7 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 function roleOf(item: unknown): string {
   if (!isObject(item)) return 'user'
   const { role, type } = item
-  if (typeof role === 'string') return role === 'function' ? 'tool' : role
+  if (typeof role === 'string') return role === 'function' ? 'tool' : role === 'model' ? 'assistant' : role
   if (typeof type !== 'string' || type === 'message') return 'user'
   return type.endsWith('_output') ? 'tool' : 'assistant'
 }

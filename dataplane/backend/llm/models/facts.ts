@@ -46,13 +46,16 @@ export class ModelFacts {
   /** Whether the response must fit a schema. */
   get isStructured(): boolean {
     const { response_format: completions, text: responses, output_config: messages, output_format: older } = this.#body
+    const { responseSchema, responseJsonSchema } = inside(this.#body['generationConfig'])
+    if (isObject(responseSchema) || isObject(responseJsonSchema)) return true
     return [completions, inside(responses)['format'], inside(messages)['format'], older].some((format) => inside(format)['type'] === 'json_schema')
   }
 
   /** Most tokens of a response; a default if the request has no limit. */
   get outputTokens(): number {
     const { max_completion_tokens: completions, max_tokens: most, max_output_tokens: responses } = this.#body
-    return numberOf(completions) ?? numberOf(most) ?? numberOf(responses) ?? DEFAULT_OUTPUT_TOKENS
+    const { maxOutputTokens: gemini } = inside(this.#body['generationConfig'])
+    return numberOf(completions) ?? numberOf(most) ?? numberOf(responses) ?? numberOf(gemini) ?? DEFAULT_OUTPUT_TOKENS
   }
 
   /** The body, for `llmRequest`. */
@@ -91,20 +94,28 @@ const kinds: ReadonlyMap<unknown, Modality> = new Map<unknown, Modality>([
 ])
 
 /** What the messages of a request have. Parts are looked at, not their content. */
-function modalitiesOf({ messages, input, system, instructions }: JsonObject): ReadonlySet<Modality> {
+function modalitiesOf({ messages, input, system, instructions, contents }: JsonObject): ReadonlySet<Modality> {
   const found = new Set<Modality>()
-  const waiting: unknown[] = [messages, input, system, instructions]
+  const waiting: unknown[] = [messages, input, system, instructions, contents]
   while (waiting.length > 0) {
     const value = waiting.pop()
     if (typeof value === 'string') found.add('text')
     else if (Array.isArray(value)) for (const item of value as unknown[]) waiting.push(item)
     else if (isObject(value)) {
-      const kind = kinds.get(value['type'])
+      const kind = kinds.get(value['type']) ?? kindOfMedia(value['inlineData'] ?? value['inline_data'] ?? value['fileData'] ?? value['file_data'])
       if (kind !== undefined) found.add(kind)
       else if (typeof value['text'] === 'string') found.add('text')
       // The output of a tool is that of `function_call_output`.
-      waiting.push(value['content'], value['output'])
+      waiting.push(value['content'], value['output'], value['parts'])
     }
   }
   return found
+}
+
+/** The kind of a part of Gemini, by its media type. */
+function kindOfMedia(media: unknown): Modality | undefined {
+  if (!isObject(media)) return undefined
+  const type = media['mimeType'] ?? media['mime_type']
+  const [kind] = typeof type === 'string' ? type.split('/', 1) : []
+  return kind === 'image' || kind === 'audio' ? kind : 'file'
 }

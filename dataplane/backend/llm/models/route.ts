@@ -3,7 +3,7 @@ import type { ResponseHead } from '../../../http/message.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { isObject } from '../common/json.ts'
 import { filledText } from '../common/read.ts'
-import { FormatError, type JsonObject } from '../common/types.ts'
+import { FormatError, type ClientFormatEntry, type JsonObject } from '../common/types.ts'
 import { detectRequest, modelOfPath } from '../request/detect.ts'
 import type { KeyPolicy } from '../request/keys.ts'
 import { nameModels, respondWithModel, respondWithModels } from '../request/models.ts'
@@ -30,8 +30,9 @@ interface RouteTools {
 /** Chooses the targets of a request by its model (llm.md §15.3). Rejects with a ProxyError or a FormatError. */
 export async function chooseModel(table: ModelTable, { type }: RouteMatch, tools: RouteTools): Promise<ModelChoice> {
   const { exchange, source, keys } = tools
-  const format = entryOf(type)?.format
-  const { body, length, model } = format === undefined ? await readRaw(exchange, source, type) : await readBody(exchange, source)
+  const entry = entryOf(type, exchange.request.target)
+  const format = entry?.format
+  const { body, length, model } = entry === undefined ? await readRaw(exchange, source, type) : await readBody(exchange, source, entry)
   if (model === undefined) throw new FormatError('missing', 'missing field: model not specified')
   if (keys.hasModels) keys.check(model)
   const facts = new ModelFacts(body, format, length)
@@ -55,8 +56,9 @@ interface Named {
   readonly model: string | undefined
 }
 
-async function readBody(exchange: Exchange, source: RequestSource): Promise<Named> {
-  const { json, text } = await source.parse()
+async function readBody(exchange: Exchange, source: RequestSource, { address }: ClientFormatEntry): Promise<Named> {
+  const { json: received, text } = await source.parse()
+  const json = address?.(received, exchange.request.target) ?? received
   return { body: json, length: text.length, model: filledText(json['model']) ?? modelOfPath(exchange.request.target) }
 }
 

@@ -52,6 +52,11 @@ const defaultRoutes = {
   '/messages': 'Messages',
   '/messages/count_tokens': 'TokenCount',
   '/models': 'Models',
+  ':generateContent': 'Gemini',
+  ':streamGenerateContent': 'Gemini',
+  ':countTokens': 'Gemini',
+  ':embedContent': 'Gemini',
+  ':batchEmbedContents': 'Gemini',
 } as const
 
 /** The states of the providers of a backend, by its key. */

@@ -1,5 +1,5 @@
 import { bedrockHost, DEFAULT_BEDROCK_REGION } from '#api/backend-hosts.ts'
-import type { UpstreamFormat } from '../common/types.ts'
+import { isCountFormat, isEmbeddingsFormat, type UpstreamFormat } from '../common/types.ts'
 import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
 
 /** Amazon Bedrock: Converse for chats, InvokeModel for embeddings. */
@@ -13,8 +13,8 @@ export function createBedrock({ model, region = DEFAULT_BEDROCK_REGION, guardrai
     ...(guardrail && { guardrail }),
     realtime: {},
     supports(from, requested) {
-      if (from === 'embeddings') return [embeddingsOf(requested.toLowerCase())]
-      if (from === 'tokenCount') return requested.toLowerCase().includes('anthropic.claude') ? ['invokeCount'] : []
+      if (isEmbeddingsFormat(from)) return [embeddingsOf(requested.toLowerCase())]
+      if (isCountFormat(from)) return requested.toLowerCase().includes('anthropic.claude') ? ['invokeCount'] : []
       return ['converse']
     },
     targetOf: () => 'converse',

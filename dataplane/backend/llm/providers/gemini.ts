@@ -1,24 +1,35 @@
 import type { HeaderList } from '../../../http/headers.ts'
-import { openaiFormats } from './openai-api.ts'
+import { isGeminiFormat } from '../common/types.ts'
+import { geminiFormats, geminiVerb } from './gemini-api.ts'
 import type { Provider, ProviderSettings } from './types.ts'
 
 /** Paths of the OpenAI-compatible endpoint. */
 const COMPATIBLE = /^\/v1[a-z\d]*\/openai(?:\/|$)/
 
-/** Google Gemini, through its OpenAI-compatible endpoint (llm.md D4); native requests pass on routes that do not interpret bodies. */
+/** Google Gemini: natively for clients of Gemini, through its OpenAI-compatible endpoint for others (llm.md D4). */
 export function createGemini({ model }: ProviderSettings<'providerD'>): Provider {
   return {
     system: 'gcp.gemini',
     host: 'generativelanguage.googleapis.com',
     model,
     defaultAuth: undefined,
-    supports: (from) => openaiFormats(from, false),
+    supports: geminiFormats,
     targetOf: () => 'gemini',
     finishHeaders(headers, from, path) {
-      if (from === undefined && !COMPATIBLE.test(path)) moveApiKey(headers)
+      if ((from === undefined || isGeminiFormat(from)) && !COMPATIBLE.test(path)) moveApiKey(headers)
     },
-    pathFor: ({ format }) => (format === 'embeddings' ? '/v1beta/openai/embeddings' : '/v1beta/openai/chat/completions'),
+    pathFor({ format, model: requested, isStreaming }) {
+      const verb = geminiVerb(format, isStreaming)
+      if (verb === undefined) return format === 'embeddings' ? '/v1beta/openai/embeddings' : '/v1beta/openai/chat/completions'
+      return `/v1beta/${resourceOf(requested)}${verb}`
+    },
   }
+}
+
+/** The model in a path. */
+function resourceOf(model: string): string {
+  const [, kind = 'models', name = model] = /^(tunedModels|models)\/(.*)$/.exec(model) ?? []
+  return `${kind}/${encodeURIComponent(name)}`
 }
 
 /** The native API takes bearer tokens of OAuth only, and API keys in a header of their own, in place of that of the client (llm.md §4.3). */

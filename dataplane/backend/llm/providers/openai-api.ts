@@ -1,7 +1,7 @@
-import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
+import { isEmbeddingsFormat, type ClientFormat, type UpstreamFormat } from '../common/types.ts'
 
 /** The formats of the OpenAI API that can serve a request in `from`. `hasResponses`: the provider implements `/v1/responses`. */
 export function openaiFormats(from: ClientFormat, hasResponses: boolean): readonly UpstreamFormat[] {
-  if (from === 'embeddings') return ['embeddings']
+  if (isEmbeddingsFormat(from)) return ['embeddings']
   return hasResponses ? ['completions', 'responses'] : ['completions']
 }

@@ -1,3 +1,4 @@
+import { isEmbeddingsFormat } from '../common/types.ts'
 import { isOpenaiModel } from '../rules/families.ts'
 import { openaiFormats } from './openai-api.ts'
 import type { Provider, ProviderSettings } from './types.ts'
@@ -14,7 +15,7 @@ export function createOpenai({ model, formats }: ProviderSettings<'providerA'>):
     realtime: { path: '/v1/realtime' },
     supports(from) {
       const all = openaiFormats(from, true)
-      return formats === undefined || from === 'embeddings' ? all : all.filter((format) => formats.some((name) => name.toLowerCase() === format))
+      return formats === undefined || isEmbeddingsFormat(from) ? all : all.filter((format) => formats.some((name) => name.toLowerCase() === format))
     },
     targetOf: (format, requested) => (format === 'responses' ? 'responses' : isOpenaiModel(requested) ? 'openai' : 'compatible'),
     pathFor: ({ format }) => paths[format] ?? '/v1/chat/completions',

@@ -1,8 +1,11 @@
 import { vertexHost } from '#api/backend-hosts.ts'
-import type { JsonObject } from '../common/types.ts'
+import { isCountFormat, isEmbeddingsFormat, type JsonObject } from '../common/types.ts'
 import { isObject } from '../common/json.ts'
+import { geminiFormats, geminiVerb } from './gemini-api.ts'
 import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
 
+/** Models with the API of Gemini. */
+const GEMINI = /^gemini[-@]/
 const ANTHROPIC_VERSION = 'vertex-2023-10-16'
 
 /** Google Vertex AI: Claude models in the Messages format, all others through the OpenAI-compatible endpoint. */
@@ -14,9 +17,9 @@ export function createVertexAi({ model, projectId, region }: ProviderSettings<'p
     model,
     defaultAuth: { cloudC: {} },
     supports(from, requested) {
-      if (from === 'embeddings') return ['predictEmbeddings']
-      if (claudeOf(requested) === undefined) return ['completions']
-      return from === 'tokenCount' ? ['messagesCount'] : ['messages']
+      if (isEmbeddingsFormat(from)) return ['predictEmbeddings']
+      if (claudeOf(requested) !== undefined) return isCountFormat(from) ? ['messagesCount'] : ['messages']
+      return GEMINI.test(googleOf(requested)) ? geminiFormats(from) : ['completions']
     },
     targetOf: (format) => (format === 'messages' || format === 'messagesCount' ? 'vertexClaude' : 'vertex'),
     pathFor({ format, model: requested, isStreaming }) {
@@ -25,6 +28,8 @@ export function createVertexAi({ model, projectId, region }: ProviderSettings<'p
         return `${base}/publishers/anthropic/models/${segment(claudeOf(requested) ?? requested)}:${verb}`
       }
       if (format === 'messagesCount') return `${base}/publishers/anthropic/models/count-tokens:rawPredict`
+      const verb = geminiVerb(format, isStreaming)
+      if (verb !== undefined) return `${base}/publishers/google/models/${segment(googleOf(requested))}${verb}`
       if (format === 'predictEmbeddings') return `${base}/publishers/google/models/${segment(googleOf(requested))}:predict`
       return `${base}/endpoints/openapi/chat/completions`
     },

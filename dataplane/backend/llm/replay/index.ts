@@ -5,6 +5,7 @@ import { FormatError, type ChatFormat, type JsonObject, type ResponseContext, ty
 import { renderEvents } from '../stream/event.ts'
 import { parseFields, printEvent, SseScanner } from '../stream/sse.ts'
 import { completionsForms } from './completions.ts'
+import { geminiForms } from './gemini.ts'
 import { UnconvertibleError, type Forms } from './form.ts'
 import { messagesForms } from './messages.ts'
 import { translateReply } from './neutral.ts'
@@ -19,7 +20,7 @@ export interface ReplyForm {
 /** Pieces of a body that is collected or printed between two pauses. */
 const STEP_BYTES = 32 * 1024
 
-const formsOf: Readonly<Record<ChatFormat, Forms>> = { completions: completionsForms, messages: messagesForms, responses: responsesForms }
+const formsOf: Readonly<Record<ChatFormat, Forms>> = { completions: completionsForms, messages: messagesForms, responses: responsesForms, gemini: geminiForms }
 
 /**
  * Writes a stored response in another form (llm.md §18.1). Between a stream and a buffered response of one format nothing is lost. undefined if the

@@ -1,12 +1,15 @@
 import type { Reply, ReplyBlock } from '../common/neutral.ts'
 import { inside, listOf, objectsOf, textOf } from '../common/read.ts'
-import { withTools } from '../common/stops.ts'
+import { readGeminiStop, withTools } from '../common/stops.ts'
+import { joinThought } from '../common/thoughts.ts'
 import { parseArguments } from '../common/tools.ts'
 import type { ChatFormat, JsonObject, ResponseContext } from '../common/types.ts'
 import { readCompletionsReply, writeCompletionsReply } from '../formats/completions/reply.ts'
+import { unwrapSignature } from '../formats/gemini/members.ts'
+import { writeGeminiReply } from '../formats/gemini/reply.ts'
 import { readMessagesReply, writeMessagesReply } from '../formats/messages/reply.ts'
 import { readSignature, writeResponsesReply } from '../formats/responses/reply.ts'
-import { readResponsesUsage } from '../usage/raw.ts'
+import { readAnyUsage, readResponsesUsage } from '../usage/raw.ts'
 import { UnconvertibleError } from './form.ts'
 
 /** Writes a buffered response of one format in another. Throws an UnconvertibleError if a part has no equal there. */
@@ -18,6 +21,7 @@ const writers: Readonly<Record<ChatFormat, (reply: Reply, context: ResponseConte
   completions: writeCompletionsReply,
   messages: writeMessagesReply,
   responses: writeResponsesReply,
+  gemini: writeGeminiReply,
 }
 
 /** Unlike those of the upstream side, these readers skip nothing. */
@@ -39,6 +43,26 @@ const readers: Readonly<Record<ChatFormat, (body: JsonObject) => Reply>> = {
       demand(isEmpty(block['citations']), 'a text has citations')
     }
     return readMessagesReply(body)
+  },
+  gemini(body) {
+    const [candidate, ...others] = objectsOf(body['candidates'])
+    demand(candidate !== undefined && others.length === 0, 'the response has not one candidate')
+    demandOnly(candidate ?? {}, ['content', 'finishReason', 'index'])
+    const blocks = objectsOf(inside(candidate?.['content'])['parts']).map(readPart)
+    const stop = withTools(
+      readGeminiStop(candidate?.['finishReason']),
+      blocks.some(({ type }) => type === 'toolUse'),
+    )
+    return {
+      id: textOf(body['responseId']),
+      model: textOf(body['modelVersion']),
+      serviceTier: undefined,
+      stopSequence: undefined,
+      created: undefined,
+      blocks,
+      stop,
+      usage: readAnyUsage(inside(body['usageMetadata'])) ?? { isCacheExcluded: false },
+    }
   },
   responses(body) {
     demand(body['status'] === 'completed', 'the response is not complete')
@@ -81,6 +105,17 @@ function readItem(item: JsonObject): ReplyBlock[] {
     default:
       throw new UnconvertibleError(`an item of type ${textOf(item['type']) ?? 'unknown'}`)
   }
+}
+
+function readPart(part: JsonObject): ReplyBlock {
+  const { text, thoughtSignature: given } = part
+  const signature = typeof given === 'string' ? unwrapSignature(given) : undefined
+  demandOnly(part, ['text', 'thought', 'functionCall', ...(signature === undefined && part['functionCall'] === undefined ? [] : ['thoughtSignature'])])
+  if (typeof text === 'string') return part['thought'] === true ? { type: 'thinking', text, signature: signature ?? '' } : { type: 'text', text }
+  const call = inside(part['functionCall'])
+  demand(typeof call['name'] === 'string' && typeof call['id'] === 'string', 'a call has no id')
+  const id = joinThought(textOf(call['id']) ?? '', textOf(given))
+  return { type: 'toolUse', id, name: textOf(call['name']) ?? '', input: call['args'] ?? {} }
 }
 
 function demandOnly(value: JsonObject, known: readonly string[]): void {

@@ -1,4 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
 import { describe, expect, test } from '@jest/globals'
 import OpenAI from 'openai'
 import { defaultJsonLimits } from '#api/json/index.ts'
@@ -12,7 +13,7 @@ import { convertReply, type ReplyForm } from './index.ts'
 type Fetch = typeof globalThis.fetch
 type Json = Record<string, unknown>
 
-const formats: readonly ChatFormat[] = ['completions', 'messages', 'responses']
+const formats: readonly ChatFormat[] = ['completions', 'messages', 'responses', 'gemini']
 const streamed = (format: ChatFormat): ReplyForm => ({ format, isStreaming: true })
 const buffered = (format: ChatFormat): ReplyForm => ({ format, isStreaming: false })
 
@@ -57,7 +58,19 @@ const response = {
   ],
   usage: { input_tokens: 9, output_tokens: 5, total_tokens: 14 },
 }
-const examples: Readonly<Record<ChatFormat, Json>> = { completions: chat, messages: message, responses: response }
+const ofGemini = {
+  candidates: [
+    {
+      content: { role: 'model', parts: [{ text: 'Grüß Gott 👋' }, { functionCall: { id: 'call_1', name: 'f', args: { a: 1 } } }] },
+      finishReason: 'STOP',
+      index: 0,
+    },
+  ],
+  usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 5, totalTokenCount: 14 },
+  modelVersion: 'm',
+  responseId: 'r',
+}
+const examples: Readonly<Record<ChatFormat, Json>> = { completions: chat, messages: message, responses: response, gemini: ofGemini }
 const bytesOf = (body: Json): Buffer => Buffer.from(JSON.stringify(body))
 
 describe('a response that is stored in one form', () => {
@@ -190,6 +203,22 @@ const readers: Readonly<Record<ChatFormat, (body: Buffer, isStreaming: boolean) 
     const text = read.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')
     const [called = []] = read.content.flatMap((block) => (block.type === 'tool_use' ? [[block.id, block.name, block.input]] : []))
     return { text, call: called, stop: read.stop_reason === 'tool_use' ? 'tools' : '', output: read.usage.output_tokens }
+  },
+  async gemini(body, isStreaming) {
+    const { models } = new GoogleGenAI({ apiKey: 'x' })
+    const { fetch } = globalThis
+    globalThis.fetch = answer(body, isStreaming)
+    try {
+      const request = { model: 'm', contents: 'hi' }
+      const pieces = isStreaming ? [] : [await models.generateContent(request)]
+      if (isStreaming) for await (const piece of await models.generateContentStream(request)) pieces.push(piece)
+      const parts = pieces.flatMap(({ candidates }) => candidates?.[0]?.content?.parts ?? [])
+      const called = parts.find(({ functionCall }) => functionCall !== undefined)?.functionCall
+      const text = parts.map((part) => (part.thought === true ? '' : (part.text ?? ''))).join('')
+      return { text, call: [called?.id, called?.name, called?.args], stop: 'tools', output: pieces.at(-1)?.usageMetadata?.candidatesTokenCount }
+    } finally {
+      globalThis.fetch = fetch
+    }
   },
   async responses(body, isStreaming) {
     const { responses: api } = new OpenAI({ apiKey: 'x', fetch: answer(body, isStreaming), maxRetries: 0 })

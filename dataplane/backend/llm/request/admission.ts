@@ -39,7 +39,8 @@ const knownPaths = [
   [/\/(?:moderations|rerank|ocr|videos|score|pooling|classify|classifications|tokenize|detokenize)$/, 'Detect'],
   [/\/responses\/(?:compact|input_tokens)$/, 'Detect'],
   [/\/api\/(?:generate|chat|embed)$/, 'Detect'],
-  [/:(?:streamgeneratecontent|generatecontent|counttokens|embedcontent|batchembedcontents|predict|rawpredict|streamrawpredict)$/, 'Detect'],
+  [/:(?:streamgeneratecontent|generatecontent|counttokens|embedcontent|batchembedcontents)$/, 'Gemini'],
+  [/:(?:predict|rawpredict|streamrawpredict)$/, 'Detect'],
   [/\/model\/[^/]+\/(?:invoke|invoke-with-response-stream|converse|converse-stream)$/, 'Detect'],
   [/\/(?:files|batches|uploads|assistants|threads|vector_stores|conversations|containers|evals|fine_tuning\/jobs)$/, 'Passthrough'],
 ] as const satisfies readonly (readonly [RegExp, RouteType])[]

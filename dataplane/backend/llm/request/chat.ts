@@ -10,7 +10,19 @@ import { runWhileConnected } from '../../../request/exchange/connected.ts'
 import { runSync } from '../../../runtime/cooperative.ts'
 import { printBytesInSteps, renderBytesInSteps } from '../common/json.ts'
 import { checkShape } from '../common/shapes.ts'
-import { FormatError, type ClientFormatEntry, type Conversion, type JsonObject, type RequestContext, type RequestMemo, type Target } from '../common/types.ts'
+import {
+  FormatError,
+  isChatFormat,
+  isCountFormat,
+  isEmbeddingsFormat,
+  isGeminiFormat,
+  type ClientFormatEntry,
+  type Conversion,
+  type JsonObject,
+  type RequestContext,
+  type RequestMemo,
+  type Target,
+} from '../common/types.ts'
 import { unsupported } from '../common/unsupported.ts'
 import type { KeyPolicy } from './keys.ts'
 import { jsonResponse } from './models.ts'
@@ -79,14 +91,15 @@ export interface Prepared {
 export async function prepareChat(context: PrepareContext, entry: ClientFormatEntry): Promise<Prepared | { readonly response: ResponseHead }> {
   const { exchange, target, source, record, keys } = context
   const { provider, settings, guards } = target
-  const { bytes: original, text, json, members } = await source.parse()
+  const { bytes: original, text, json: received, members } = await source.parse()
+  const json = entry.address?.(received, exchange.request.target) ?? received
   if (context.hooks !== undefined) checkShape(entry.format, json)
   const hooked = context.hooks === undefined ? { body: json } : await context.hooks.request(json, entry)
   if ('rejection' in hooked) return { response: hooked.rejection }
   const given = hooked.body
   const wanted = context.replacement ?? context.named
-  const isCount = entry.format === 'tokenCount'
-  const isChat = !isCount && entry.format !== 'embeddings'
+  const isCount = isCountFormat(entry.format)
+  const isChat = isChatFormat(entry.format)
   const { body: shaped, model } = shapeRequest(
     wanted === undefined || wanted === given['model'] ? given : { ...given, model: wanted },
     target,
@@ -103,7 +116,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
       system: provider.system,
       requestModel: model,
       isStreaming,
-      operation: entry.format === 'embeddings' ? 'embeddings' : 'chat',
+      operation: isEmbeddingsFormat(entry.format) ? 'embeddings' : 'chat',
       params: entry.params(body),
       prices: settings.prices,
       prompt: () => entry.flattenRequest(body),
@@ -129,7 +142,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
       const count = await countTokens(model, entry.flattenRequest(body))
       // Not as complete: no upstream has confirmed the model.
       record.finish({ usage: {}, responseModel: undefined, serviceTier: undefined, countTokens: count, completion: [], toolCalls: [] }, 'error')
-      return { response: jsonResponse(200, { input_tokens: count }) }
+      return { response: jsonResponse(200, isGeminiFormat(entry.format) ? { totalTokens: count } : { input_tokens: count }) }
     }
     throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
   }
@@ -144,7 +157,11 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const isCached = isChat && settings.cache !== undefined && context.hooks?.changesResponses !== true
   // With guards, hooks or a cache, print the body again, so that the provider reads exactly what they read: nested duplicate keys, for example, are removed.
   const isPrinted = !conversion.isNative || guards !== undefined || context.hooks !== undefined || isCached
-  const rendering = isPrinted ? printBytesInSteps(finished) : finished === json ? undefined : renderBytesInSteps(original, text, members, json, finished)
+  const rendering = isPrinted
+    ? printBytesInSteps(finished)
+    : finished === received
+      ? undefined
+      : renderBytesInSteps(original, text, members, received, finished)
   const bytes = rendering === undefined ? [original] : isShortJson(text) ? runSync(rendering) : await runWhileConnected(rendering, exchange)
   return {
     draft: {
@@ -155,7 +172,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     },
     conversion: { with: conversion, entry, memo: converted.memo },
     guards: isChat && context.hooks !== undefined ? context.hooks.around(guards) : guards,
-    guarded: entry.format === 'embeddings' || entry.format === 'tokenCount' ? undefined : chooseConversion(entry.format, [entry.format]),
+    guarded: isChatFormat(entry.format) ? chooseConversion(entry.format, [entry.format]) : undefined,
     model,
     isStreaming,
     isCharged: !isCount,

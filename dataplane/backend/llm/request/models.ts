@@ -1,7 +1,8 @@
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { BufferBody } from '../../../http/body.ts'
 import { HeaderList } from '../../../http/headers.ts'
-import type { ResponseHead } from '../../../http/message.ts'
+import { pathOf, type RequestHead, type ResponseHead } from '../../../http/message.ts'
+import { writeGoogleError } from '../common/google-status.ts'
 import { printJson } from '../common/json.ts'
 import type { ModelDescription } from '../pricing/table.ts'
 import type { LlmTarget } from '../choice/target.ts'
@@ -60,17 +61,25 @@ export function nameModels(models: readonly ListedModel[]): string {
   return names.length === 0 ? 'no models are listed' : `use one of ${names.join(', ')}${models.length > MAX_NAMES ? ' …' : ''}`
 }
 
+/** Whether a client of Google asks: by the path of the Gemini API, or its headers. */
+export const isGoogleRequest = ({ target, headers }: Pick<RequestHead, 'target' | 'headers'>): boolean =>
+  headers.has('x-goog-api-key') || headers.has('x-goog-api-client') || pathOf(target).startsWith('/v1beta')
+
 /** Responds with a list of models, in the format of the client's SDK: that of Anthropic sends its version of the API. */
 export function respondWithModels({ request }: Exchange, models: readonly ListedModel[]): ResponseHead {
+  if (isGoogleRequest(request)) return jsonResponse(200, { models: models.map(describeForGoogle) })
   if (!request.headers.has('anthropic-version')) return jsonResponse(200, { object: 'list', data: models.map(describeModel) })
   return jsonResponse(200, { data: models.map(describeForMessages), has_more: false, first_id: models[0]?.id ?? null, last_id: models.at(-1)?.id ?? null })
 }
 
 /** Responds with one model, or that it does not exist. `models`: those that the client may use. */
 export function respondWithModel({ request }: Exchange, id: string, model: ListedModel | undefined, models: readonly ListedModel[]): ResponseHead {
-  const isMessages = request.headers.has('anthropic-version')
+  const isGoogle = isGoogleRequest(request)
+  const isMessages = !isGoogle && request.headers.has('anthropic-version')
+  if (model !== undefined && isGoogle) return jsonResponse(200, describeForGoogle(model))
   if (model !== undefined) return jsonResponse(200, isMessages ? describeForMessages(model) : describeModel(model))
   const message = `the model ${JSON.stringify(id.slice(0, 256))} is not in the list of models; ${nameModels(models)}`
+  if (isGoogle) return jsonResponse(404, writeGoogleError(404, message))
   if (isMessages) return jsonResponse(404, { type: 'error', error: { type: 'not_found_error', message } })
   return jsonResponse(404, { error: { message, type: 'invalid_request_error', param: 'model', code: 'model_not_found' } })
 }
@@ -104,5 +113,19 @@ function describeForMessages({ id, contextWindow, maxOutput, tags }: ListedModel
     max_input_tokens: contextWindow ?? null,
     max_tokens: maxOutput ?? null,
     capabilities,
+  }
+}
+
+/** As the Gemini API describes models. */
+function describeForGoogle({ id, contextWindow, maxOutput, tags }: ListedModel): object {
+  return {
+    name: id.startsWith('tunedModels/') ? id : `models/${id}`,
+    version: '001',
+    displayName: id,
+    description: '',
+    inputTokenLimit: contextWindow,
+    outputTokenLimit: maxOutput,
+    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens', 'embedContent', 'batchEmbedContents'],
+    thinking: tags?.includes('reasoning') === true ? true : undefined,
   }
 }

@@ -1,6 +1,7 @@
 import type { RouteType } from '#gen/config/types.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { modelOfPath } from './detect.ts'
+import { readGeminiCall } from '../formats/gemini/address.ts'
 import { clientFormats } from '../formats/index.ts'
 import { FormatError, type ClientFormat, type ClientFormatEntry, type JsonObject } from '../common/types.ts'
 import { mutate } from '../settings/mutate.ts'
@@ -14,9 +15,9 @@ const formatByRoute: Partial<Readonly<Record<RouteType, ClientFormat>>> = {
   TokenCount: 'tokenCount',
 }
 
-/** The client format of a route; undefined if the route's bodies are not interpreted. */
-export function entryOf(route: RouteType): ClientFormatEntry | undefined {
-  const format = formatByRoute[route]
+/** The client format of a route; undefined if the route's bodies are not interpreted. Throws a FormatError for a path that is none of Gemini's methods. */
+export function entryOf(route: RouteType, requestTarget: string): ClientFormatEntry | undefined {
+  const format = route === 'Gemini' ? readGeminiCall(requestTarget).format : formatByRoute[route]
   return format && clientFormats[format]
 }
 

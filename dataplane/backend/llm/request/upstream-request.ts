@@ -6,9 +6,9 @@ import { pathOf, queryOf, withoutDefaultPort, type RequestHead } from '../../../
 import { transformForBackend, backendTransformation } from '../../../request/transformation/backend.ts'
 import { authenticate, brokenAuth, fetchCredentials, isFetched, signRequest } from '../../../net/upstream/auth.ts'
 import { acceptableCodings } from '../../../http/coding.ts'
-import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
+import { isGeminiFormat, type ClientFormat, type UpstreamFormat } from '../common/types.ts'
 import { fitHeaders, fitQuery } from '../rules/transport.ts'
-import type { TargetRules } from '../rules/types.ts'
+import type { QueryRule, TargetRules } from '../rules/types.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import { variables } from '../../../request/exchange/variables.ts'
 
@@ -45,7 +45,7 @@ export async function buildUpstreamRequest(
   if (draft.api !== undefined) fitHeaders(headers, draft.api.from, draft.api.to, draft.api.rules)
   const request: RequestHead = {
     method: exchange.request.method,
-    target: targetOf(exchange.request.target, target.path, draft),
+    target: targetOf(exchange.request.target, target.path, draft, settings.auth !== undefined),
     scheme: settings.tls === undefined ? 'http' : 'https',
     // The provider's host, unless a policy fixes the authority (traffic.md §8.11).
     authority: exchange.isAuthorityFixed ? exchange.request.authority : withoutDefaultPort(endpoint, settings.tls !== undefined),
@@ -93,10 +93,20 @@ function limitCodings(headers: HeaderList, reads: 'buffered' | 'stream'): void {
 }
 
 /** A configured path replaces the whole target. The provider's own paths keep what it accepts of the client's query (llm.md §4.1). */
-function targetOf(client: string, configured: string | undefined, { path: own, api }: Draft): string {
+function targetOf(client: string, configured: string | undefined, { path: own, api }: Draft, hasAuth: boolean): string {
   if (configured !== undefined) return configured.startsWith('/') ? configured : `/${configured}`
   if (own === undefined) return client
-  const query = api === undefined ? queryOf(client) : fitQuery(queryOf(client), api.rules.query)
+  const query = api === undefined ? queryOf(client) : fitQuery(queryOf(client), hasAuth || isGeminiFormat(api.from) ? queryWithoutKeys(api) : api.rules.query)
   if (query === '') return own
   return `${own}${pathOf(own) === own ? '?' : '&'}${query}`
+}
+
+/** Keys of a query with credentials of Google's clients. */
+const KEYS = ['key', 'access_token']
+
+/** The query of a client of Google for other APIs is dropped, and its keys beside the credentials of the gateway. */
+function queryWithoutKeys({ from, rules: { query } }: NonNullable<Draft['api']>): QueryRule {
+  const { only, never } = query
+  if (only === undefined) return isGeminiFormat(from) ? { only: [], never } : query
+  return { only: only.filter((key) => !KEYS.includes(key)), never }
 }

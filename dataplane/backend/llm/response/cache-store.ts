@@ -133,7 +133,7 @@ export function encodeEntry({ body, ...head }: CachedResponse): Buffer {
   return Buffer.concat([length, text, body])
 }
 
-const formats: readonly unknown[] = ['completions', 'messages', 'responses'] satisfies ReplyForm['format'][]
+const formats: readonly unknown[] = ['completions', 'messages', 'responses', 'gemini'] satisfies ReplyForm['format'][]
 
 /** Reads an entry; undefined if it is none, because others may write the store. */
 export function decodeEntry(bytes: Buffer): CachedResponse | undefined {

@@ -35,7 +35,7 @@ const clientToolTypes: readonly unknown[] = [undefined, 'function', 'custom']
 /** Request headers that change the response of a provider. */
 const relevantHeader = /^(?:anthropic-|openai-|x-amzn-bedrock|x-bedrock-|x-goog-)/
 /** The formats of clients whose responses are stored. */
-const storedFormats: readonly unknown[] = ['completions', 'messages', 'responses'] satisfies ReplyForm['format'][]
+const storedFormats: readonly unknown[] = ['completions', 'messages', 'responses', 'gemini'] satisfies ReplyForm['format'][]
 
 /** One request to an LLM cache. */
 export interface CacheQuery {

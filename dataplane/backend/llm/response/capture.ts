@@ -6,7 +6,7 @@ import type { ResponseHead } from '../../../http/message.ts'
 import { ObservedBody } from '../../../http/observe.ts'
 import type { Prepared } from '../request/chat.ts'
 import { contentCoding, decodeBytes } from '../../../http/coding.ts'
-import type { ChatFormat } from '../common/types.ts'
+import { isChatFormat, type ChatFormat } from '../common/types.ts'
 import { createCollector } from '../replay/index.ts'
 
 /** Bytes of the coded body that is decoded at most. */
@@ -47,7 +47,7 @@ export class BodyCapture {
     const captured = capturedBodies.get(this.#exchange)
     const format = conversion?.entry.format
     if (captured === undefined || body === undefined || status < 200 || status > 299 || this.#exchange.isLocalAnswer) return
-    if (format === undefined || format === 'embeddings' || format === 'tokenCount') return
+    if (format === undefined || !isChatFormat(format)) return
     if (isStreaming && !(body instanceof BufferBody)) return this.#observe(response, format)
     if (!(body instanceof BufferBody)) return
     const { bytes } = body

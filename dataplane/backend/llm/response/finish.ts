@@ -22,9 +22,10 @@ import { isObject, printBytesInSteps, printJson, renderBody } from '../common/js
 import { runWhileConnected } from '../../../request/exchange/connected.ts'
 import {
   FormatError,
+  isChatFormat,
+  isEmbeddingsFormat,
   type ChatFormat,
   type ClientEvent,
-  type ClientFormat,
   type Conversion,
   type JsonObject,
   type ResponseContext,
@@ -121,9 +122,9 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
     const isPrinted = !conversion.isNative || prepared.guards !== undefined || (prepared.conversion?.memo.toolNames.size ?? 0) > 0
     const numbers = isPrinted ? exactNumbers : doubles
     const { jsonLimits } = context.exchange
-    if (isChat(conversion.from) && kindOf(text.slice(0, MAX_KIND_LENGTH)) === 'events') return await readEvents(response, text, context, conversion)
+    if (isChatFormat(conversion.from) && kindOf(text.slice(0, MAX_KIND_LENGTH)) === 'events') return await readEvents(response, text, context, conversion)
     // A batch of embeddings has hundreds of thousands of numbers.
-    const limits = conversion.from === 'embeddings' ? { ...jsonLimits, maxMembers: Infinity } : jsonLimits
+    const limits = isEmbeddingsFormat(conversion.from) ? { ...jsonLimits, maxMembers: Infinity } : jsonLimits
     parsed = await parseBody(text, context.exchange, { numbers, limits })
     const problem = findReplyProblem(conversion.to, parsed)
     const failure = problem === undefined ? undefined : readFailure(parsed)
@@ -148,7 +149,6 @@ export async function readReply(response: ResponseHead, context: AttemptContext,
 
 /** Characters of a body that tell what it is. */
 const MAX_KIND_LENGTH = 1024
-const isChat = (format: ClientFormat): format is ChatFormat => format !== 'embeddings' && format !== 'tokenCount'
 
 /** Reads an event stream that an upstream sent in place of JSON (llm.md §8.1). */
 async function readEvents(response: ResponseHead, text: string, context: AttemptContext, conversion: Conversion): Promise<Reply> {
@@ -175,7 +175,7 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
   const coding = contentCoding(response.headers)
   const { isNative } = conversion.with
   let guarded: JsonObject = body
-  if (guards !== undefined && conversion.entry.format !== 'embeddings' && conversion.entry.format !== 'tokenCount') {
+  if (guards !== undefined && isChatFormat(conversion.entry.format)) {
     // The tokens were spent, whatever the guards decide (llm.md D24).
     const verdict = await guards.response(body, { exchange, entry: conversion.entry, isStreaming: false }, response.headers).catch((error: unknown) => {
       record.finish(facts, 'complete', noTexts, 'Guardrail')
@@ -190,7 +190,7 @@ async function writeReply(response: ResponseHead, { raw, text, parsed, body, fac
   }
   const readShown = () => prepared.guarded?.response(guarded, responseContext(response.headers, context)).facts
   record.finish(facts, 'complete', guarded === body ? undefined : readShown)
-  if (prepared.isStreaming && isChat(conversion.with.from)) {
+  if (prepared.isStreaming && isChatFormat(conversion.with.from)) {
     const problem = findReplyProblem(conversion.with.from, guarded)
     if (problem !== undefined) throw new FormatError('response', problem)
     response.headers.remove('content-encoding')

@@ -8,6 +8,8 @@ const required: Partial<Readonly<Record<UpstreamFormat, { readonly field: string
   responses: { field: 'output', isList: true },
   converse: { field: 'output', isList: false },
   embeddings: { field: 'data', isList: true },
+  gemini: { field: 'candidates', isList: true },
+  geminiEmbeddings: { field: 'embeddings', isList: true },
 }
 
 /** Why a 2xx body is no response of its format, such as an error that was sent with status 200; undefined if it is one. */
@@ -16,6 +18,8 @@ export function findReplyProblem(format: UpstreamFormat, body: unknown): string 
   const rule = required[format]
   if (rule === undefined) return undefined
   const value = body[rule.field]
+  // A prompt that Gemini blocked has no candidates.
+  if (format === 'gemini' && isObject(body['promptFeedback'])) return undefined
   if (rule.isList ? Array.isArray(value) : isObject(value)) return undefined
   return `failed to parse response: ${rule.field} must be ${rule.isList ? 'a list' : 'an object'}`
 }

@@ -64,10 +64,11 @@ function needsUser(turns: readonly Turn[], { roles }: TargetRules): boolean {
 /** The fields of the client that its target does not have or rejects. */
 function findDropped(chat: Chat, sampling: Pick<Chat, 'temperature' | 'topP' | 'topK' | 'stop'>): string[] {
   const dropped: string[] = []
-  if (sampling.temperature === undefined && isChosen('temperature', chat.temperature)) dropped.push('temperature')
-  if (sampling.topP === undefined && isChosen('top_p', chat.topP)) dropped.push('top_p')
-  if (chat.topK !== undefined && sampling.topK === undefined) dropped.push('top_k')
-  if (chat.stop.length > sampling.stop.length) dropped.push(chat.origin === 'messages' ? 'stop_sequences' : 'stop')
+  const drop = (name: string, ofGemini: string): void => void dropped.push(chat.origin === 'gemini' ? `generationConfig.${ofGemini}` : name)
+  if (sampling.temperature === undefined && isChosen('temperature', chat.temperature)) drop('temperature', 'temperature')
+  if (sampling.topP === undefined && isChosen('top_p', chat.topP)) drop('top_p', 'topP')
+  if (chat.topK !== undefined && sampling.topK === undefined) drop('top_k', 'topK')
+  if (chat.stop.length > sampling.stop.length) drop(chat.origin === 'messages' ? 'stop_sequences' : 'stop', 'stopSequences')
   return dropped
 }
 
@@ -85,11 +86,18 @@ function fitTool(tool: Tool, { schema: rule }: TargetRules, names: ToolNames): T
   }
 }
 
+/** Where the format of the response is, for errors. */
+const FORMAT_PLACES: Readonly<Record<Chat['origin'], string>> = {
+  completions: 'response_format',
+  messages: 'output_config.format',
+  responses: 'text.format',
+  gemini: 'generationConfig.responseMimeType',
+}
+
 /** The schema of the response. Claude follows closed schemas only. */
 function fitFormat(format: OutputFormat, origin: Chat['origin'], { schema: rule }: TargetRules): OutputFormat {
   if (!rule.isClosed) return format
-  if (format.type === 'object')
-    throw unsupported(origin === 'responses' ? 'text.format' : 'response_format', 'this provider returns JSON by a schema only; use the type json_schema')
+  if (format.type === 'object') throw unsupported(FORMAT_PLACES[origin], 'this provider returns JSON by a schema only; send one')
   return isObject(format.schema) ? { ...format, schema: closeSchema(format.schema) } : format
 }
 

@@ -46,4 +46,6 @@ export const targetOfFormat = {
   messages: 'anthropic',
   messagesCount: 'anthropic',
   converse: 'converse',
+  gemini: 'gemini',
+  geminiCount: 'gemini',
 } as const satisfies Partial<Record<UpstreamFormat, Target>>

@@ -1,4 +1,5 @@
 import type { ChatFormat, JsonObject } from '../common/types.ts'
+import { fitGemini } from './native-gemini.ts'
 import { fitCompletions, type FittedBody } from './native-completions.ts'
 import { fitMessages } from './native-messages.ts'
 import { fitResponses } from './native-responses.ts'
@@ -16,5 +17,7 @@ export function fitNative(body: JsonObject, format: ChatFormat, rules: TargetRul
       return fitMessages(body, rules)
     case 'responses':
       return fitResponses(body, rules)
+    case 'gemini':
+      return fitGemini(body, rules)
   }
 }

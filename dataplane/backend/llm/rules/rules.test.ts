@@ -59,6 +59,9 @@ const formats: readonly (readonly [ChatFormat, UpstreamFormat, readonly Target[]
   ['responses', 'messages', ['anthropic', 'vertexClaude']],
   ['responses', 'converse', ['converse']],
   ['responses', 'responses', ['responses']],
+  ['gemini', 'completions', ['compatible', 'gemini', 'vertex']],
+  ['gemini', 'messages', ['anthropic', 'vertexClaude']],
+  ['gemini', 'converse', ['converse']],
 ]
 const models = ['m', 'gpt-4o', 'gpt-5.5', 'mistral-large', 'gemini-3-pro', 'anthropic.claude-opus-4-7', 'amazon.nova-pro-v1:0']
 const rows = formats.flatMap(([from, to, all]) => all.flatMap((target) => models.map((model) => [from, to, target, model] as const)))
@@ -95,6 +98,14 @@ function conversation(from: ChatFormat, calls: readonly string[]): JsonObject {
         input: twice.flatMap((turn) => [
           ...turn.map((id) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' })),
           ...turn.map((id) => ({ type: 'function_call_output', call_id: id, output: 'r' })),
+        ]),
+      }
+    case 'gemini':
+      return {
+        contents: twice.flatMap((turn) => [
+          { role: 'user', parts: [{ text: 'hi' }] },
+          { role: 'model', parts: turn.map((id) => ({ functionCall: { id, name: 'f', args: {} } })) },
+          { role: 'user', parts: turn.map((id) => ({ functionResponse: { id, name: 'f', response: { result: 'r' } } })) },
         ]),
       }
   }
@@ -137,6 +148,7 @@ test.each(rows)('names of tools meet the rules and are restored in responses: %s
     completions: names.map((name) => ({ type: 'function', function: { name } })),
     messages: names.map((name) => ({ name, input_schema: {} })),
     responses: names.map((name) => ({ type: 'function', name })),
+    gemini: [{ functionDeclarations: names.map((name) => ({ name })) }],
   }[from]
   const request = { ...conversation(from, ['a']), tools }
   const { body, memo } = pair(from, to).request(request, requestContext({ target, model }))

@@ -1,5 +1,5 @@
 import type { HeaderList } from '../../../http/headers.ts'
-import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
+import { isGeminiFormat, type ClientFormat, type UpstreamFormat } from '../common/types.ts'
 import type { QueryRule, TargetRules } from './types.ts'
 
 /** The client's query, without the keys that a target rejects or that name a version of another API. Others keep their spelling. */
@@ -24,6 +24,8 @@ function keyOf(pair: string): string {
   }
 }
 
+/** Headers of Google's SDKs, with the client's key. */
+const GOOGLE = ['x-goog-api-key', 'x-goog-api-client', 'x-goog-user-project']
 /** Headers of the Messages API that mean nothing to other APIs. */
 const ANTHROPIC = ['anthropic-beta', 'anthropic-version', 'anthropic-dangerous-direct-browser-access']
 
@@ -31,7 +33,9 @@ const ANTHROPIC = ['anthropic-beta', 'anthropic-version', 'anthropic-dangerous-d
  * Removes what a target rejects from the client's headers: values of `anthropic-beta`, and headers of the Messages API for other APIs, with the client's key
  * for it. Headers that a policy has set stay.
  */
-export function fitHeaders(headers: HeaderList, from: ClientFormat, to: UpstreamFormat, { betas }: TargetRules): void {
+export function fitHeaders(headers: HeaderList, from: ClientFormat, to: UpstreamFormat, { betas, query }: TargetRules): void {
+  const isGoogle = query.only !== undefined && query.only.length > 0
+  if (isGeminiFormat(from) && !isGoogle) for (const name of GOOGLE) if (headers.has(name) && !headers.isChanged(name)) headers.remove(name)
   if (betas.place !== 'header') {
     const isMessages = from === 'messages' || from === 'tokenCount'
     for (const name of isMessages ? [...ANTHROPIC, 'x-api-key'] : ANTHROPIC) if (headers.has(name) && !headers.isChanged(name)) headers.remove(name)

@@ -1,4 +1,4 @@
-"""Google's SDK. Its API is generateContent, which the gateway passes through to Gemini and Vertex AI."""
+"""Google's SDK. Its API is generateContent."""
 
 import functools
 import json
@@ -28,20 +28,7 @@ def client(provider):
     return client_of(provider.url, "Vertex" in provider.name)
 
 
-def demand_offer(provider):
-    """Other providers get 404 from their upstream, because the path passes unchanged."""
-    if "Gemini" in provider.name:
-        return
-    try:
-        client(provider).models.generate_content(model=provider.model, contents=HELLO)
-    except errors.ClientError as raised:
-        same(raised.code, 404)
-        raise NotOffered("generateContent passes to Gemini and Vertex AI only: there is no conversion from it") from raised
-    raise AssertionError("generateContent works")
-
-
 def ask(provider, streamed, contents, **config):
-    demand_offer(provider)
     params = {"model": provider.model.removeprefix("google/"), "contents": contents, "config": types.GenerateContentConfig(**config)}
     if not streamed:
         return client(provider).models.generate_content(**params).candidates[0].content
@@ -115,7 +102,6 @@ def error(provider):
 
 
 def cancel(provider):
-    demand_offer(provider)
     prompt, is_left = provider.endless()
     chunks = client(provider).models.generate_content_stream(model=provider.model.removeprefix("google/"), contents=prompt)
     for chunk in chunks:

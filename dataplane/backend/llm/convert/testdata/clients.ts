@@ -52,6 +52,8 @@ function toolsOf(format: ChatFormat): JsonObject[] {
         return { name, description: 'a tool', input_schema: schema }
       case 'responses':
         return { type: 'function', name, description: 'a tool', parameters: schema, strict: false }
+      case 'gemini':
+        return { functionDeclarations: [{ name, description: 'a tool', parametersJsonSchema: schema }] }
     }
   })
 }
@@ -80,6 +82,11 @@ export function firstRequest(format: ChatFormat): JsonObject {
         { type: 'input_image', image_url: `data:image/jpg;base64,${PNG}`, detail: 'auto' },
       ]
       return { model: 'm', max_output_tokens: 4000, instructions: 'Be brief.', input: [{ role: 'user', content }], tools }
+    }
+    case 'gemini': {
+      // The SDK of Python writes base64 for URLs.
+      const parts = [{ text: 'What is this?' }, { inlineData: { mimeType: 'image/jpg', data: PNG.replaceAll('+', '-') } }]
+      return { model: 'm', contents: [{ role: 'user', parts }], systemInstruction: { parts: [{ text: 'Be brief.' }] }, generationConfig: { maxOutputTokens: 4000 }, tools }
     }
   }
 }
@@ -110,6 +117,18 @@ export function nextRequest(format: ChatFormat, request: JsonObject, reply: Json
         .map(({ call_id: id }, at) => ({ type: 'function_call_output', call_id: id, output: responsesResult(resultAt(at)) }))
       return { ...request, input: [...(request['input'] as unknown[]), ...output, ...(tools.length === 0 ? [{ role: 'user', content: 'Go on.' }] : tools)] }
     }
+    case 'gemini': {
+      // Pieces of a stream are contents of their own.
+      const contents = (reply['candidates'] as { content: { parts: JsonObject[] } }[]).map(({ content }) => content)
+      const calls = contents.flatMap(({ parts }) => parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall as JsonObject])))
+      const tools = calls.map(({ id, name }, at) => {
+        const { text, isError, kind } = resultAt(at)
+        // Some clients send ids, others do not.
+        return { functionResponse: { ...(kind === 'plain' && { id }), name, response: isError ? { error: text } : { result: text } } }
+      })
+      const turn = { role: 'user', parts: tools.length === 0 ? [{ text: 'Go on.' }] : tools }
+      return { ...request, contents: [...(request['contents'] as unknown[]), ...contents, turn] }
+    }
   }
 }
 
@@ -139,6 +158,8 @@ export function assemble(format: ChatFormat, stream: string): JsonObject {
       return { content: assembleBlocks(events) }
     case 'responses':
       return events.findLast(({ type }) => type === 'response.completed' || type === 'response.incomplete')?.['response'] as JsonObject
+    case 'gemini':
+      return { candidates: events.flatMap(({ candidates }) => candidates as Event[]) }
   }
 }
 

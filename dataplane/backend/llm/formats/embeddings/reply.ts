@@ -7,6 +7,15 @@ export interface Vectors {
   readonly tokens: number | undefined
 }
 
+/** Upstreams with the API of OpenAI. */
+export function readPlain(body: JsonObject): Vectors {
+  const usage = inside(body['usage'])
+  return {
+    vectors: objectsOf(body['data']).map(({ embedding }) => listOf(embedding)),
+    tokens: numberOf(usage['prompt_tokens']) ?? numberOf(usage['total_tokens']),
+  }
+}
+
 /** Vertex AI `:predict`. */
 export function readPredict(body: JsonObject): Vectors {
   const found = objectsOf(body['predictions']).map((prediction) => inside(prediction['embeddings']))

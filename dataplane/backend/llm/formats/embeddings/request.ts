@@ -29,6 +29,11 @@ function readSingleInput(body: JsonObject): string {
   )
 }
 
+/** Upstreams with the API of OpenAI. */
+export function writePlain(body: JsonObject, model: string): ConvertedRequest {
+  return { body, memo: memoOf(body, model), omitted: [] }
+}
+
 /** Vertex AI `:predict`. */
 export function writePredict(body: JsonObject, model: string): ConvertedRequest {
   const taskType = filledText(body['task_type']) ?? 'RETRIEVAL_QUERY'

@@ -68,13 +68,35 @@ const optional: Readonly<Record<ChatFormat, readonly Case[]>> = {
     ...['web_search_call', 'file_search_call', 'mcp_list_tools', 'image_generation_call'].map((type): Case => [{ input: [{ type, id: 'i' }] }, 'input[0]']),
     ...['store', 'include', 'prompt_cache_key', 'truncation', 'future'].map((field): Case => [{ [field]: { a: 1 } }, field]),
   ],
+  gemini: [
+    [{ tools: [{ functionDeclarations: [{ name: 'f' }] }, { googleSearch: {} }] }, 'tools[1].googleSearch'],
+    [{ tools: [{ code_execution: {} }] }, 'tools[0].code_execution'],
+    [{ contents: [{ role: 'model', parts: [{ executableCode: { language: 'PYTHON', code: '1' } }] }] }, 'contents[0].parts[0]'],
+    [{ safetySettings: [{ category: 'a' }] }, 'safetySettings'],
+    [{ labels: { a: 'b' } }, 'labels'],
+    ...['seed', 'presencePenalty', 'speechConfig', 'future'].map((field): Case => [{ generationConfig: { [field]: 1 } }, `generationConfig.${field}`]),
+  ],
 }
+const part = (given: JsonObject): JsonObject => ({ contents: [{ role: 'user', parts: [given] }] })
+const config = (given: JsonObject): JsonObject => ({ contents: [], generationConfig: given })
+const gemini: Case[] = [
+  [part({ inlineData: { mimeType: 'audio/wav', data: 'AAAA' } }), 'contents[0].parts[0]'],
+  [part({ fileData: { mimeType: 'application/pdf', fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/x' } }), 'contents[0].parts[0]'],
+  [part({ future: {} }), 'contents[0].parts[0]'],
+  [{ systemInstruction: { parts: [{ inlineData: {} }] } }, 'systemInstruction.parts[0]'],
+  [{ cachedContent: 'cachedContents/x' }, 'cachedContent'],
+  [config({ candidateCount: 2 }), 'generationConfig.candidateCount'],
+  [config({ responseLogprobs: true }), 'generationConfig.responseLogprobs'],
+  [config({ responseModalities: ['IMAGE'] }), 'generationConfig.responseModalities'],
+  [config({ responseMimeType: 'text/x.enum' }), 'generationConfig.responseMimeType'],
+]
 const anyJson: Readonly<Record<ChatFormat, readonly Case[]>> = {
   completions: [[{ response_format: { type: 'json_object' } }, 'response_format']],
   messages: [],
   responses: [[{ text: { format: { type: 'json_object' } } }, 'text.format']],
+  gemini: [[{ generationConfig: { responseMimeType: 'application/json' } }, 'generationConfig.responseMimeType']],
 }
-const all = { completions, messages, responses } satisfies Record<ChatFormat, readonly Case[]>
+const all = { completions, messages, responses, gemini } satisfies Record<ChatFormat, readonly Case[]>
 const pairs: readonly (readonly [ChatFormat, UpstreamFormat])[] = [
   ['completions', 'messages'],
   ['completions', 'converse'],
@@ -83,6 +105,9 @@ const pairs: readonly (readonly [ChatFormat, UpstreamFormat])[] = [
   ['responses', 'completions'],
   ['responses', 'messages'],
   ['responses', 'converse'],
+  ['gemini', 'completions'],
+  ['gemini', 'messages'],
+  ['gemini', 'converse'],
 ]
 
 /** Requests that no other format can express: upstream, client, members of the request, place in the error. */
