@@ -182,6 +182,7 @@ export const fileDefinitions: Definitions = {
     filters: ref('RouteFilters'),
     timeouts: ref('FileTimeouts'),
     retry: ref('FileRetry'),
+    sessionPersistence: ref('SessionPersistence'),
     policies: ref('Traffic', 'Traffic policies of this route.'),
     backends: list(ref('FileWeightedBackend'), 'Destinations.'),
   }),

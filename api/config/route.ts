@@ -32,6 +32,7 @@ export const routeDefinitions: Definitions = {
       filters: ref('RouteFilters'),
       timeouts: ref('RouteTimeouts'),
       retry: ref('RouteRetry'),
+      sessionPersistence: ref('SessionPersistence'),
       backends: list(ref('WeightedBackend'), 'Where requests go. Absent, empty or all of weight 0: 500, unless a filter answers.'),
     },
     ['key', 'listeners', 'route'],
@@ -148,6 +149,17 @@ export const routeDefinitions: Definitions = {
       backoffMs: ref('Milliseconds', 'Fixed delay before each retry.'),
     },
     [],
+  ),
+  SessionPersistence: object(
+    'Requests of a client go to one endpoint (GEP-1619). The token of a session is encrypted.',
+    {
+      type: { type: 'string', enum: ['Cookie', 'Header'], description: 'Where the token is: a cookie, or a header of responses that the client sends back.' },
+      name: string('Name of the cookie or header.', { minLength: 1, maxLength: 128, pattern: "^[A-Za-z0-9!#$%&'*+\\-.^_`|~]+$" }),
+      path: string('Path of the cookie.', { maxLength: 1024, pattern: '^/[!-:<-~]*$', default: '/' }),
+      isPermanent: boolean('The cookie outlives the session of the browser, up to absoluteTimeoutMs.'),
+      absoluteTimeoutMs: ref('Milliseconds', 'A session ends after this time. Default: never.'),
+    },
+    ['type', 'name'],
   ),
   BackendRef: one(
     object('A destination. Exactly one of service, backend, address, invalid.', {

@@ -75,9 +75,14 @@ export const routeMessages = {
   },
   PX1116: {
     title: 'field of a route is not supported',
+    cause: 'A route sets useDefaultGateways, an experimental field of Gateway API. The field has no effect; everything else of the route is in force.',
+    fix: 'Remove the field. Name the Gateways in parentRefs.',
+  },
+  PX1117: {
+    title: 'session persistence cannot be honoured',
     cause:
-      'A route sets sessionPersistence or useDefaultGateways, experimental fields of Gateway API. The field has no effect; everything else of the route is in force.',
-    fix: 'Remove the field. Name the Gateways in parentRefs, and keep sessions where every endpoint can read them.',
+      'sessionPersistence of a rule has an invalid name, path, duration or type: the field has no effect, and everything else of the rule is in force. Or a Service of the rule has sessionAffinity, which Gateway API does not permit beside it: the rule is invalid, and its requests get 500.',
+    fix: 'Correct the field that the message names, or remove sessionAffinity of the Service.',
   },
   PX1201: {
     title: 'backend of an unsupported kind',

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { deriveSessionKeys } from '../backend/forward/persistence.ts'
 import type { Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { Destinations, type OnEviction } from '../net/destination/destinations.ts'
 import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
@@ -103,7 +105,8 @@ export class Gateway {
     quotas,
     log,
   }: GatewayOptions) {
-    this.#marks = new LoopMarks(loopSecret)
+    const secret = loopSecret ?? randomBytes(32)
+    this.#marks = new LoopMarks(secret)
     this.#kinds = kinds
     this.destinations = new Destinations(createPool, {
       marks: this.#marks,
@@ -117,7 +120,7 @@ export class Gateway {
     })
     const state = createPolicyState({ ...clocks, registry, destinations: this.destinations, shared, budgetCells, shares, quotas, log })
     const services = new Services(factories, this.destinations)
-    this.#context = { destinations: this.destinations, services, policies: new Map(), state, random }
+    this.#context = { destinations: this.destinations, services, sessionKeys: deriveSessionKeys(secret), policies: new Map(), state, random }
   }
 
   get binds(): ReadonlyMap<string, RunningBind> {

@@ -12,7 +12,9 @@ import type { Services } from '../backend/forward/services.ts'
 import { hashText, rendezvousScore } from '../net/upstream/balancer/hash.ts'
 import { createWeightedPicker } from '../route/weights.ts'
 import { planRetry, planTimeouts } from '../backend/forward/call-plan.ts'
+import { SessionPersistence } from '../backend/forward/persistence.ts'
 import type { ForwardPlan, PlannedBackend } from '../backend/forward/plan.ts'
+import type { SessionKeys } from '../runtime/seal.ts'
 
 /** Inputs of rule compilation besides the route and its listener. */
 export interface RuleContext {
@@ -20,6 +22,8 @@ export interface RuleContext {
   readonly policies: PolicyIndex
   readonly state: PolicyState
   readonly services: Services
+  /** Keys of the tokens of persistent sessions. */
+  readonly sessionKeys: SessionKeys
   /** Uniform in [0, 1). */
   readonly random: () => number
 }
@@ -110,16 +114,18 @@ function composeChain(
     hasBackendResponseHeaders,
     hasBackendTransformation,
     maxBufferBytes,
-    sharingOf: createSharingOf(plan.backends),
+    sharingOf: createSharingOf(plan),
     state,
   })
   return { chain: compose(policies, (exchange) => forward(exchange, own)), requestMs }
 }
 
 /** Whether responses of the picked backend may be shared between clients: its settings must not make requests depend on the client (traffic.md §8.15). */
-function createSharingOf(backends: readonly PlannedBackend[]): NonNullable<PolicySources['sharingOf']> {
+function createSharingOf({ backends, persistence }: Pick<ForwardPlan, 'backends' | 'persistence'>): NonNullable<PolicySources['sharingOf']> {
   return ({ picked }) => {
     const backend = backends.find((one) => one === picked)
+    // Responses have tokens of sessions.
+    if (persistence !== undefined) return 'never'
     if (backend === undefined || backend.service?.current !== undefined || backend.redirect !== undefined) return 'never'
     if (backend.requestHeaders.length > 0 || backend.responseHeaders.length > 0) return 'never'
     const { settings, hooks } = backend.destination
@@ -135,7 +141,7 @@ function planForward(
   route: Route,
   sections: readonly BackendFull[],
   maxBufferBytes: number | undefined,
-  { destinations, services, state, random }: RuleContext,
+  { destinations, services, sessionKeys, state, random }: RuleContext,
 ): { plan: Omit<ForwardPlan, 'backendRequestMs' | 'retry'>; hasBackendTransformation: boolean } {
   const outer = mergeBackend(sections)
   const backends = (route.backends ?? []).map((backend) => ({
@@ -146,18 +152,20 @@ function planForward(
     backends.map(({ weight }) => weight),
     random,
   )
-  const pick = (exchange: Exchange): PlannedBackend | undefined => {
+  const persistence = route.sessionPersistence && new SessionPersistence(route.sessionPersistence, route.route, sessionKeys, state.epochMs)
+  const pickAny = (exchange: Exchange): PlannedBackend | undefined => {
     const key = backends.length > 1 ? keyOf(backends, exchange) : undefined
     if (key !== undefined) return pickByWeight(backends, key)
     return pickIndex === undefined ? undefined : backends[pickIndex()]
   }
+  const pick = persistence === undefined ? pickAny : (exchange: Exchange) => persistence.backendOf(exchange, backends) ?? pickAny(exchange)
   // Providers and targets of a backend service have policies of their own.
   const hasBackendTransformation = backends.some(
     ({ destination, service }) =>
       destination.settings.transformation !== undefined || (service?.current !== undefined && service.current.mayTransform !== false),
   )
   return {
-    plan: { maxBufferBytes, backends, pick, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random, registry: state.registry },
+    plan: { maxBufferBytes, backends, pick, persistence, mirrors: planMirrors(route.filters?.mirrors, outer, destinations), random, registry: state.registry },
     hasBackendTransformation,
   }
 }

@@ -451,6 +451,11 @@ row('backend.tunnel', 'the proxy server is missing', '503, nothing is forwarded'
 row('backend.transformation', 'the value of a header fails', 'the header is removed, also if the client sent it', async () => {
   expect((await start({ backend: { transformation: withHeader } })([['x-user', 'root']])).forwarded[0]?.headers).toEqual({})
 })
+row('sessionPersistence', 'the token is expired, forged, or its endpoint is gone', 'forwarded, to an endpoint as for a new client', async () => {
+  const { status, headers } = await start({ route: { sessionPersistence: { type: 'Cookie', name: 's' } } })([['cookie', 's=forged']])
+  expect(status).toBe(200)
+  expect(headers?.get('set-cookie')).toMatch(/^s=/)
+})
 row('backend.loadBalancer', 'the request has no key', 'forwarded, to an endpoint as `LeastRequest` selects it', async () => {
   const loadBalancer = { type: 'ConsistentHash', consistentHash: { type: 'Header', name: 'x-user' } } as const
   expect(await start({ backend: { loadBalancer } })()).toMatchObject({ status: 200 })

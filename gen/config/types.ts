@@ -2244,6 +2244,7 @@ export interface Route {
   filters?: RouteFilters
   timeouts?: RouteTimeouts
   retry?: RouteRetry
+  sessionPersistence?: SessionPersistence
   /**
    * Where requests go. Absent, empty or all of weight 0: 500, unless a filter answers.
    */
@@ -2464,6 +2465,31 @@ export interface RouteRetry {
    * Fixed delay before each retry.
    */
   backoffMs?: Milliseconds
+}
+/**
+ * Requests of a client go to one endpoint (GEP-1619). The token of a session is encrypted.
+ */
+export interface SessionPersistence {
+  /**
+   * Where the token is: a cookie, or a header of responses that the client sends back.
+   */
+  type: 'Cookie' | 'Header'
+  /**
+   * Name of the cookie or header.
+   */
+  name: string
+  /**
+   * Path of the cookie. Default: "/".
+   */
+  path?: string
+  /**
+   * The cookie outlives the session of the browser, up to absoluteTimeoutMs.
+   */
+  isPermanent?: boolean
+  /**
+   * A session ends after this time. Default: never.
+   */
+  absoluteTimeoutMs?: Milliseconds
 }
 /**
  * A destination. Exactly one of service, backend, address, invalid.
@@ -3097,6 +3123,7 @@ export interface FileRoute {
   filters?: RouteFilters
   timeouts?: FileTimeouts
   retry?: FileRetry
+  sessionPersistence?: SessionPersistence
   /**
    * Traffic policies of this route.
    */

@@ -15,6 +15,7 @@ export interface ServiceSpec {
   readonly externalName?: string
   readonly trafficDistribution?: string
   readonly internalTrafficPolicy?: string
+  readonly sessionAffinity?: string
 }
 
 interface EndpointSliceEndpoint {

@@ -151,6 +151,15 @@ export interface ValueMatch {
   readonly name: string
   readonly value: string
 }
+/** GEP-1619, with `sessionName` and `cookieConfig` of Gateway API 1.6, and `cookie` and `header` of later versions. */
+export interface SessionPersistence {
+  readonly type?: string
+  readonly absoluteTimeout?: string
+  readonly sessionName?: string
+  readonly cookieConfig?: { readonly lifetimeType?: string }
+  readonly cookie?: { readonly name?: string; readonly path?: string; readonly lifetimeType?: string }
+  readonly header?: { readonly name?: string }
+}
 export interface HTTPRouteMatch {
   readonly path?: { readonly type: string; readonly value: string }
   readonly headers?: readonly ValueMatch[]
@@ -164,8 +173,7 @@ export interface HTTPRouteRule {
   readonly backendRefs?: readonly RouteBackendRef[]
   readonly timeouts?: { readonly request?: string; readonly backendRequest?: string }
   readonly retry?: { readonly codes?: readonly number[]; readonly attempts?: number; readonly backoff?: string }
-  /** Not supported: reported in the status. */
-  readonly sessionPersistence?: object
+  readonly sessionPersistence?: SessionPersistence
 }
 export interface HTTPRouteSpec extends RouteSpec {
   readonly hostnames?: readonly string[]
@@ -181,8 +189,7 @@ interface GRPCRouteRule {
   readonly matches?: readonly GRPCRouteMatch[]
   readonly filters?: readonly RouteFilter[]
   readonly backendRefs?: readonly RouteBackendRef[]
-  /** Not supported: reported in the status. */
-  readonly sessionPersistence?: object
+  readonly sessionPersistence?: SessionPersistence
 }
 export interface GRPCRouteSpec extends RouteSpec {
   readonly hostnames?: readonly string[]
@@ -191,6 +198,7 @@ export interface GRPCRouteSpec extends RouteSpec {
 
 interface L4RouteRule {
   readonly name?: string
+  readonly sessionPersistence?: undefined
   readonly backendRefs?: readonly (BackendObjectRef & { readonly weight: number })[]
 }
 export interface TLSRouteSpec extends RouteSpec {

@@ -46,7 +46,7 @@ export async function forward(exchange: Exchange, plan: ForwardPlan): Promise<vo
     // Providers of models are other companies: addresses of users are not theirs to know.
     if (destination.type === 'ai') removeForwardingHeaders(exchange.request.headers)
     if (backend.requestHeaders.length > 0) applyHeaderModifiers(exchange.request.headers, backend.requestHeaders, exchange.request)
-    answer(exchange, backend, await service.handle(exchange, plan))
+    answer(exchange, backend, plan, await service.handle(exchange, plan))
     return
   }
   const { hooks } = destination
@@ -75,7 +75,7 @@ async function send(exchange: Exchange, backend: PlannedBackend, plan: ForwardPl
   const finisher = destination.hooks?.prepare?.(exchange)
   if (auth !== undefined && needsFetch) await signRequest(exchange.request, auth, { exchange })
   const response = await (plan.retry === undefined ? callOnly(exchange, backend, plan, choice) : callWithRetries(exchange, backend, plan, plan.retry, choice))
-  answer(exchange, backend, finisher === undefined ? response : await finisher.finish(response))
+  answer(exchange, backend, plan, finisher === undefined ? response : await finisher.finish(response))
 }
 
 function checkDestination({ error, settings: { broken, auth } }: PlannedBackend['destination']): void {
@@ -84,11 +84,12 @@ function checkDestination({ error, settings: { broken, auth } }: PlannedBackend[
   if (auth?.kind === 'broken') throw brokenAuth(auth)
 }
 
-function answer(exchange: Exchange, { responseHeaders }: PlannedBackend, response: ResponseHead): void {
-  if (responseHeaders.length > 0) exchange.backendResponseHeaders = responseHeaders
+function answer(exchange: Exchange, backend: PlannedBackend, { persistence }: ForwardPlan, response: ResponseHead): void {
+  if (backend.responseHeaders.length > 0) exchange.backendResponseHeaders = backend.responseHeaders
   exchange.response = response
   const cookie = newCookieOf(exchange)
   if (cookie !== undefined) response.headers.append('set-cookie', cookie)
+  persistence?.finish(exchange, backend, response)
   if (response.body !== undefined && exchange.deadlineAtMs !== undefined) response.body = withDeadline(exchange, response.body, exchange.deadlineAtMs)
 }
 
@@ -106,7 +107,7 @@ function prepareRequest(exchange: Exchange, backend: PlannedBackend): void {
 async function callOnly(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, choice?: EndpointChoice): Promise<ResponseHead> {
   const active: Active = { call: undefined }
   exchange.onAbort((reason) => active.call?.cancel(reason))
-  return callEndpoint(exchange, pickTarget(exchange, backend, choice), plan, active, judge)
+  return callEndpoint(exchange, pickTarget(exchange, backend, plan, choice), plan, active, judge)
 }
 
 function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, retry: RetryPlan, choice?: EndpointChoice): Promise<ResponseHead> {
@@ -121,7 +122,7 @@ function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: Forw
   const attempt = async (number: number): Promise<ResponseHead> => {
     setRetryHeader(request.headers, number)
     if (replayable !== undefined) request.body = replayable.nextAttempt()
-    const target = pickTarget(exchange, backend, choice, failed)
+    const target = pickTarget(exchange, backend, plan, choice, failed)
     failed = target.endpoint
     return callEndpoint(exchange, target, plan, active, judge)
   }
@@ -132,7 +133,10 @@ function callWithRetries(exchange: Exchange, backend: PlannedBackend, plan: Forw
   })
 }
 
-function pickTarget(exchange: Exchange, { destination }: PlannedBackend, choice?: EndpointChoice, avoid?: EndpointState): AttemptTarget {
+function pickTarget(exchange: Exchange, backend: PlannedBackend, plan: ForwardPlan, choice?: EndpointChoice, avoid?: EndpointState): AttemptTarget {
+  const { destination } = backend
+  const held = plan.persistence?.endpointOf(exchange, backend, avoid)
+  if (held !== undefined) return { destination, endpoint: held, request: exchange.request, load: held, why: 'the endpoint of the session' }
   const chosen = choice?.labels
   const traced = chosen === undefined && exchange.trace !== undefined ? destination.pickWithReason(exchange, avoid) : undefined
   const endpoint = traced?.endpoint ?? (chosen === undefined ? destination.pick(exchange, avoid) : nextOf(destination, chosen, exchange.retryAttempt))

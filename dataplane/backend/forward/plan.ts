@@ -1,6 +1,7 @@
 import type { HeaderModifier, RequestRedirect } from '#gen/config/types.ts'
 import type { Exchange, PickedBackend } from '../../request/exchange/exchange.ts'
 import type { CallPlan } from './call-plan.ts'
+import type { SessionPersistence } from './persistence.ts'
 import type { ServiceSlot } from './service.ts'
 import type { Registry } from '../../observe/telemetry/metrics/registry.ts'
 import type { Destination } from '../../net/upstream/destination.ts'
@@ -29,6 +30,8 @@ export interface ForwardPlan extends CallPlan {
   readonly backends: readonly PlannedBackend[]
   /** Picks one of `backends` by weight and, with ConsistentHash, by the key of the request; undefined if there is none. */
   readonly pick: (exchange: Exchange) => PlannedBackend | undefined
+  /** Default: requests of a client can go to any endpoint. */
+  readonly persistence?: SessionPersistence | undefined
   readonly mirrors: readonly PlannedMirror[]
   /** Selects mirrored requests: returns [0, 1), uniformly distributed. */
   readonly random: () => number

@@ -194,7 +194,7 @@ class Flattener {
   }
 
   #addRoute(file: FileRoute, listener: string, path: Path): void {
-    const { name = `route${this.#routes}`, hostnames, matches, policies, backends, filters, timeouts, retry } = file
+    const { name = `route${this.#routes}`, hostnames, matches, policies, backends, filters, timeouts, retry, sessionPersistence } = file
     const creationTimestamp = orderTimestamp(this.#routes++)
     for (const [index, hostname] of (hostnames ?? []).entries()) this.#checkHostname(hostname, [...path, 'hostnames', index])
     for (const filter of ['redirect', 'urlRewrite'] as const) this.#checkHostname(filters?.[filter]?.hostname, [...path, 'filters', filter, 'hostname'], true)
@@ -212,6 +212,7 @@ class Flattener {
           ...(filters !== undefined && { filters }),
           ...(timeouts !== undefined && { timeouts: toMilliseconds(timeouts) }),
           ...(retry !== undefined && { retry: toRetry(retry) }),
+          ...(sessionPersistence !== undefined && { sessionPersistence }),
           ...(backends !== undefined && { backends: this.#toBackends(backends, name, [...path, 'backends']) }),
         },
       },

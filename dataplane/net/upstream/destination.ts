@@ -225,6 +225,11 @@ export class Destination {
     return this.#balancer.find(label)
   }
 
+  /** As `endpointAt`; undefined also if it is evicted while others are not. */
+  availableAt(label: string): EndpointState | undefined {
+    return this.#balancer.availableAt(label)
+  }
+
   /** Records the outcome of a call; `seconds` until its response head count for successes only. `status` of the response; 0: the call failed. */
   record(endpoint: EndpointState, isHealthy: boolean, seconds: number, status = 0): void {
     // The single endpoint of a dynamic authority is never evicted: no other could replace it.

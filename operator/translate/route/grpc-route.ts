@@ -15,6 +15,7 @@ export function compileGrpcRoute(context: Context, route: GRPCRoute): CompiledRo
       compiled: compileGrpcMatches(rule.matches ?? []),
       filters,
       backendRefs: rule.backendRefs ?? [],
+      sessionPersistence: rule.sessionPersistence,
       faults: fault ? [fault] : [],
     }
   })

@@ -25,6 +25,7 @@ export function compileHttpRoute(context: Context, route: HTTPRoute): CompiledRo
       compiled: compileHttpMatches(rule.matches ?? []),
       filters,
       backendRefs: rule.backendRefs ?? [],
+      sessionPersistence: rule.sessionPersistence,
       faults,
       more,
     }

@@ -2,12 +2,13 @@ import { withCode, withoutCodes } from '#api/messages/code.ts'
 import { CONTROLLER_NAME, GATEWAY_GROUP, SHADOWED } from '#api/names.ts'
 import { describeShadow, nameOfWinner, type Shadow } from '#api/routing/shadows.ts'
 import type { Route, RouteFilters, RouteMatch, RouteRef, TcpRoute, WeightedBackend } from '#gen/config/types.ts'
-import type { ParentRef, RouteBackendRef } from '../../source/gateway-api.ts'
+import type { ParentRef, RouteBackendRef, SessionPersistence } from '../../source/gateway-api.ts'
 import { condition, conditionOf, fault, joinFaults, type Fault } from '../../model/conditions.ts'
 import type { AnyRoute, Attachment } from './attach.ts'
 import { invalidBackend, resolveBackend, type BackendTarget, type RefSink } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
 import { compileFilters, type FilterPlace } from './filters.ts'
+import { findAffinity, readSessionPersistence } from './session-persistence.ts'
 import type { CompiledMatches } from '../common/matches.ts'
 import type { Condition, ObjectStatus } from '../../model/translation.ts'
 
@@ -55,6 +56,7 @@ export interface L7Rule {
   readonly backendRefs: readonly RouteBackendRef[]
   readonly faults: readonly Fault[]
   readonly more?: Pick<Route, 'timeouts' | 'retry'>
+  readonly sessionPersistence?: SessionPersistence | undefined
 }
 
 /** Compiles the rules of an HTTPRoute or GRPCRoute. An invalid rule responds 500 where it matches; the others work. */
@@ -71,14 +73,18 @@ export function compileL7(
   const from = referrerOf(route)
   const messages = rules.flatMap((rule, index): CompiledRoute['messages'] => {
     const faults = [...rule.faults]
+    const { sessionPersistence } = rule
     const backends = rule.backendRefs.map((ref): WeightedBackend => {
       const resolved = resolveBackend(context, from, ref, true)
       if ('fault' in resolved) refs.unresolved.push(resolved.fault)
       else refs.targets.push(resolved.target)
+      const affinity = sessionPersistence && 'target' in resolved ? findAffinity(context, resolved.target) : undefined
+      if (affinity) faults.push(affinity)
       const compiled = compileFilters(context, from, ref.filters ?? [], place, refs)
       if (compiled.fault) faults.push(compiled.fault)
       return { ref: 'fault' in resolved ? invalidBackend : resolved.ref, weight: ref.weight, ...compiled.filters }
     })
+    const persistence = sessionPersistence && readSessionPersistence(sessionPersistence, ruleName(route, rule.name, index))
     const { matches, problems } = rule.compiled
     if (problems.length > 0) faults.unshift(fault('UnsupportedValue', problems.join('; '), 'PX1108'))
     const failure = joinFaults(faults)
@@ -95,12 +101,16 @@ export function compileL7(
       ...(known.length > 0 ? { matches: known } : {}),
       ...(Object.keys(filters).length > 0 ? { filters } : {}),
       ...(failure ? {} : rule.more),
+      ...(failure || typeof persistence !== 'object' ? {} : { sessionPersistence: persistence }),
       ...(backends.length > 0 && !failure ? { backends } : {}),
     }
     return [{ kind: 'route', message }]
   })
   return { messages, ...outcomeOf(rules.length, broken, refs) }
 }
+
+/** The name of a rule for its sessions, which outlive a change of the order if the rule has a name. */
+const ruleName = ({ metadata: { namespace, name } }: AnyRoute, rule: string | undefined, index: number): string => `${namespace}/${name}/${rule ?? index}`
 
 /** Whether the config can express a match; unknown types come from a newer version of the API. */
 function isExpressible(match: RouteMatch): boolean {
@@ -124,12 +134,15 @@ export function outcomeOf(ruleCount: number, broken: readonly RuleFault[], refs:
 }
 
 /** Fields that are set and have no effect, as messages. */
-function findIgnored({ spec: { useDefaultGateways, rules = [] } }: AnyRoute): string[] {
-  const persistent = rules.flatMap((rule, index) =>
-    'sessionPersistence' in rule && rule.sessionPersistence !== undefined ? `rules[${index}].sessionPersistence` : [],
-  )
+function findIgnored(route: AnyRoute): string[] {
+  const { useDefaultGateways, rules = [] } = route.spec
+  const sessions = rules.flatMap((rule, index) => {
+    if (rule.sessionPersistence === undefined) return []
+    const problem = readSessionPersistence(rule.sessionPersistence, ruleName(route, rule.name, index))
+    return typeof problem === 'string' ? withCode(`rules[${index}].sessionPersistence has no effect: ${problem}`, 'PX1117') : []
+  })
   return [
-    ...persistent.map((field) => withCode(`${field} is not supported and has no effect: requests of a session can reach any endpoint`, 'PX1116')),
+    ...sessions,
     ...(useDefaultGateways === 'All'
       ? [withCode('useDefaultGateways is not supported and has no effect: only the Gateways of parentRefs serve the route', 'PX1116')]
       : []),

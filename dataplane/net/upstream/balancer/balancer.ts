@@ -266,6 +266,13 @@ export class Balancer {
     return nearestOf(this.#evicted.size === 0 ? this.#active : this.#active.filter((endpoint) => !this.#evicted.has(endpoint)))
   }
 
+  /** The endpoint with that label, also if it is draining or farther than others; undefined if it is evicted while others are not. */
+  availableAt(label: string): EndpointState | undefined {
+    this.#candidates()
+    const endpoint = this.find(label)
+    return endpoint?.evicted === undefined || this.#available.length === 0 ? endpoint : undefined
+  }
+
   /** The endpoint with that label, also if it is evicted or draining. */
   find(label: string): EndpointState | undefined {
     const matches = (endpoint: EndpointState): boolean => endpoint.label === label

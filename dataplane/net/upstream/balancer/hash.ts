@@ -46,7 +46,7 @@ function textOf(hash: ConsistentHash, source: HashSource): string | undefined {
 }
 
 /** The value of a cookie; undefined if it is missing or empty. */
-function cookieOf(headers: HeaderList, name: string): string | undefined {
+export function cookieOf(headers: HeaderList, name: string): string | undefined {
   for (const line of headers.getAll('cookie')) {
     for (const pair of line.split(';')) {
       const at = pair.indexOf('=')
