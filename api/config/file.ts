@@ -80,6 +80,13 @@ export const fileDefinitions: Definitions = {
     redis: ref('RedisConfig'),
     postgres: ref('PostgresConfig'),
     upstreams: ref('UpstreamsSpec'),
+    management: object('The management port.', {
+      edits: {
+        type: 'boolean',
+        description:
+          'Whether the console may change this file. Default: true, and false in pods. Never with XDS_ADDRESS, or on other addresses than loopback without ADMIN_TOKEN.',
+      },
+    }),
     plugins: object('Permissions of plugins.', {
       inProcess: { type: 'boolean', description: 'Whether plugins with isolation InProcess may run; default false.' },
     }),

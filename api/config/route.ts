@@ -24,6 +24,7 @@ export const routeDefinitions: Definitions = {
       creationTimestamp: string(
         'Creation time of the route (RFC 3339). Of equal matches, the oldest route is used, then the lowest `namespace/name`, then the first rule.',
       ),
+      origin: string('Field of the short form of a config file that the rule is made from, such as `llm.models.gpt-4o`. For the console; absent for others.'),
       hostnames: list(
         string('Exact or `*.` hostname, lower case.'),
         'Hostnames of the route, as written; the data plane intersects them with each listener. Absent matches every host of the listener.',

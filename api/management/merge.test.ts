@@ -76,6 +76,7 @@ describe('the overview of two pods', () => {
     listeners: [],
     routes: [],
     backends: [{ key: 'b', kind: 'service', endpoints: [endpoint], models: [] }],
+    ledger: true,
     problems: [],
     stats: { timeMs: 1, windowSeconds: 1, bounds: [], rows: [] },
     ...more,

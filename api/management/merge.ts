@@ -123,6 +123,8 @@ export function mergeOverviews(all: readonly Named<Overview>[], timeMs: number):
       values.map(({ backends }) => backends),
       mergeBackend,
     ),
+    // Data planes of older versions do not say it.
+    ledger: values.some(({ ledger }) => ledger !== false),
     problems: mergeProblems(all.map(({ name, value }) => ({ name, value: value.problems }))),
     stats: mergeStats(
       values.map(({ stats }) => stats),

@@ -30,6 +30,10 @@ const routeNode = z
     name: z.string(),
     listeners: z.array(z.string()),
     hostnames: z.array(z.string()),
+    origin: z.string().nullable().openapi({
+      description:
+        'Field of the short form of a config file that the route is made from: `llm.models.gpt-4o`, `llm` for lists of models and errors, `mcp`. Null for others.',
+    }),
     rules: z.number(),
     backends: z.array(z.string()).openapi({ description: 'Keys of backends.' }),
   })
@@ -101,6 +105,7 @@ export const overview = z
     listeners: z.array(listenerNode),
     routes: z.array(routeNode),
     backends: z.array(backendNode),
+    ledger: z.boolean().optional().openapi({ description: 'Whether requests are recorded, so that there are reports of the spend. Absent in old versions.' }),
     problems: z.array(problem).openapi({ description: 'Errors first.' }),
     stats,
   })

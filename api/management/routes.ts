@@ -32,9 +32,13 @@ const routeSummary = z
     kind: z.string(),
     namespace: z.string(),
     name: z.string(),
+    origin: z.string().nullable().openapi({
+      description:
+        'Field of the short form of a config file that the route is made from: `llm.models.gpt-4o`, `llm` for lists of models and errors, `mcp`. Null for others.',
+    }),
     listeners: z.array(z.string()),
     hostnames: z.array(z.string()),
-    createdAt: z.string().nullable(),
+    createdAt: z.string().nullable().openapi({ description: 'Null for objects of a file or directory.' }),
     rules: z.array(ruleSummary),
   })
   .openapi('RouteSummary')
@@ -77,6 +81,10 @@ const effective = z
     service: z.string().nullable().openapi({ description: 'Service whose traffic policies are included; null for all other backends.' }),
     preRouting: z.record(z.string(), effectiveField),
     postRouting: z.record(z.string(), effectiveField),
+    backends: z
+      .record(z.string(), z.record(z.string(), effectiveField))
+      .optional()
+      .openapi({ description: 'Fields of the section `backend`, by backend; those without fields are left out. Absent in old versions.' }),
   })
   .openapi('EffectivePolicy')
 

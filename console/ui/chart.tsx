@@ -24,7 +24,19 @@ interface ChartProps {
   readonly formatTime?: (time: number) => string
 }
 
-const timeOfDay = (time: number): string => new Date(time * 1000).toLocaleTimeString('en-GB').slice(0, 5)
+const timeOfDay = (time: number): string => new Date(time * 1000).toLocaleTimeString('en-GB')
+
+/** Times of an axis, with seconds if two would be equal without them. */
+function timesOfDay(_: uPlot, times: readonly number[]): string[] {
+  const [first = 0, second = 60] = times
+  return times.map((time) => timeOfDay(time).slice(0, second - first < 60 ? 8 : 5))
+}
+
+/** Width of the axis of values, by its longest label. */
+const widthOf = (_: uPlot, labels: readonly string[] | null): number => 16 + 6.5 * Math.max(4, ...(labels ?? []).map(({ length }) => length))
+
+const last = (values: ArrayLike<number | null | undefined> | undefined): number | null | undefined =>
+  Array.from(values ?? []).findLast((value) => value !== null && value !== undefined)
 
 /** Values over time. */
 export function Chart({ label, times, lines, values, format, height = 150, formatTime }: ChartProps) {
@@ -34,6 +46,7 @@ export function Chart({ label, times, lines, values, format, height = 150, forma
   const names = lines.map((line) => line.label).join()
   const data = [times, ...values] as unknown as uPlot.AlignedData
   useEffect(() => {
+    const printed = (value: number | null | undefined): string => (value === null || value === undefined ? '–' : format(value))
     const element = host.current
     if (element === null) return undefined
     const style = getComputedStyle(element)
@@ -44,23 +57,25 @@ export function Chart({ label, times, lines, values, format, height = 150, forma
         width: element.clientWidth,
         height,
         // Half of the label of a time that is at the right end.
-        padding: [null, formatTime === undefined ? 16 : 40, null, null],
+        padding: [null, formatTime === undefined ? 28 : 40, null, null],
         cursor: { y: false, drag: { x: false, y: false } },
         scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
         axes: [
-          { ...axis, space: formatTime === undefined ? 50 : 92, values: (_, splits) => splits.map(formatTime ?? timeOfDay) },
-          { ...axis, size: 62, values: (_, splits) => splits.map(format) },
+          { ...axis, space: formatTime === undefined ? 64 : 92, values: formatTime === undefined ? timesOfDay : (_, splits) => splits.map(formatTime) },
+          { ...axis, size: widthOf, values: (_, splits) => splits.map(format) },
         ],
         series: [
-          { value: (_, time) => (time === null ? '–' : (formatTime?.(time) ?? new Date(time * 1000).toLocaleTimeString('en-GB'))) },
+          { value: (_, time) => (time === null ? '–' : (formatTime ?? timeOfDay)(time)) },
           ...lines.map((line) => ({
             label: line.label,
             stroke: color(line.color),
             width: 1.6,
             ...(line.isFilled === true && { fill: `color-mix(in srgb, ${color(line.color)} 14%, transparent)` }),
             ...(line.isDashed === true && { dash: [4, 4] }),
-            points: { show: false },
-            value: (_: uPlot, value: number | null) => (value === null ? '–' : format(value)),
+            // A line needs two values.
+            points: { show: (self: uPlot, index: number) => Array.from(self.data[index] ?? []).filter((value) => value !== null).length === 1, size: 5 },
+            // Without a pointer, the last value.
+            value: (self: uPlot, value: number | null, series: number, index: number | null) => printed(index === null ? last(self.data[series]) : value),
           })),
         ],
       },

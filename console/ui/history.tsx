@@ -1,11 +1,14 @@
 import type { Series } from '#api/management/stats.ts'
 import { useResource } from '../api/resource.ts'
 import { Chart } from './chart.tsx'
-import { formatMs, formatNumber } from './format.ts'
+import { formatAge, formatMs, formatNumber } from './format.ts'
 import { Panel } from './panel.tsx'
 
 const INTERVAL_MS = 10_000
-const POINTS = 90
+/** Two minutes: a process that started later has no more, and one point would be at the edge of a chart of 15 minutes. */
+const MIN_POINTS = 12
+/** Points of 15 minutes. */
+const MAX_POINTS = 90
 /** Height of the bars, in units of the drawing. */
 const HEIGHT = 64
 
@@ -21,8 +24,7 @@ const parts = [
 export function History({ of }: { readonly of: string }) {
   const { value } = useResource<Series>(`/api/v1/series?key=${encodeURIComponent(of)}`, INTERVAL_MS)
   const points = value?.points ?? []
-  // The time before the start of the process is shown too, so that the axis always covers 15 minutes.
-  const padded = [...Array.from<undefined>({ length: Math.max(0, POINTS - points.length) }), ...points]
+  const padded = padPoints(points)
   const step = value?.stepSeconds ?? 10
   const end = (value?.endMs ?? 0) / 1000
   return (
@@ -30,10 +32,10 @@ export function History({ of }: { readonly of: string }) {
       <Panel title="Requests" aside={<Legend />}>
         <Strip points={points} stepSeconds={step} endSeconds={end} />
       </Panel>
-      <Panel title="Duration" aside="last 15 minutes">
+      <Panel title="Duration" aside={describeSpan(points.length)}>
         {points.some(({ requests }) => requests > 0) ? (
           <Chart
-            label="p50 and p95 of the duration over the last 15 minutes"
+            label="p50 and p95 of the duration"
             times={padded.map((_, index) => end - (padded.length - 1 - index) * step)}
             lines={[
               { label: 'p50', color: '--accent' },
@@ -50,6 +52,15 @@ export function History({ of }: { readonly of: string }) {
     </div>
   )
 }
+
+/** Points of at least two minutes, of which those before the start of the process have no value. */
+export const padPoints = (points: readonly Point[]): (Point | undefined)[] => [
+  ...Array.from<undefined>({ length: Math.max(0, MIN_POINTS - points.length) }),
+  ...points,
+]
+
+/** The time that a history covers. */
+export const describeSpan = (count: number): string => (count >= MAX_POINTS ? 'last 15 minutes' : 'since the start')
 
 const Legend = () => (
   <ul class="legend">
@@ -69,7 +80,7 @@ interface StripProps {
 
 /** One bar for each step, with server errors at the bottom. The steps before the start of the process are empty. */
 function Strip({ points, stepSeconds, endSeconds }: StripProps) {
-  const columns = Math.max(POINTS, points.length)
+  const columns = Math.max(MIN_POINTS, points.length)
   const most = Math.max(1, ...points.map(({ requests }) => requests))
   const total = points.reduce((sum, { requests }) => sum + requests, 0)
   const failed = points.reduce((sum, { serverErrors }) => sum + serverErrors, 0)
@@ -81,7 +92,7 @@ function Strip({ points, stepSeconds, endSeconds }: StripProps) {
         viewBox={`0 0 ${columns * 4} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${total} requests in 15 minutes, ${failed} of them failed`}
+        aria-label={`${total} requests ${describeSpan(points.length)}, ${failed} of them failed`}
       >
         {points.map((point, index) => (
           <g key={index}>
@@ -94,7 +105,7 @@ function Strip({ points, stepSeconds, endSeconds }: StripProps) {
         ))}
       </svg>
       <p class="scale muted">
-        <span>15 min ago</span>
+        <span>{formatAge(columns * stepSeconds * 1000)} ago</span>
         <span>
           at most {formatNumber(most / stepSeconds)}/s · {formatNumber(total)} in all
         </span>

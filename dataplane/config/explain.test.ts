@@ -37,6 +37,42 @@ const from = (target: keyof typeof targets, name: string = target) => ({
 const own = { from: 'HTTPRoute ns/r', target: 'the rule itself' }
 const rules = (expression: string): Traffic => ({ authorization: { policy: { matchExpressions: [expression] } } })
 
+test('explains the section backend for each backend, with policies of all levels and its own', () => {
+  const store = createConfigStore()
+  const section = (target: PolicyTarget, name: string, backend: Policy['backend']): Policy => ({
+    key: `backend/ns/${name}:0`,
+    policy: { kind: 'ProxyPolicy', namespace: 'ns', name },
+    target,
+    ...(backend && { backend }),
+  })
+  replaceMessages(store, [
+    { kind: 'bind', message: { key: 'b', port: 80 } },
+    { kind: 'listener', message: listener },
+    { kind: 'backend', message: { key: 'ns/llm', ai: {}, policies: { ai: { modelAliases: { a: 'b' } } } } },
+    { kind: 'route', message: { ...route, listeners: ['ns/gw.http'], backends: [{ ref: { backend: 'ns/llm' } }, { ref: { service: 'ns/web', port: 80 } }] } },
+    { kind: 'policy', message: section(targets.gateway, 'all', { ai: { routes: { '*': 'Completions' } } }) },
+    { kind: 'policy', message: section({ kind: 'Backend', namespace: 'ns', name: 'llm' }, 'one', { ai: { modelAliases: { a: 'c' } } }) },
+    { kind: 'policy', message: section({ kind: 'Service', namespace: 'ns', name: 'web', port: 80 }, 'web', { auth: { key: 'k' } }) },
+  ])
+  const snapshot = store.snapshot()
+  const [explained] = explainRoute(snapshot, indexPolicies(snapshot.policies), runSync(indexInSteps(snapshot)), 'ns', 'r')
+  const gateway = { value: { '*': 'Completions' }, sources: [{ from: 'ProxyPolicy ns/all', target: 'Gateway ns/gw' }], overrides: [] }
+  expect(explained?.backends).toEqual({
+    'ns/llm': {
+      'backend.ai.modelAliases': {
+        value: { a: 'b' },
+        sources: [{ from: 'ProxyBackend ns/llm', target: 'the backend itself' }],
+        overrides: [{ from: 'ProxyPolicy ns/one', target: 'Backend ns/llm' }],
+      },
+      'backend.ai.routes': gateway,
+    },
+    'ns/web:80': {
+      'backend.ai.routes': gateway,
+      'backend.auth': { value: { key: 'k' }, sources: [{ from: 'ProxyPolicy ns/web', target: 'Service ns/web' }], overrides: [] },
+    },
+  })
+})
+
 describe('explainTraffic', () => {
   test.each<[string, Policy[], Partial<Route>, ExplainedTraffic]>([
     ['no policies', [], {}, {}],

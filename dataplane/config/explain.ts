@@ -1,6 +1,6 @@
 import type { ShadowIndex } from '#api/routing/shadows.ts'
-import type { Listener, Policy, Route, Traffic } from '#gen/config/types.ts'
-import { levelsOf, servicesWithTraffic, splitSections, unitedSections, type PolicyIndex } from './merge.ts'
+import type { Backend, BackendFull, BackendRef, Listener, Policy, Route, Traffic } from '#gen/config/types.ts'
+import { levelsOf, servicesWithTraffic, splitSections, targetKey, unitedSections, type PolicyIndex } from './merge.ts'
 import { describeModels } from './models.ts'
 import { describeShadows } from './shadows.ts'
 import type { ConfigSnapshot } from './store.ts'
@@ -41,6 +41,8 @@ export interface ExplainedRule {
   readonly models?: readonly string[]
   readonly preRouting: ExplainedTraffic
   readonly postRouting: ExplainedTraffic
+  /** Fields of the section `backend`, by the name of the backend; those without fields are left out. */
+  readonly backends: Readonly<Record<string, ExplainedTraffic>>
 }
 
 type Phase = NonNullable<Traffic['phase']>
@@ -59,6 +61,32 @@ export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Liste
   if (route !== undefined && phase === 'PostRouting')
     for (const [field, value] of ruleFields(route)) setField(fields, field, value, { from: nameOf(route), target: 'the rule itself' })
   return Object.fromEntries([...fields].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Parts of the section `backend` whose fields merge separately. */
+const splitBackend: readonly string[] = ['ai', 'mcp']
+
+/** Explains the section `backend` for one backend of a rule: policies from the Gateway to the rule, those of the backend, and what is written on it. */
+export function explainBackend(index: PolicyIndex, listener: Listener, route: Route, ref: BackendRef, backend: Backend | undefined): ExplainedTraffic {
+  const fields = new Map<string, ExplainedField>()
+  const [namespace = '', name = ''] = (ref.service ?? ref.backend ?? '').split('/')
+  const kind = ref.service === undefined ? 'Backend' : 'Service'
+  const own = [
+    targetKey(kind, namespace, name),
+    ...(ref.service === undefined || ref.port === undefined ? [] : [targetKey(kind, namespace, name, String(ref.port))]),
+  ]
+  for (const key of [...levelsOf(listener, route.route), ...(name === '' ? [] : own)])
+    for (const policy of (index.get(key) ?? []).toReversed())
+      for (const [field, value] of backendFields(policy.backend)) setField(fields, field, value, sourceOf(policy))
+  for (const [field, value] of backendFields(backend?.policies))
+    setField(fields, field, value, { from: `ProxyBackend ${backend?.key ?? ''}`, target: 'the backend itself' })
+  return Object.fromEntries([...fields].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function backendFields(section: BackendFull = {}): [field: string, value: unknown][] {
+  return Object.entries(section).flatMap(([field, value]: [string, unknown]): [string, unknown][] =>
+    splitBackend.includes(field) ? Object.entries(value as object).map(([part, inner]) => [`backend.${field}.${part}`, inner]) : [[`backend.${field}`, value]],
+  )
 }
 
 /**
@@ -96,10 +124,26 @@ export function explainRoute(
           ...(models.length === 0 ? {} : { models }),
           preRouting: explainTraffic(index, 'PreRouting', listener),
           postRouting: explainTraffic(index, 'PostRouting', listener, route, service),
+          backends: explainBackends(index, listener, route, service, backends),
         })
     }
   }
   return explained
+}
+
+function explainBackends(
+  index: PolicyIndex,
+  listener: Listener,
+  route: Route,
+  service: string | undefined,
+  backends: ConfigSnapshot['backends'],
+): ExplainedRule['backends'] {
+  const refs = (route.backends ?? []).map(({ ref }) => ref).filter((ref) => service === undefined || ref.service === service)
+  const explained = refs.map((ref) => {
+    const name = ref.service === undefined ? (ref.backend ?? ref.address ?? 'invalid') : `${ref.service}:${ref.port ?? 0}`
+    return [name, explainBackend(index, listener, route, ref, ref.backend === undefined ? undefined : backends.get(ref.backend))] as const
+  })
+  return Object.fromEntries(explained.filter(([, fields]) => Object.keys(fields).length > 0))
 }
 
 /** Sets a field from a source that is stronger than all before. */

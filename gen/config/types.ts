@@ -2232,6 +2232,10 @@ export interface Route {
    */
   creationTimestamp?: string
   /**
+   * Field of the short form of a config file that the rule is made from, such as `llm.models.gpt-4o`. For the console; absent for others.
+   */
+  origin?: string
+  /**
    * Hostnames of the route, as written; the data plane intersects them with each listener. Absent matches every host of the listener.
    *
    * Items: Exact or `*.` hostname, lower case.
@@ -2903,6 +2907,15 @@ export interface ProcessConfig {
   redis?: RedisConfig
   postgres?: PostgresConfig
   upstreams?: UpstreamsSpec
+  /**
+   * The management port.
+   */
+  management?: {
+    /**
+     * Whether the console may change this file. Default: true, and false in pods. Never with XDS_ADDRESS, or on other addresses than loopback without ADMIN_TOKEN.
+     */
+    edits?: boolean
+  }
   /**
    * Permissions of plugins.
    */

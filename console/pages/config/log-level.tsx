@@ -32,7 +32,7 @@ export function LogLevel() {
         <input class="mono" value={level} onInput={(event) => setLevel(event.currentTarget.value)} placeholder="info,upstream=debug" />
       </label>
       <button type="submit">Set</button>
-      <span role="status" class="muted">
+      <span role="status" class="muted" hidden={note === ''}>
         {note}
       </span>
     </form>

@@ -3,6 +3,7 @@ import type { ConfigVersions } from '#api/management/config.ts'
 import { get } from '../../api/client.ts'
 import { poll } from '../../api/visible.ts'
 import { PageHead, Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { formatTime } from '../../ui/format.ts'
 import { LogLevel } from './log-level.tsx'
@@ -44,7 +45,7 @@ function Rejections({ rejections }: Pick<ConfigVersions, 'rejections'>) {
   if (rejections.length === 0) return null
   return (
     <Panel title="Rejected" class="rejected">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Rejected versions">
+      <Scroll label="Rejected versions">
         <table>
           <thead>
             <tr>
@@ -68,7 +69,7 @@ function Rejections({ rejections }: Pick<ConfigVersions, 'rejections'>) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Panel>
   )
 }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty } from '../../ui/states.tsx'
 import type { Entry } from './completion.ts'
 
@@ -25,7 +26,7 @@ export function Reference({ entries, onInsert }: { readonly entries: readonly En
       }
     >
       {shown.length === 0 && <Empty title="Nothing has this name in this phase" />}
-      <div class="scroll reference" tabIndex={0} role="region" aria-label="List of variables and functions">
+      <Scroll label="List of variables and functions" class="reference">
         <table>
           <tbody>
             {shown.map(({ text, label, type, description }) => (
@@ -41,7 +42,7 @@ export function Reference({ entries, onInsert }: { readonly entries: readonly En
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Panel>
   )
 }

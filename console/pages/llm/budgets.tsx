@@ -2,6 +2,7 @@ import type { BudgetRow, BudgetUse } from '#api/management/budgets.ts'
 import { useResource } from '../../api/resource.ts'
 import { formatNumber, formatPercent } from '../../ui/format.ts'
 import { Badge, Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { ErrorBox } from '../../ui/states.tsx'
 
 const INTERVAL_MS = 2000
@@ -16,7 +17,7 @@ export function Budgets() {
   const shown = value.rows.slice(0, SHOWN)
   return (
     <Panel title="Budgets" aside={value.isCut || value.rows.length > SHOWN ? `the ${shown.length} with the highest used part` : undefined}>
-      <div class="scroll" tabIndex={0} role="region" aria-label="What is left of budgets">
+      <Scroll label="What is left of budgets">
         <table class="budgets">
           <thead>
             <tr>
@@ -53,7 +54,7 @@ export function Budgets() {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Panel>
   )
 }

@@ -7,6 +7,7 @@ import { overview } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { Badge, PageHead, Panel, toneOfStatus } from '../../ui/panel.tsx'
 import { linkTo } from '../../ui/router.ts'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { formats, ReplyReader } from './chat.ts'
 import { cutAtHits, listFindings, toOriginal, type Finding } from './findings.ts'
@@ -155,7 +156,7 @@ function Outcome({ tested: { text, result } }: { readonly tested: Tested }) {
 }
 
 const Findings = ({ findings }: { readonly findings: readonly Finding[] }) => (
-  <div class="scroll" tabIndex={0} role="region" aria-label="Decisions of guards">
+  <Scroll label="Decisions of guards">
     <table class="findings">
       <thead>
         <tr>
@@ -178,5 +179,5 @@ const Findings = ({ findings }: { readonly findings: readonly Finding[] }) => (
         ))}
       </tbody>
     </table>
-  </div>
+  </Scroll>
 )

@@ -3,6 +3,7 @@ import { overview } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { formatMs, formatNumber, formatTime } from '../../ui/format.ts'
 import { PageHead, Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { linkTo, location } from '../../ui/router.ts'
 import { Budgets } from './budgets.tsx'
@@ -63,7 +64,7 @@ function Usage({ rows, hasBackends }: Pick<LlmUsage, 'rows'> & { readonly hasBac
     <>
       <Totals rows={rows} />
       <Panel title="Models" aside={rows.length > SHOWN ? `${SHOWN} of ${rows.length} rows` : undefined}>
-        <div class="scroll" tabIndex={0} role="region" aria-label="Numbers of models">
+        <Scroll label="Numbers of models">
           <table class="llm">
             <thead>
               <tr>
@@ -84,7 +85,7 @@ function Usage({ rows, hasBackends }: Pick<LlmUsage, 'rows'> & { readonly hasBac
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       </Panel>
     </>
   )

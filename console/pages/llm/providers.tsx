@@ -1,12 +1,14 @@
 import type { BackendNode } from '#api/management/overview.ts'
 import { formatAge, formatMs, formatPercent } from '../../ui/format.ts'
 import { Badge, Panel } from '../../ui/panel.tsx'
+import { backendTitle } from '../../ui/short-form.ts'
+import { Scroll } from '../../ui/scroll.tsx'
 
 /** The endpoints of the providers of AI backends: which receive traffic, and which are evicted for how long. */
 export function Providers({ backends }: { readonly backends: readonly BackendNode[] }) {
   return (
     <Panel title="Providers">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Endpoints of providers">
+      <Scroll label="Endpoints of providers">
         <table class="providers">
           <thead>
             <tr>
@@ -22,7 +24,7 @@ export function Providers({ backends }: { readonly backends: readonly BackendNod
             {backends.flatMap(({ key, endpoints }) =>
               endpoints.map(({ address, health, evictedForMs, evictedBecause, pending, latencyMs }) => (
                 <tr key={`${key} ${address}`}>
-                  <td>{key}</td>
+                  <td>{backendTitle(key)}</td>
                   <td class="mono">{address}</td>
                   <td>
                     <State health={health} evictedForMs={evictedForMs} />
@@ -36,7 +38,7 @@ export function Providers({ backends }: { readonly backends: readonly BackendNod
             )}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Panel>
   )
 }

@@ -1,12 +1,13 @@
 import { Panel } from '../../ui/panel.tsx'
 import type { HiddenItem } from './client.ts'
+import { Scroll } from '../../ui/scroll.tsx'
 
 /** What an identity does not see, with the rule or setting that says no. */
 export function Hidden({ title, items }: { readonly title: string; readonly items: readonly HiddenItem[] }) {
   if (items.length === 0) return null
   return (
     <Panel title={title} aside={`${items.length}`}>
-      <div class="scroll hidden-items" tabIndex={0} role="region" aria-label={`${title}: list`}>
+      <Scroll label={`${title}: list`} class="hidden-items">
         <table>
           <thead>
             <tr>
@@ -25,7 +26,7 @@ export function Hidden({ title, items }: { readonly title: string; readonly item
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Panel>
   )
 }

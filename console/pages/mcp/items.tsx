@@ -1,4 +1,5 @@
 import { Badge, Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty } from '../../ui/states.tsx'
 import type { Kind } from './call.tsx'
 import type { HiddenItem } from './client.ts'
@@ -27,9 +28,9 @@ export function Items({ kind, lists, other, targets, selected, onSelect }: Items
   return (
     <Panel title={`${kind[0]?.toUpperCase()}${kind.slice(1)}s`} aside={`${own.size}`}>
       {all.length === 0 ? (
-        <Empty title="None" />
+        <Empty title={`No ${kind}s`} />
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label={`List of ${kind}s`}>
+        <Scroll label={`List of ${kind}s`}>
           <table>
             <thead>
               <tr>
@@ -61,7 +62,7 @@ export function Items({ kind, lists, other, targets, selected, onSelect }: Items
               })}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
     </Panel>
   )

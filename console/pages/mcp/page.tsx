@@ -3,6 +3,7 @@ import type { Overview } from '#api/management/overview.ts'
 import { get } from '../../api/client.ts'
 import { overview } from '../../api/live.ts'
 import { PageHead, Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { Call, type Kind } from './call.tsx'
 import { McpClient, type Target } from './client.ts'
@@ -185,7 +186,7 @@ interface Server {
 function Servers({ servers }: { readonly servers: readonly Server[] }) {
   return (
     <Panel title="Servers" aside={`${servers.length}`}>
-      <div class="scroll" tabIndex={0} role="region" aria-label="List of servers">
+      <Scroll label="List of servers">
         <table>
           <thead>
             <tr>
@@ -204,7 +205,7 @@ function Servers({ servers }: { readonly servers: readonly Server[] }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Panel>
   )
 }

@@ -2,6 +2,7 @@ import type { McpSession, McpSessions } from '#api/management/mcp.ts'
 import { useResource } from '../../api/resource.ts'
 import { formatAge } from '../../ui/format.ts'
 import { Badge, Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty } from '../../ui/states.tsx'
 
 const INTERVAL_MS = 4000
@@ -18,7 +19,7 @@ export function Sessions() {
       {sessions.length === 0 ? (
         <Empty title={value === undefined ? 'Loading' : 'No client has a session'} />
       ) : (
-        <div class="scroll sessions" tabIndex={0} role="region" aria-label="List of sessions">
+        <Scroll label="List of sessions" class="sessions">
           <table>
             <thead>
               <tr>
@@ -39,7 +40,7 @@ export function Sessions() {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
     </Panel>
   )

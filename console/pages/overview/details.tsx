@@ -3,6 +3,7 @@ import { rowOf } from '../../api/live.ts'
 import { linkTo, location } from '../../ui/router.ts'
 import { formatAge, formatMs, formatNumber, formatRate } from '../../ui/format.ts'
 import { Badge, Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 
 /** Details of the selected node of the graph, `?node=<kind> <key>`. */
 export function Details({ overview }: { readonly overview: Overview }) {
@@ -68,7 +69,7 @@ type Targets = ModelNode['rules'][number]['to']
 /** A row for each rule and fallback of a model, in the order in which they are used. */
 function Models({ models }: { readonly models: readonly ModelNode[] }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Models">
+    <Scroll label="Models">
       <table>
         <thead>
           <tr>
@@ -98,7 +99,7 @@ function Models({ models }: { readonly models: readonly ModelNode[] }) {
           ])}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }
 
@@ -110,7 +111,7 @@ function describeTargets(targets: Targets, choice: string): string {
 function Endpoints({ endpoints }: { readonly endpoints: readonly EndpointNode[] }) {
   if (endpoints.length === 0) return <p class="muted">The backend has no endpoints.</p>
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Endpoints">
+    <Scroll label="Endpoints">
       <table>
         <thead>
           <tr>
@@ -140,6 +141,6 @@ function Endpoints({ endpoints }: { readonly endpoints: readonly EndpointNode[] 
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }

@@ -1,8 +1,9 @@
+import type { VNode } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { EndpointNode, Overview } from '#api/management/overview.ts'
 import type { StatsRow } from '#api/management/stats.ts'
 import { rowOf, stats } from '../../api/live.ts'
-import { location, navigate } from '../../ui/router.ts'
+import { linkTo, location, navigate } from '../../ui/router.ts'
 import { formatMs, formatNumber } from '../../ui/format.ts'
 import { layOut, NODE_HEIGHT, NODE_WIDTH, type GraphEdge, type GraphLayout, type GraphNode } from './layout.ts'
 
@@ -32,6 +33,7 @@ export function Graph({ overview }: { readonly overview: Overview }) {
           />
         </div>
       )}
+      <Tree graph={graph} stateOf={(node) => stateOf(node, problems.get(node.id), endpointOf(overview, node))} />
       <div class="graph" tabIndex={0} role="region" aria-label="Graph of Gateways, listeners, routes, backends and endpoints">
         <svg width={graph.width} height={graph.height} viewBox={`0 0 ${graph.width} ${graph.height}`}>
           <Edges graph={graph} />
@@ -43,6 +45,27 @@ export function Graph({ overview }: { readonly overview: Overview }) {
       {graph.hidden > 0 && <p class="muted more">{graph.hidden} more nodes are not shown: filter the routes.</p>}
     </>
   )
+}
+
+interface State {
+  readonly tone: string
+  readonly text: string
+}
+
+/** The graph as a list, for screens that are narrower than the graph. */
+function Tree({ graph: { nodes, edges }, stateOf: read }: { readonly graph: GraphLayout; readonly stateOf: (node: GraphNode) => State }) {
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const branch = (node: GraphNode, depth: number): VNode[] => {
+    const { tone, text } = read(node)
+    const row = (
+      <li key={`${depth} ${node.id}`} class={tone} ref={(item) => item?.style.setProperty('--depth', String(depth))}>
+        <a href={linkTo(['overview'], { node: node.id })}>{node.title}</a> <span class="muted">{node.subtitle}</span>
+        {text !== '' && <p class="state">{text}</p>}
+      </li>
+    )
+    return [row, ...edges.filter(({ from }) => from === node.id).flatMap(({ to }) => branch(byId.get(to) as GraphNode, depth + 1))]
+  }
+  return <ul class="tree">{nodes.filter(({ kind }) => kind === 'gateway').flatMap((node) => branch(node, 0))}</ul>
 }
 
 function Edges({ graph: { nodes, edges } }: { readonly graph: GraphLayout }) {
@@ -80,9 +103,8 @@ interface NodeProps {
 }
 
 function Node({ node, severity, endpoint }: NodeProps) {
-  const row = node.stats === undefined ? undefined : rowOf(node.stats)
   const isSelected = location.value.query.get('node') === node.id
-  const state = endpoint === undefined ? { tone: toneOf(row, severity), text: node.stats === undefined ? '' : numbersOf(row) } : endpointState(endpoint)
+  const state = stateOf(node, severity, endpoint)
   const open = (): void => (isSelected ? navigate(['overview']) : navigate(['overview'], { node: node.id }))
   return (
     <g
@@ -112,6 +134,12 @@ function Node({ node, severity, endpoint }: NodeProps) {
       <title>{`${node.title}\n${node.subtitle}`}</title>
     </g>
   )
+}
+
+function stateOf({ stats: key }: GraphNode, severity: string | undefined, endpoint: EndpointNode | undefined): State {
+  if (endpoint !== undefined) return endpointState(endpoint)
+  const row = key === undefined ? undefined : rowOf(key)
+  return { tone: toneOf(row, severity), text: key === undefined ? '' : numbersOf(row) }
 }
 
 function numbersOf(row: StatsRow | undefined): string {

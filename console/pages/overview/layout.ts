@@ -1,5 +1,6 @@
 import { graphlib, layout } from '@dagrejs/dagre'
 import type { Overview } from '#api/management/overview.ts'
+import { backendTitle, isAdded, routeTitle } from '../../ui/short-form.ts'
 
 type NodeKind = 'gateway' | 'listener' | 'route' | 'backend' | 'endpoint'
 
@@ -73,22 +74,14 @@ function collect({ gateways, listeners, routes, backends }: Overview, wanted: (r
       edges.push({ from: `gateway ${gateway}`, to: `listener ${key}`, stats: `listener ${key}` })
   }
   const byKey = new Map(backends.map((backend) => [backend.key, backend]))
-  for (const route of routes.filter(wanted)) {
+  for (const route of routes.filter((one) => !isAdded(one) && wanted(one))) {
+    const { title, kind } = routeTitle(route)
     const stats = `route ${route.namespace}/${route.name}`
-    if (
-      !add(
-        'route',
-        route.key,
-        `${route.namespace}/${route.name}`,
-        `${route.kind}${route.hostnames.length === 0 ? '' : ` ${route.hostnames.join(', ')}`}`,
-        stats,
-      )
-    )
-      continue
+    if (!add('route', route.key, title, `${kind ?? route.kind}${route.hostnames.length === 0 ? '' : ` ${route.hostnames.join(', ')}`}`, stats)) continue
     for (const listener of route.listeners) if (nodes.has(`listener ${listener}`)) edges.push({ from: `listener ${listener}`, to: `route ${route.key}`, stats })
     for (const key of new Set(route.backends)) {
       const backend = byKey.get(key)
-      if (!add('backend', key, key, backend?.kind ?? 'unknown', `backend ${key}`)) continue
+      if (!add('backend', key, backendTitle(key), backend?.kind ?? 'unknown', `backend ${key}`)) continue
       edges.push({ from: `route ${route.key}`, to: `backend ${key}`, stats: `backend ${key}` })
       for (const { address } of backend?.endpoints.slice(0, MAX_ENDPOINTS) ?? []) {
         if (add('endpoint', `${key} ${address}`, address, 'endpoint'))

@@ -1,16 +1,17 @@
 import { overview, rowOf } from '../../api/live.ts'
 import { formatMs, formatPercent, formatRate } from '../../ui/format.ts'
 import { PageHead, Panel } from '../../ui/panel.tsx'
+import { curlOf } from '../../ui/sample-request.ts'
 import { Empty, Loading } from '../../ui/states.tsx'
 import { Details } from './details.tsx'
 import { Graph } from './graph.tsx'
 import { Problems } from './problems.tsx'
-import { TrafficChart } from './traffic.tsx'
+import { TrafficPanel } from './traffic.tsx'
 
 export function OverviewPage() {
   const data = overview.value
   if (data === undefined) return <Loading />
-  const url = firstUrl(data.listeners)
+  const command = curlOf(data)
   const hasTraffic = (rowOf('total')?.requests ?? 0) > 0
   return (
     <>
@@ -23,17 +24,15 @@ export function OverviewPage() {
         ) : (
           <Graph overview={data} />
         )}
-        {!hasTraffic && url !== undefined && (
+        {!hasTraffic && command !== undefined && (
           <Empty title="No request in the last seconds">
             <span>Send one:</span>
-            <code>curl {url}</code>
+            <code>{command}</code>
           </Empty>
         )}
       </Panel>
       <Details overview={data} />
-      <Panel title="Traffic" aside="last 15 minutes" class="traffic">
-        <TrafficChart />
-      </Panel>
+      <TrafficPanel />
     </>
   )
 }
@@ -50,7 +49,7 @@ function Totals() {
       </div>
       <div>
         <dt>4xx</dt>
-        <dd>{share(total?.clientErrors ?? 0)}</dd>
+        <dd class={total !== undefined && total.clientErrors > 0 ? 'is-warn' : ''}>{share(total?.clientErrors ?? 0)}</dd>
       </div>
       <div>
         <dt>5xx and failures</dt>
@@ -66,9 +65,4 @@ function Totals() {
       </div>
     </dl>
   )
-}
-
-function firstUrl(listeners: readonly { readonly protocol: string; readonly port: number }[]): string | undefined {
-  const listener = listeners.find(({ protocol }) => protocol === 'HTTP') ?? listeners.find(({ protocol }) => protocol === 'HTTPS')
-  return listener && `${listener.protocol === 'HTTP' ? 'http' : 'https'}://localhost:${listener.port}/`
 }

@@ -4,18 +4,28 @@ import { get } from '../../api/client.ts'
 import { poll } from '../../api/visible.ts'
 import { Chart } from '../../ui/chart.tsx'
 import { formatMs, formatRate } from '../../ui/format.ts'
+import { describeSpan, padPoints } from '../../ui/history.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { Loading } from '../../ui/states.tsx'
 
 const INTERVAL_MS = 10_000
 
-/** Requests, errors and latency of all listeners over the last 15 minutes. */
-export function TrafficChart() {
+/** Requests, errors and latency of all listeners over at most 15 minutes. */
+export function TrafficPanel() {
   const series = useSeries('total')
   const data = useMemo(() => series && chartData(series), [series])
-  if (data === undefined) return <p class="loading">Loading…</p>
+  return (
+    <Panel title="Traffic" aside={series && describeSpan(series.points.length)} class="traffic">
+      {data === undefined ? <Loading /> : <Charts {...data} />}
+    </Panel>
+  )
+}
+
+function Charts(data: ReturnType<typeof chartData>) {
   return (
     <div class="charts">
       <Chart
-        label="Requests per second over the last 15 minutes, and those that failed"
+        label="Requests per second, and those that failed"
         times={data.times}
         values={[data.rates, data.errors]}
         lines={[
@@ -25,7 +35,7 @@ export function TrafficChart() {
         format={formatRate}
       />
       <Chart
-        label="Latency over the last 15 minutes: 50th and 95th percentile"
+        label="Latency: 50th and 95th percentile"
         times={data.times}
         values={[data.p50, data.p95]}
         lines={[
@@ -47,12 +57,8 @@ function useSeries(key: string): Series | undefined {
   return series
 }
 
-/** Points of 15 minutes. */
-const POINTS = 90
-
-/** The time before the start of the process is shown too, so that the axis always covers 15 minutes. */
 function chartData({ points, endMs, stepSeconds }: Series) {
-  const padded = [...Array.from<undefined>({ length: Math.max(0, POINTS - points.length) }), ...points]
+  const padded = padPoints(points)
   const start = endMs / 1000 - (padded.length - 1) * stepSeconds
   return {
     times: padded.map((_, index) => start + index * stepSeconds),

@@ -1,9 +1,10 @@
 import type { VNode } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { RequestRecord } from '#api/management/requests.ts'
-import { shellWord } from '../../api/draft.ts'
 import { overview } from '../../api/live.ts'
 import { Badge, toneOfStatus } from '../../ui/panel.tsx'
+import { curlOf } from '../../ui/sample-request.ts'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { shownColumns } from './column-menu.tsx'
 import type { Column } from './columns.ts'
@@ -33,7 +34,7 @@ export function TailTable({ records, selected, isFiltered, onSelect }: TailTable
   }
   return (
     <div class="panel">
-      <div class="scroll tail" tabIndex={0} role="region" aria-label="Live requests">
+      <Scroll label="Live requests" isList={false} class="tail">
         <table>
           <thead>
             <tr>
@@ -46,7 +47,7 @@ export function TailTable({ records, selected, isFiltered, onSelect }: TailTable
           </thead>
           <tbody>{records.slice(0, MAX_ROWS).map(rowOf)}</tbody>
         </table>
-      </div>
+      </Scroll>
     </div>
   )
 }
@@ -101,16 +102,12 @@ function NoRequest({ isFiltered }: { readonly isFiltered: boolean }) {
         </Empty>
       </div>
     )
-  const { listeners = [], routes = [] } = overview.value ?? {}
-  const listener = listeners.find(({ protocol }) => protocol === 'HTTP')
-  const host = routes.find((route) => listener !== undefined && route.listeners.includes(listener.key))?.hostnames[0]?.replace(/^\*\./, 'www.')
+  const command = overview.value && curlOf(overview.value)
   return (
     <div class="panel">
       <Empty title="No request since this page was opened">
-        <p>Requests appear here as soon as they finish. Send one:</p>
-        <code>
-          curl -i {host === undefined ? '' : `-H ${shellWord(`host: ${host}`)} `}http://127.0.0.1:{listener?.port ?? 8080}/
-        </code>
+        <p>Requests appear here as soon as they finish.{command !== undefined && ' Send one:'}</p>
+        {command !== undefined && <code>{command}</code>}
       </Empty>
     </div>
   )

@@ -1,10 +1,13 @@
 import { signal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import type { RouteSummary } from '#api/management/routes.ts'
 import { rowOf } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { linkTo, navigate } from '../../ui/router.ts'
 import { formatMs, formatPercent, formatRate } from '../../ui/format.ts'
 import { Badge, PageHead } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
+import { backendTitle, isAdded, routeTitle } from '../../ui/short-form.ts'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { searchRoutes, type Found } from './search.ts'
 
@@ -18,7 +21,9 @@ type Rule = RouteSummary['rules'][number]
 
 export function RouteListView() {
   const { value, error } = useResource<{ readonly routes: readonly RouteSummary[] }>('/api/v1/routes', INTERVAL_MS)
-  const found = value && searchRoutes(value.routes, search.value)
+  const [hasAdded, setAdded] = useState(false)
+  const routes = value?.routes.filter((route) => hasAdded || !isAdded(route))
+  const found = routes && searchRoutes(routes, search.value)
   return (
     <>
       <PageHead title="Routes">
@@ -37,7 +42,12 @@ export function RouteListView() {
         </a>
       </PageHead>
       {error && <ErrorBox title="The routes cannot be read" message={error.message} />}
-      {found ? <Table found={found} total={value.routes.length} /> : !error && <Loading />}
+      {found ? <Table found={found} total={routes.length} /> : !error && <Loading />}
+      {value?.routes.some(isAdded) === true && (
+        <button type="button" class="quiet" onClick={() => setAdded(!hasAdded)}>
+          {hasAdded ? 'Hide' : 'Show'} the rules for lists of models and errors, which llm of the config file adds
+        </button>
+      )}
     </>
   )
 }
@@ -65,7 +75,7 @@ function Table({ found, total }: { readonly found: readonly Found[]; readonly to
   const rules = found.reduce((sum, each) => sum + each.rules.length, 0)
   return (
     <div class="panel">
-      <div class="scroll">
+      <Scroll label="Routes">
         <table class="routes">
           <thead>
             <tr>
@@ -89,7 +99,7 @@ function Table({ found, total }: { readonly found: readonly Found[]; readonly to
             <Group key={each.route.key} {...each} />
           ))}
         </table>
-      </div>
+      </Scroll>
       {rules > MAX_RULES && (
         <p class="more muted">
           The first {MAX_RULES} of {rules} rules. Search for the others.
@@ -110,16 +120,23 @@ function limit(found: readonly Found[]): Found[] {
 
 function Group({ route, rules }: Found) {
   const stats = rowOf(`route ${route.namespace}/${route.name}`)
+  const { title, kind } = routeTitle(route)
   const errors = stats && stats.requests > 0 ? (stats.serverErrors + stats.clientErrors) / stats.requests : 0
   return (
     <tbody>
       <tr class="route-head">
         <th scope="rowgroup" colSpan={2}>
           <a href={linkTo(['routes', route.kind, route.namespace, route.name])}>
-            <span class="muted">{route.namespace}/</span>
-            {route.name}
+            {kind === undefined ? (
+              <>
+                <span class="muted">{route.namespace}/</span>
+                {route.name}
+              </>
+            ) : (
+              title
+            )}
           </a>
-          <Badge>{route.kind}</Badge>
+          <Badge>{kind ?? route.kind}</Badge>
           <span class="hosts">{route.hostnames.length === 0 ? 'any host' : route.hostnames.join(', ')}</span>
         </th>
         <td class="num">{stats ? formatRate(stats.requestsPerSecond) : <span class="muted">–</span>}</td>
@@ -206,7 +223,7 @@ export function Backends({ backends }: { readonly backends: Rule['backends'] }) 
     <ul class="backends">
       {backends.map(({ key, weight }, index) => (
         <li key={index}>
-          <code>{key}</code>
+          <code>{backendTitle(key)}</code>
           {backends.length > 1 && <span class="muted"> {total === 0 ? '0 %' : formatPercent(weight / total)}</span>}
         </li>
       ))}

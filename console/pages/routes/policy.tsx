@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { EffectivePolicy } from '#api/management/routes.ts'
 import { policyManifest, type PolicyTarget } from '../../ui/manifest.ts'
 import { Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { ValueText } from '../../ui/value.tsx'
 import { toLines } from './lines.ts'
@@ -14,7 +15,7 @@ export function PolicyPanel({ policies, route }: { readonly policies: readonly E
   const groups = group(policies)
   const [selected, setSelected] = useState(0)
   const current = groups[selected] ?? groups[0]
-  const fields = current ? [...toFields(current.policy.preRouting, 'before routing'), ...toFields(current.policy.postRouting, '')] : []
+  const fields = current ? fieldsOf(current.policy) : []
   return (
     <Panel
       title="Effective policy"
@@ -38,7 +39,7 @@ export function PolicyPanel({ policies, route }: { readonly policies: readonly E
           )}
         </Empty>
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Fields of the policy">
+        <Scroll label="Fields of the policy">
           <table class="policy">
             <thead>
               <tr>
@@ -66,10 +67,20 @@ export function PolicyPanel({ policies, route }: { readonly policies: readonly E
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
     </Panel>
   )
+}
+
+/** Fields of the traffic, and those of the connection to each backend. The backend is named if there are several. */
+function fieldsOf({ preRouting, postRouting, backends = {} }: EffectivePolicy) {
+  const names = Object.keys(backends)
+  return [
+    ...toFields(preRouting, 'before routing'),
+    ...toFields(postRouting, ''),
+    ...names.flatMap((name) => toFields(backends[name] ?? {}, names.length > 1 ? `to ${name}` : '')),
+  ]
 }
 
 const toFields = (fields: Readonly<Record<string, Field>>, level: string) => Object.entries(fields).map(([name, field]) => ({ name, level, field }))

@@ -1,6 +1,7 @@
 import type { Precedence } from '#api/management/routes.ts'
 import { linkTo } from '../../ui/router.ts'
 import { Badge, Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty } from '../../ui/states.tsx'
 
 /** Where each match of a rule stands among all matches of the listener and hostname, and which of them win over it. */
@@ -12,7 +13,7 @@ export function PrecedencePanel({ entries }: { readonly entries: readonly Preced
           <p>Only HTTP and gRPC rules are matched in order.</p>
         </Empty>
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Places in the order">
+        <Scroll label="Places in the order">
           <table class="precedence">
             <thead>
               <tr>
@@ -47,7 +48,7 @@ export function PrecedencePanel({ entries }: { readonly entries: readonly Preced
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
     </Panel>
   )

@@ -6,6 +6,7 @@ import { linkTo, location, navigate } from '../../ui/router.ts'
 import { formatMs, formatPercent, formatRate } from '../../ui/format.ts'
 import { History } from '../../ui/history.tsx'
 import { Badge, PageHead, Panel } from '../../ui/panel.tsx'
+import { routeTitle } from '../../ui/short-form.ts'
 import { ErrorBox, Loading } from '../../ui/states.tsx'
 import { Backends, MatchText } from './list.tsx'
 import { PolicyPanel } from './policy.tsx'
@@ -25,6 +26,7 @@ interface RouteViewProps {
 export function RouteView({ kind, namespace, name }: RouteViewProps) {
   const path = [kind, namespace, name].map(encodeURIComponent).join('/')
   const { value, error } = useResource<RouteDetail>(`/api/v1/routes/${path}`, INTERVAL_MS)
+  const written = value && routeTitle(value)
   const wanted = Number(location.value.query.get('rule') ?? 0)
   const rule = value?.rules.find(({ index }) => index === wanted) ?? value?.rules[0]
   return (
@@ -32,8 +34,8 @@ export function RouteView({ kind, namespace, name }: RouteViewProps) {
       <nav class="crumbs" aria-label="Breadcrumbs">
         <a href={linkTo(['routes'])}>Routes</a>
       </nav>
-      <PageHead title={`${namespace}/${name}`}>
-        <Badge>{kind}</Badge>
+      <PageHead title={written?.title ?? `${namespace}/${name}`}>
+        <Badge>{written?.kind ?? kind}</Badge>
         <span class="grow" />
         {value && rule && (kind === 'HTTPRoute' || kind === 'GRPCRoute') && (
           <button type="button" class="primary" onClick={() => tryOut(value, rule)}>
@@ -86,7 +88,7 @@ function Numbers({ of }: { readonly of: string }) {
   const tiles = [
     ['Requests', stats ? formatRate(stats.requestsPerSecond) : '–', ''],
     ['5xx', part(stats?.serverErrors), stats && stats.serverErrors > 0 ? 'is-bad' : ''],
-    ['4xx', part(stats?.clientErrors), ''],
+    ['4xx', part(stats?.clientErrors), stats && stats.clientErrors > 0 ? 'is-warn' : ''],
     ['p50', formatMs(stats?.p50Ms), ''],
     ['p95', formatMs(stats?.p95Ms), ''],
   ] as const

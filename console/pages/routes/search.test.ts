@@ -9,6 +9,7 @@ const route = (name: string, hostnames: string[], paths: readonly ['Exact' | 'Pa
   name,
   listeners: ['default/web.http'],
   hostnames,
+  origin: null,
   createdAt: null,
   rules: paths.map(([type, value], index) => ({
     index,

@@ -3,6 +3,7 @@ import { linkTo } from '../../ui/router.ts'
 import { formatMs } from '../../ui/format.ts'
 import { Badge } from '../../ui/panel.tsx'
 import { toSpans, type Span } from './spans.ts'
+import { Scroll } from '../../ui/scroll.tsx'
 
 type Trace = NonNullable<TryResult['trace']>
 
@@ -25,7 +26,7 @@ export function Waterfall({ trace }: { readonly trace: Trace }) {
   const spans = toSpans(trace.steps)
   const total = Math.max(0.001, ...spans.map(({ step, durationMs }) => step.atMs + durationMs))
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Steps over time">
+    <Scroll label="Steps over time" isList={false}>
       <table class="waterfall">
         <thead>
           <tr>
@@ -71,7 +72,7 @@ export function Waterfall({ trace }: { readonly trace: Trace }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }
 

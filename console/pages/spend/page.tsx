@@ -1,10 +1,12 @@
 import type { BudgetUse } from '#api/management/budgets.ts'
 import type { Spend, SpendRow } from '#api/management/spend.ts'
 import { useEffect, useState } from 'preact/hooks'
+import { overview } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { Chart } from '../../ui/chart.tsx'
 import { formatNumber } from '../../ui/format.ts'
 import { PageHead, Panel } from '../../ui/panel.tsx'
+import { Scroll } from '../../ui/scroll.tsx'
 import { Empty, ErrorBox, Loading } from '../../ui/states.tsx'
 import { BudgetCharts } from './budgets.tsx'
 import { fill } from './forecast.ts'
@@ -31,8 +33,11 @@ export function SpendPage() {
   const [by, setBy] = useState<string>(dimensions[0])
   const untilMs = useMinute()
   const range = `since=${untilMs - span.lengthMs}&until=${untilMs}`
-  const periods = useResource<Spend>(`/api/v1/spend?by=${span.by}&${range}`, INTERVAL_MS)
-  const groups = useResource<Spend>(`/api/v1/spend?by=${by}&${range}`, INTERVAL_MS)
+  // A report that does not exist is not asked for: browsers log it as an error.
+  const hasLedger = overview.value && overview.value.ledger !== false
+  const pathOf = (dimension: string): string | undefined => (hasLedger === true ? `/api/v1/spend?by=${dimension}&${range}` : undefined)
+  const periods = useResource<Spend>(pathOf(span.by), INTERVAL_MS)
+  const groups = useResource<Spend>(pathOf(by), INTERVAL_MS)
   const budgets = useResource<BudgetUse>('/api/v1/budgets?history=true', INTERVAL_MS)
   return (
     <>
@@ -45,7 +50,7 @@ export function SpendPage() {
           onChange={(name) => setSpan(spans.find((one) => one.name === name) ?? spans[1])}
         />
       </PageHead>
-      {periods.error?.status === 404 ? <NoLedger /> : <Ledger span={span} untilMs={untilMs} periods={periods} groups={groups} by={by} onBy={setBy} />}
+      {hasLedger === false ? <NoLedger /> : <Ledger span={span} untilMs={untilMs} periods={periods} groups={groups} by={by} onBy={setBy} />}
       {budgets.error !== undefined && <ErrorBox title="The budgets cannot be read" message={budgets.error.message} />}
       {budgets.value !== undefined && <BudgetCharts use={budgets.value} />}
     </>
@@ -64,8 +69,8 @@ function useMinute(): number {
 }
 
 const NoLedger = () => (
-  <Panel title="Ledger">
-    <Empty title="This gateway keeps no ledger">
+  <Panel title="Request log">
+    <Empty title="This gateway keeps no request log">
       <span>config.ledger of the config file, or of rawConfig in ProxyParameters, records what each request costs.</span>
     </Empty>
   </Panel>
@@ -82,7 +87,7 @@ interface LedgerProps {
 
 function Ledger({ span, untilMs, periods, groups, by, onBy }: LedgerProps) {
   const error = periods.error ?? groups.error
-  if (error !== undefined) return <ErrorBox title="The ledger cannot be read" message={error.message} />
+  if (error !== undefined) return <ErrorBox title="The request log cannot be read" message={error.message} />
   if (periods.value === undefined) return <Loading />
   const { rows } = periods.value
   const { times, values } = fill(rows, untilMs - span.lengthMs, untilMs, span.periodMs)
@@ -126,11 +131,11 @@ function Ledger({ span, untilMs, periods, groups, by, onBy }: LedgerProps) {
 function Groups({ rows, by, total }: { readonly rows: readonly SpendRow[]; readonly by: string; readonly total: number }) {
   if (rows.length === 0) return <Empty title="No request was recorded in this time" />
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`Cost by ${by}`}>
+    <Scroll label={`Cost by ${by}`}>
       <table class="spend">
         <thead>
           <tr>
-            <th>{by}</th>
+            <th>{by.slice(0, 1).toUpperCase() + by.slice(1)}</th>
             {['Requests', 'Errors', 'Tokens in', 'Tokens out', 'Cost', 'Share'].map((title) => (
               <th key={title} class="num">
                 {title}
@@ -152,7 +157,7 @@ function Groups({ rows, by, total }: { readonly rows: readonly SpendRow[]; reado
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }
 

@@ -196,6 +196,7 @@ class Flattener {
   #addRoute(file: FileRoute, listener: string, path: Path): void {
     const { name = `route${this.#routes}`, hostnames, matches, policies, backends, filters, timeouts, retry, sessionPersistence } = file
     const creationTimestamp = orderTimestamp(this.#routes++)
+    const origin = this.#shortFormOf(path, name)
     for (const [index, hostname] of (hostnames ?? []).entries()) this.#checkHostname(hostname, [...path, 'hostnames', index])
     for (const filter of ['redirect', 'urlRewrite'] as const) this.#checkHostname(filters?.[filter]?.hostname, [...path, 'filters', filter, 'hostname'], true)
     const { namespace } = this.#gateway
@@ -207,6 +208,7 @@ class Flattener {
           listeners: [listener],
           route: { kind: 'HTTPRoute', namespace, name, ruleIndex: 0 },
           creationTimestamp,
+          ...(origin !== undefined && { origin }),
           ...(hostnames !== undefined && { hostnames }),
           ...(matches !== undefined && { matches: matches.map(lowerHeaderNames) }),
           ...(filters !== undefined && { filters }),
@@ -219,6 +221,14 @@ class Flattener {
       [...path, 'name'],
     )
     if (policies !== undefined) this.#addTrafficPolicy(policies, `route.${name}`, { kind: 'HTTPRoute', namespace, name }, [...path, 'policies'])
+  }
+
+  /** The field of a short form that a rule is made from: a model, or the section for lists of models, errors and MCP. */
+  #shortFormOf(path: Path, name: string): string | undefined {
+    const [section] = this.#originOf(path)
+    if (section === path[0]) return undefined
+    const model = `${section}.`
+    return section === 'llm' && name.startsWith(model) ? `llm.models.${name.slice(model.length)}` : String(section)
   }
 
   #addTcpRoute(file: FileTcpRoute, protocol: Protocol, listener: string, path: Path): void {

@@ -58,6 +58,19 @@ test.each(['README.md', 'docs/guide/config-file.md'])('the example of %s is the 
   expect(readFileSync(page, 'utf8')).toContain(`\`\`\`yaml\n${TEN_LINES}\`\`\``)
 })
 
+test('rules of a short form name the field that they are made from, and other rules do not', async () => {
+  const messages = await load(`${TEN_LINES}binds: [{ port: 8080, listeners: [{ routes: [{ name: llm.own, backends: [{ host: "127.0.0.1:1" }] }] }] }]`)
+  const origins = messages.flatMap((one) => (one.kind === 'route' ? [[one.message.route.name, one.message.origin] as const] : []))
+  expect(origins.filter(([name]) => !name.startsWith('llm-'))).toEqual([
+    ['llm.own', undefined],
+    ['llm.gpt-4o', 'llm.models.gpt-4o'],
+    ['llm.claude', 'llm.models.claude'],
+    ['llm', 'llm'],
+    ['mcp', 'mcp'],
+  ])
+  expect(new Set(origins.filter(([name]) => name.startsWith('llm-')).map(([, origin]) => origin))).toEqual(new Set(['llm']))
+})
+
 describe('the short forms of a config file', () => {
   test('become a listener each, with a route and a backend for each model', async () => {
     const messages = await load(TEN_LINES)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { fc } from '#api/property-testing.ts'
-import { writeDump, type ConfigDump } from './dump.ts'
+import { redactMessage, writeDump, type ConfigDump } from './dump.ts'
 
 async function dumpText(dump: ConfigDump): Promise<string> {
   let text = ''
@@ -17,6 +17,12 @@ describe('config dump', () => {
 
   test('prints an empty config as JSON', async () => {
     expect(await dumpOf({})).toEqual({})
+  })
+
+  test('redacts the value of an explained field as that of the field', () => {
+    const explained = (value: unknown) => ({ value, sources: [], overrides: [] })
+    const fields = { 'backend.auth': explained({ key: 'k1' }), 'backend.ai.routes': explained({ '*': 'Completions' }), 'backend.tls': explained({ key: 'k2' }) }
+    expect(redactMessage(fields, [])).toEqual({ ...fields, 'backend.auth': explained({ key: '<redacted>' }), 'backend.tls': explained({ key: '<redacted>' }) })
   })
 
   test('prints a thousand routes in pieces', async () => {

@@ -76,9 +76,12 @@ function redact(name: string, value: unknown, parent: string, known: readonly st
   if (entries !== undefined) return entries.map((entry) => redact(name, entry, parent, known))
   if (typeof value !== 'object') return REDACTED
   const isHeader = 'name' in value && typeof value.name === 'string' && 'value' in value && isSensitiveHeader(value.name)
+  // An explained field, such as `backend.auth`: its value is redacted as that of the field.
+  const isExplained = 'value' in value && 'sources' in value
   const copy: Record<string, unknown> = {}
   for (const [field, inner] of Object.entries(value) as [string, unknown][])
-    copy[field] = isHeader && field !== 'name' ? REDACTED : redact(field, inner, name, known)
+    if (isExplained && field === 'value') copy[field] = redact(name.slice(name.lastIndexOf('.') + 1), inner, parent, known)
+    else copy[field] = isHeader && field !== 'name' ? REDACTED : redact(field, inner, name, known)
   return copy
 }
 

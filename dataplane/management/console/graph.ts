@@ -50,7 +50,17 @@ export async function listRoutes({ routes, tcpRoutes }: ConfigSnapshot): Promise
     const key = `${kind} ${namespace}/${name}`
     let known = nodes.get(key)
     if (known === undefined) {
-      const node = { key, kind, namespace, name, listeners: [], hostnames: [], rules: 0, backends: [] }
+      const node = {
+        key,
+        kind,
+        namespace,
+        name,
+        origin: originOf(message),
+        listeners: [],
+        hostnames: [],
+        rules: 0,
+        backends: [],
+      }
       nodes.set(key, (known = { node, listeners: new Set(), hostnames: new Set(), backends: new Set() }))
     }
     known.node.rules++
@@ -65,6 +75,9 @@ export async function listRoutes({ routes, tcpRoutes }: ConfigSnapshot): Promise
     backends: [...backends],
   }))
 }
+
+/** Field of the short form that a route is made from. */
+export const originOf = (message: Route | TcpRoute): string | null => ('origin' in message ? (message.origin ?? null) : null)
 
 const refsOf = ({ backends = [] }: Route | TcpRoute): readonly { readonly ref: BackendRef }[] => backends
 

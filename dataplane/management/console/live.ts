@@ -77,7 +77,14 @@ export class LiveStats {
     return this.#cached.stats
   }
 
-  series(key: string): Series {
+  /** Before the first point, which comes after 10 seconds, the requests so far are one. */
+  async series(key: string): Promise<Series> {
+    if (this.#ticks === 0) {
+      const { timeMs, bounds, rows } = await this.stats()
+      const { requests, clientErrors, serverErrors, counts, p50Ms, p95Ms } = rows.find((row) => row.key === key) ?? pointOf(bounds, [])
+      const points = [{ requests, clientErrors, serverErrors, counts, p50Ms, p95Ms }]
+      return { key, endMs: timeMs, stepSeconds: STEP_SECONDS, bounds, points }
+    }
     const history = this.#histories.get(key)
     const known = Math.min(this.#ticks, POINTS)
     const points: SeriesPoint[] = []

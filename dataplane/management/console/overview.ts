@@ -41,6 +41,7 @@ async function describe(context: ConsoleContext): Promise<Overview> {
     listeners,
     routes,
     backends,
+    ledger: context.ledger !== undefined,
     problems: await findProblems({ snapshot, listeners, backends, held, budgets, ...versions.list(), failures: context.failures(), nowMs }),
     stats,
   }

@@ -6,7 +6,7 @@ import { explainRoute, type ExplainedRule } from '../../config/explain.ts'
 import { indexPolicies } from '../../config/merge.ts'
 import { describeShadows, indexShadows } from '../../config/shadows.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
-import { nameOfRef } from './graph.ts'
+import { nameOfRef, originOf } from './graph.ts'
 import { listMatch } from './matches.ts'
 import { explainPrecedence } from './precedence.ts'
 import { sendPieces } from './pieces.ts'
@@ -18,6 +18,9 @@ const listRoutes = createRoute({
   summary: 'All routes with their rules',
   responses: { 200: json(routeList, 'Sorted by namespace and name.') },
 })
+
+/** Earlier times stand for the order of objects of a file or directory, which have no time of creation. */
+const FIRST_KUBERNETES = '2014'
 
 const name = z.string().min(1).max(253)
 const readRoute = createRoute({
@@ -60,9 +63,10 @@ function summarize(rules: readonly (Route | TcpRoute)[], shadows: ShadowIndex): 
     kind,
     namespace,
     name: own,
+    origin: originOf(first),
     listeners: [...new Set(rules.flatMap(({ listeners }) => listeners))],
     hostnames: [...new Set(rules.flatMap(({ hostnames = [] }) => hostnames))],
-    createdAt: first.creationTimestamp ?? null,
+    createdAt: first.creationTimestamp !== undefined && first.creationTimestamp > FIRST_KUBERNETES ? first.creationTimestamp : null,
     rules: rules.map((rule) => summarizeRule(rule, shadows)),
   }
 }
@@ -106,11 +110,12 @@ async function precedenceOf({ snapshot }: ConsoleContext, rule: Route): Promise<
   return found
 }
 
-function toEffective(context: ConsoleContext, { listener, service, preRouting, postRouting }: ExplainedRule): EffectivePolicy {
+function toEffective(context: ConsoleContext, { listener, service, preRouting, postRouting, backends }: ExplainedRule): EffectivePolicy {
   return {
     listener,
     service: service ?? null,
     preRouting: context.redact(preRouting) as EffectivePolicy['preRouting'],
     postRouting: context.redact(postRouting) as EffectivePolicy['postRouting'],
+    backends: context.redact(backends) as EffectivePolicy['backends'],
   }
 }

@@ -78,5 +78,5 @@ export function registerStats(app: ConsoleApp, { live, threads, snapshot }: Cons
       200,
     )
   })
-  app.openapi(readSeries, (c) => c.json(live.series(c.req.valid('query').key), 200))
+  app.openapi(readSeries, async (c) => c.json(await live.series(c.req.valid('query').key), 200))
 }

@@ -28,6 +28,8 @@ interface Rule {
   readonly models?: readonly string[]
   readonly preRouting: Readonly<Record<string, Field>>
   readonly postRouting: Readonly<Record<string, Field>>
+  /** Fields of the section `backend`, by backend. Data planes of older versions do not have it. */
+  readonly backends?: Readonly<Record<string, Readonly<Record<string, Field>>>>
 }
 
 /** Prints the settings in force for a route, with the source of each and the settings that it overrides, and matches that get no requests; or the entry of a message. */
@@ -45,6 +47,7 @@ export const runExplain: Command = async (invocation) => {
       ...(rule.shadows ?? []).map((shadow) => `  ! ${shadow}`),
       ...describePhase('before routing', rule.preRouting),
       ...describePhase('after routing', rule.postRouting),
+      ...Object.entries(rule.backends ?? {}).flatMap(([backend, fields]) => describePhase(`to ${backend}`, fields)),
       ...(rule.models === undefined ? [] : ['  models:', ...rule.models.map((line) => `    ${line}`)]),
     ]),
   )
