@@ -111,6 +111,7 @@ const programs = {
     'traffic-worker': 'dataplane/program/traffic-worker.ts',
     'liveness-worker': 'dataplane/management/admin/liveness-worker.ts',
     'file-reader': 'dataplane/config/file/reader.ts',
+    'file-editor': 'dataplane/config/edit/editor.ts',
     'password-worker': 'dataplane/policy/basic-authentication/password-worker.ts',
     'plugin-worker': 'dataplane/policy/plugins/guest/plugin-worker.ts',
     'plugin-process': 'dataplane/policy/plugins/guest/plugin-process.ts',

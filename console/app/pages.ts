@@ -56,6 +56,13 @@ export const pages: readonly Page[] = [
     load: async () => (await import('../pages/mcp/page.tsx')).McpPage,
   },
   {
+    name: 'edit',
+    title: 'Edit',
+    key: 'd',
+    icon: 'M4 16h3l9-9-3-3-9 9zM12 5l3 3',
+    load: async () => (await import('../pages/edit/page.tsx')).EditPage,
+  },
+  {
     name: 'expressions',
     title: 'Expressions',
     key: 'e',

@@ -1,10 +1,12 @@
 import type { ProcessConfig } from '#gen/config/types.ts'
+import type { HostPort } from '../management/admin/listen.ts'
 import { redactMessage, redactSecret, writeDump, type ConfigDump } from '../management/admin/dump.ts'
 import { workloadsOf } from '../management/admin/workloads.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { ConsoleApp } from '../management/console/context.ts'
 import type { LiveStats } from '../management/console/live.ts'
 import type { VersionHistory } from '../management/console/versions.ts'
+import { editTargetOf } from './edit-target.ts'
 import type { ProcessSettings } from './settings.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -12,6 +14,10 @@ import type { Traffic } from './traffic.ts'
 export const CONSOLE_FILES = new URL(import.meta.url.endsWith('.ts') ? '../../dist/console/' : './console/', import.meta.url)
 
 interface ConsoleOptions {
+  /** The `-f` file. */
+  readonly file: string | undefined
+  /** Address of the management port, and whether it needs a token. */
+  readonly admin: HostPort & { readonly hasToken: boolean }
   readonly version: string
   readonly startedAtMs: number
   readonly processConfig: ProcessConfig
@@ -27,7 +33,17 @@ export function dumpConfig(store: Pick<ConfigStore, 'snapshot'>, processConfig: 
 }
 
 /** Loads the management API, which most processes never use. */
-export async function loadConsole({ version, startedAtMs, processConfig, settings, traffic, versions, live }: ConsoleOptions): Promise<ConsoleApp> {
+export async function loadConsole({
+  file,
+  admin,
+  version,
+  startedAtMs,
+  processConfig,
+  settings,
+  traffic,
+  versions,
+  live,
+}: ConsoleOptions): Promise<ConsoleApp> {
   const { createConsoleApp } = await import('../management/console/app.ts')
   const { store, logging, threads } = traffic
   return createConsoleApp({
@@ -39,6 +55,7 @@ export async function loadConsole({ version, startedAtMs, processConfig, setting
     live,
     versions,
     threads,
+    edits: editTargetOf({ file, admin, processConfig, settings }),
     ledger: traffic.ledger,
     snapshot: () => store.snapshot(),
     writeConfig: () => writeDump(dumpConfig(store, processConfig)),

@@ -77,7 +77,8 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const { store } = traffic
   const versions = new VersionHistory(store)
   const live = new LiveStats((families) => traffic.threads('sample', families))
-  const consoleOptions = { version, startedAtMs: Date.now(), processConfig, settings, traffic, versions, live }
+  const admin = { ...addresses.admin, hasToken: adminToken !== undefined }
+  const consoleOptions = { file, admin, version, startedAtMs: Date.now(), processConfig, settings, traffic, versions, live }
   let isStarted = false
   let drain: (cause: string) => Promise<void> = () => Promise.resolve()
   const started = await startManagement({

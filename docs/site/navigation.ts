@@ -89,6 +89,7 @@ export const navigation: readonly Group[] = [
       guide('Request log', 'ledger'),
       guide('Telemetry', 'telemetry'),
       guide('Console', 'console'),
+      guide('Edit from the console', 'console-edits'),
       guide('Management endpoints', 'management-endpoints'),
       guide('Troubleshooting', 'troubleshooting'),
     ],

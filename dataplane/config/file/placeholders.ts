@@ -24,6 +24,8 @@ export interface MaskedText {
   split(value: string): readonly (string | Placeholder)[] | undefined
   /** Puts the placeholders back into a text, such as a message of the parser. */
   unmask(text: string): string
+  /** The text as it was written, `$${` included. */
+  restore(text: string): string
 }
 
 const pattern = /\$\$\{|\$\{(?:([A-Za-z_]\w*)(?::-([^}\n]*))?|file:([^}\n]*?)(?::-([^}\n]*))?|[^{}"'\n]*)\}/g
@@ -67,6 +69,11 @@ export function maskPlaceholders(text: string): MaskedText | undefined {
       split(value)
         ?.map((part) => (typeof part === 'string' ? part : part.text))
         .join('') ?? value,
+    restore: (value) =>
+      value
+        .split(parts)
+        .map((part) => (part.startsWith(escape) ? '$${' : part.startsWith(start) ? (placeholders[indexOf(part)]?.text ?? '') : part))
+        .join(''),
   }
 }
 

@@ -140,6 +140,7 @@ beforeAll(() => {
     // Two threads with the same numbers.
     threads: (method) => Promise.resolve([results[method], results[method]] as never),
     ledger,
+    edits: 'not in this test',
     snapshot: () => store.snapshot(),
     async *writeConfig() {
       yield '{"version":'

@@ -5,6 +5,7 @@ import { HTTPException } from 'hono/http-exception'
 import { matchedRoutes } from 'hono/route'
 import { registerConfig } from './config.ts'
 import type { ConsoleApp, ConsoleContext } from './context.ts'
+import { registerEdits } from './edits/edits.ts'
 import { registerExpressions } from './expressions.ts'
 import { registerOverview } from './overview.ts'
 import { registerRequests } from './requests.ts'
@@ -48,6 +49,7 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
   registerRequests(app, context)
   registerConfig(app, context)
   registerExpressions(app)
+  registerEdits(app, { target: context.edits, logging: context.logging })
   for (const { key, names } of queriesOf(app)) parameters.set(key, names)
   app.get('/openapi.json', (c) => c.json(describeApi(app, context.version)))
   app.notFound((c) => c.json({ error: `${c.req.path}: there is no such resource; /openapi.json lists them` }, 404))

@@ -3,6 +3,7 @@ import type { ConfigSnapshot } from '../../config/store.ts'
 import type { SpendGroups, SpendQuery } from '../../store/ledger/store.ts'
 import type { Logging } from '../../observe/telemetry/log.ts'
 import type { TraceFilter, TraceReport } from '../../observe/trace/tracer.ts'
+import type { EditTarget } from './edits/edits.ts'
 import type { LiveStats } from './live.ts'
 import type { CallThreads } from './thread.ts'
 import type { VersionHistory } from './versions.ts'
@@ -31,6 +32,8 @@ export interface ConsoleContext {
   failures(): readonly Error[]
   trace(filter: TraceFilter, timeoutMs: number, signal: AbortSignal): Promise<TraceReport | undefined>
   readonly threads: CallThreads
+  /** What the console may change; a text: why it may not. */
+  readonly edits: EditTarget | string
   /** Reads reports of the ledger; undefined: there is none. */
   readonly ledger: { spend(query: SpendQuery): Promise<SpendGroups & { readonly store?: string }> } | undefined
 }

@@ -24,6 +24,7 @@ export const pages = [
   ['guards', '#/llm/guards', '.prompt textarea'],
   ['spend', '#/spend', 'table.spend tbody tr, .burn-down canvas'],
   ['mcp', '#/mcp', 'main form button.primary'],
+  ['edit', '#/edit', 'main .panel .empty'],
   ['expressions', '#/expressions', '.completion button, .completion .muted'],
   ['config', '#/config', 'main .panel .badge, main .panel summary, main .panel tbody tr, main .panel li'],
 ] as const
