@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const one of open.splice(0).toReversed()) await one.close()
 })
 
-const paths = { completions: '/v1/chat/completions', messages: '/v1/messages', responses: '/v1/responses' } as const
+const paths = { completions: '/v1/chat/completions', messages: '/v1/messages', responses: '/v1/responses', gemini: '/v1beta/models/m:generateContent' } as const
 type Row = readonly [keyof typeof paths, 'completions' | 'messages' | 'converse' | 'responses', object, string]
 const rows: readonly Row[] = [
   ['completions', 'completions', { providerA: {} }, 'gpt-4o'],
@@ -34,6 +34,9 @@ const rows: readonly Row[] = [
   ['completions', 'converse', { providerF: {} }, 'anthropic.claude-sonnet-4-5-v1:0'],
   ['messages', 'converse', { providerF: {} }, 'amazon.nova-pro-v1:0'],
   ['responses', 'converse', { providerF: {} }, 'anthropic.claude-opus-4-6-v1:0'],
+  ['gemini', 'completions', { providerA: {} }, 'gpt-4o'],
+  ['gemini', 'messages', { providerC: {} }, 'claude-opus-4-8'],
+  ['gemini', 'converse', { providerF: {} }, 'amazon.nova-pro-v1:0'],
 ]
 
 /** What the model answers, turn by turn: thinking, tools with names and ids that are replaced, text that is masked, a blank. */
@@ -79,7 +82,7 @@ describe('five turns', () => {
       policies: {
         auth: { key: 'k' },
         ai: {
-          routes: sdkRoutes,
+          routes: { ...sdkRoutes, ':generateContent': 'Gemini' },
           prompt: { prepend: [{ role: 'system', content: 'Company rules.' }], append: [{ role: 'user', content: 'Answer in English.' }] },
           promptGuard: { request: [{ regex: { builtins: ['Email'] } }] },
           promptCaching: { cacheSystem: true, cacheMessages: true },
@@ -91,7 +94,7 @@ describe('five turns', () => {
     let request: JsonObject = { ...firstRequest(format), model }
     let last: ReturnType<typeof partsOf> | undefined
     for (turn = 0; turn < turns.length; turn++) {
-      const { status, json, text } = await send(gateway.port, { path: paths[format], body: request })
+      const { status, json, text } = await send(gateway.port, { path: paths[format].replace('/m:', `/${model}:`), body: request })
       expect([status, text.slice(0, 300)]).toEqual([200, text.slice(0, 300)])
       const parts = partsOf(JSON.parse(sent) as JsonObject)
       expect(sent).not.toContain('jane@example.com')

@@ -54,8 +54,9 @@ interface ShortProvider {
   readonly sessionToken?: string | undefined
 }
 
-/** Path of the API of Anthropic, whose errors have a format of their own. */
+/** Paths of APIs whose errors have a format of their own: Anthropic's and Gemini's. */
 const messagesPath = { type: 'PathPrefix', value: '/v1/messages' } as const
+const geminiPath = { type: 'PathPrefix', value: '/v1beta' } as const
 
 type Models = ShortLLM['models']
 type Report = (path: Path, text: string) => void
@@ -185,7 +186,7 @@ function withPath(own: BackendFull['transformation'], path: string | undefined):
  * Matches of a route to a model or to an error. All have the same method and paths: they take precedence over headers, which would decide only among equals.
  */
 const matchesOf = (headers: RouteMatch['headers'] = []): RouteMatch[] =>
-  [{}, { path: messagesPath }].map((match) => ({ ...match, method: 'POST', ...(headers.length > 0 && { headers }) }))
+  [{}, { path: messagesPath }, { path: geminiPath }].map((match) => ({ ...match, method: 'POST', ...(headers.length > 0 && { headers }) }))
 
 function routeToModel(name: string, isPatternName: boolean): FileRoute {
   const value = isPatternName ? name.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replace('*', '.*') : name
@@ -224,15 +225,18 @@ function listBackend(models: ShortLLM['models']): FileBackend {
 function routesToErrors(names: readonly string[]): FileRoute[] {
   const unknown = `The model of this request does not exist. Models: ${listNames(names)}`
   const missing = 'The request body is not JSON, is too large, or has no field "model".'
-  const [any = {}, messages = {}] = matchesOf([{ name: MODEL_HEADER, type: 'RegularExpression', value: '.*' }])
-  const [none = {}, noneOfMessages = {}] = matchesOf()
+  const [any = {}, messages = {}, gemini = {}] = matchesOf([{ name: MODEL_HEADER, type: 'RegularExpression', value: '.*' }])
+  const [none = {}, noneOfMessages = {}, noneOfGemini = {}] = matchesOf()
   const openai = (code: string | null, message: string): object => ({ error: { message, type: 'invalid_request_error', param: 'model', code } })
+  const google = (code: number, message: string, status: string): object => ({ error: { code, message, status } })
   const anthropic = (type: string, message: string): object => ({ type: 'error', error: { type, message } })
   return [
     routeToError('unknown-model', any, 404, openai('model_not_found', unknown)),
     routeToError('unknown-model-messages', messages, 404, anthropic('not_found_error', unknown)),
+    routeToError('unknown-model-gemini', gemini, 404, google(404, unknown, 'NOT_FOUND')),
     routeToError('no-model', none, 400, openai(null, missing)),
     routeToError('no-model-messages', noneOfMessages, 400, anthropic('invalid_request_error', missing)),
+    routeToError('no-model-gemini', noneOfGemini, 400, google(400, missing, 'INVALID_ARGUMENT')),
   ]
 }
 
@@ -259,7 +263,7 @@ const policyName = (gateway: GatewayRef): Policy['policy'] => ({ kind: 'ProxyPol
 
 /** The model of a request: Gemini's clients name it in the path. */
 const MODEL =
-  'request.path.matches("/models/.+:[A-Za-z]+$") ? request.path.regexReplace("^.*?/models/(.+):[A-Za-z]+$", "$1") : string(json(request.body).model)'
+  'request.path.matches("/models/.+:[A-Za-z]+$") ? request.path.regexReplace("^.*?/models/(.+):[A-Za-z]+$", "$1").replace("%2F", "/").replace("%3A", ":") : string(json(request.body).model)'
 
 /** Copies the model of the request to a header before routing. The oldest policy, so that no other one replaces it. */
 const routingPolicy = (gateway: GatewayRef): Policy => ({

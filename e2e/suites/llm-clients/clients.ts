@@ -36,6 +36,7 @@ export const clients: Readonly<Record<string, Client>> = {
   'OpenAI SDK for Python, Responses': { format: 'Responses', program: 'openai_responses.py' },
   'Anthropic SDK for Python': { format: 'Messages', program: 'anthropic_messages.py' },
   'Google Gen AI SDK for Python': { format: 'generateContent', program: 'google_genai.py' },
+  'Google Gen AI SDK for JavaScript': { format: 'generateContent', program: 'google-genai.mjs' },
   'LangChain, ChatOpenAI': { format: 'Chat Completions', program: 'langchain_openai_chat.py' },
   'LangChain, ChatAnthropic': { format: 'Messages', program: 'langchain_anthropic_messages.py' },
   'LlamaIndex, OpenAILike': { format: 'Chat Completions', program: 'llamaindex_client.py' },
