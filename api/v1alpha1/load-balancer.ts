@@ -18,6 +18,11 @@ export const loadBalancerDefinitions: Definitions = {
         { window: duration('Time in which the share of a new endpoint grows from 10 % to that of the others.', 1000) },
         ['window'],
       ),
+      panicThreshold: integer(
+        'If a smaller share of the endpoints, in percent, is not evicted, evicted ones are used too. Default: only if all are evicted.',
+        1,
+        100,
+      ),
     },
     [],
     [

@@ -2098,6 +2098,10 @@ export interface LoadBalancer {
      */
     window: Duration
   }
+  /**
+   * If a smaller share of the endpoints, in percent, is not evicted, evicted ones are used too. Default: only if all are evicted.
+   */
+  panicThreshold?: number
 }
 /**
  * The key of a request. Requests without one are balanced as LeastRequest does. If several backends of a rule have weights, the key selects the backend too.

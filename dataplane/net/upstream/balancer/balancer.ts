@@ -78,7 +78,7 @@ export interface PickNotes {
   compared: readonly EndpointState[]
   /** Endpoints of the config that are not draining, or all if all are. */
   endpoints: readonly EndpointState[]
-  /** The nearest of them that are not evicted. */
+  /** The nearest of them that are not evicted; evicted ones too below the panic threshold. */
   available: readonly EndpointState[]
   /** How it was picked, unless two were compared. */
   by?: string
@@ -263,14 +263,18 @@ export class Balancer {
   }
 
   #findAvailable(): readonly EndpointState[] {
-    return nearestOf(this.#evicted.size === 0 ? this.#active : this.#active.filter((endpoint) => !this.#evicted.has(endpoint)))
+    if (this.#evicted.size === 0) return nearestOf(this.#active)
+    const others = this.#active.filter((endpoint) => !this.#evicted.has(endpoint))
+    // Those that are left would not survive the load of all.
+    const isPanic = others.length < (this.#balancing?.panicThreshold ?? 0) * this.#active.length
+    return nearestOf(isPanic ? this.#active : others)
   }
 
   /** The endpoint with that label, also if it is draining or farther than others; undefined if it is evicted while others are not. */
   availableAt(label: string): EndpointState | undefined {
     this.#candidates()
     const endpoint = this.find(label)
-    return endpoint?.evicted === undefined || this.#available.length === 0 ? endpoint : undefined
+    return endpoint?.evicted === undefined || this.#available.length === 0 || this.#available.includes(endpoint) ? endpoint : undefined
   }
 
   /** The endpoint with that label, also if it is evicted or draining. */

@@ -6,10 +6,10 @@ const endpoints = (...ports: number[]) => ports.map((port) => ({ address: '10.0.
 const eviction = { durationMs: 1000, restoreHealth: undefined, consecutiveFailures: 1, healthThreshold: undefined }
 
 /** A balancer whose random choices are those at the given places of the available endpoints. */
-function picking(places: readonly number[], placed: Parameters<Balancer['update']>[0]) {
+function picking(places: readonly number[], placed: Parameters<Balancer['update']>[0], balancing?: Parameters<Balancer['update']>[1]) {
   const left = [...places]
   const balancer = new Balancer({ random: () => left.shift() ?? 0, nowMs: () => 0 })
-  balancer.update(placed)
+  balancer.update(placed, balancing)
   return balancer
 }
 
@@ -43,6 +43,12 @@ test.each<[string, string, Balancer, number | undefined]>([
   ['one that is drawn twice', '2: a random one of 3 available endpoints', picking([0.5, 0.5], endpoints(1, 2, 3)), undefined],
   ['the only one that is not evicted', '2: the only one of 1 available endpoint (2 evicted)', evict(picking([], endpoints(1, 2, 3)), 1, 3), undefined],
   ['one of many, all evicted', '1: a random one of 2 endpoints, all evicted and used nevertheless', evict(picking([0, 0], endpoints(1, 2)), 1, 2), undefined],
+  [
+    'one of many in panic, by turns',
+    '2: the next of 3 available endpoints (2 evicted and used nevertheless, by panicThreshold)',
+    evict(picking([0], endpoints(1, 2, 3), { type: 'RoundRobin', hash: undefined, slowStartMs: undefined, panicThreshold: 0.5 }), 1, 3),
+    undefined,
+  ],
   [
     'a near one',
     '1: a random one of 2 available endpoints (1 farther away)',

@@ -4,8 +4,12 @@ import { scoreOf, type EndpointState, type PickNotes } from './balancer.ts'
 export function explainPick(picked: EndpointState, { compared, endpoints, available, by }: PickNotes, avoided?: EndpointState): string {
   if (endpoints.length === 1) return picked.draining ? 'the only endpoint, although it is draining' : 'the only endpoint'
   const evicted = endpoints.filter((endpoint) => endpoint.evicted !== undefined).length
-  const distant = endpoints.length - evicted - available.length
-  const notes = [...(evicted > 0 ? [`${evicted} evicted`] : []), ...(available.length > 0 && distant > 0 ? [`${distant} farther away`] : [])]
+  const isPanic = available.some((endpoint) => endpoint.evicted !== undefined)
+  const distant = endpoints.length - available.length - (isPanic ? 0 : evicted)
+  const notes = [
+    ...(evicted > 0 ? [isPanic ? `${evicted} evicted and used nevertheless, by panicThreshold` : `${evicted} evicted`] : []),
+    ...(available.length > 0 && distant > 0 ? [`${distant} farther away`] : []),
+  ]
   const set =
     available.length === 0
       ? `${endpoints.length} endpoints, all evicted and used nevertheless`

@@ -114,6 +114,24 @@ describe('the key of a request', () => {
   })
 })
 
+describe('panicThreshold', () => {
+  const eviction = { durationMs: 60_000, restoreHealth: undefined, consecutiveFailures: 1, healthThreshold: undefined }
+  const usedAfter = (evicted: number, panicThreshold: number | undefined): number => {
+    const balancer = balancerOf([1, 2, 3, 4], { type: 'RoundRobin', hash: undefined, slowStartMs: undefined, panicThreshold })
+    for (const endpoint of balancer.endpoints.slice(0, evicted)) balancer.record(endpoint, false, 0, eviction)
+    return new Set(Array.from({ length: 20 }, () => balancer.pick()?.port)).size
+  }
+
+  test.each<[string, number | undefined, readonly number[]]>([
+    ['none', undefined, [4, 3, 2, 1, 4]],
+    ['50 %', 0.5, [4, 3, 2, 4, 4]],
+    ['51 %', 0.51, [4, 3, 4, 4, 4]],
+    ['100 %', 1, [4, 4, 4, 4, 4]],
+  ])('%s: endpoints in use by the number of evicted ones', (_, threshold, expected) =>
+    expect([0, 1, 2, 3, 4].map((evicted) => usedAfter(evicted, threshold))).toEqual(expected),
+  )
+})
+
 describe('other strategies', () => {
   const by = (type: LoadBalancing['type'], slowStartMs?: number): LoadBalancing => ({ type, hash: undefined, slowStartMs })
 

@@ -15,6 +15,8 @@ export interface LoadBalancing {
   /** Set for ConsistentHash. */
   readonly hash: ConsistentHash | undefined
   readonly slowStartMs: number | undefined
+  /** Share of the endpoints, 0 to 1: if fewer are not evicted, all are used. Default: 0. */
+  readonly panicThreshold?: number | undefined
 }
 
 /**

@@ -212,6 +212,8 @@ export const backendRows: Row[] = [
   ['eviction for 1s', eviction({ duration: '1s' })],
   ['loadBalancer with everything', balancer({ type: 'ConsistentHash', consistentHash: { type: 'Cookie', name: 'a', ttl: '1s', maxLoad: 110 } })],
   ['loadBalancer with slow start', balancer({ type: 'RoundRobin', slowStart: { window: '1s' } })],
+  ['panicThreshold 100', balancer({ panicThreshold: 100 })],
+  ['panicThreshold 101', balancer({ panicThreshold: 101 }), `${at}.loadBalancer.panicThreshold`, BIG],
   ['loadBalancer by an unknown type', balancer({ type: 'Maglev' }), `${at}.loadBalancer.type`, UNSUPPORTED],
   ['ConsistentHash without consistentHash', balancer({ type: 'ConsistentHash' }), `${at}.loadBalancer.consistentHash`, 'is required for type ConsistentHash'],
   [
