@@ -2,6 +2,8 @@ import { chmod, link, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { digestOf } from '../file/problem.ts'
+import { sectionOf } from './fields.ts'
 import { FileEdits } from './file-edits.ts'
 import type { EditChange, EditorOutput } from './types.ts'
 
@@ -67,7 +69,7 @@ describe('edits of a config file', () => {
       { key: { secret: 0, name: 'alice', action: 'rotate', keyHash } },
       { key: { secret: 0, name: 'bob', action: 'create', keyHash } },
     ]
-    const { revision } = await edits.read()
+    const revision = digestOf(FILE)
     const preview = await edits.preview(revision, changes)
     expectNoSecret(preview)
     expect(preview.problems).toEqual([])
@@ -94,25 +96,23 @@ describe('edits of a config file', () => {
   })
 
   test('reject invalid values with the findings of proxyctl lint, and write nothing', async () => {
-    const edits = new FileEdits(path)
-    const { revision } = await edits.read()
-    const invalid = await edits.apply(revision, [{ path: ['llm', 'policies', 'budgets'], text: '- { name: a, limits: [{ request: 1, window: Day }] }' }])
-    expect(invalid.problems).toEqual([expect.stringMatching(/gateway\.yaml:\d+:\d+: llm\.policies\.budgets\[0\].*did you mean requests\? \[PX\d{4}\]/)])
-    for (const at of [
-      ['config', 'adminAddr'],
-      ['mcp', 'tickets', 'command'],
-      ['llm', 'models', '__proto__', 'to'],
-      ['secrets', 0, 'data', 'eve'],
+    const invalid = await new FileEdits(path).apply(digestOf(FILE), [
+      { path: ['llm', 'policies', 'budgets'], text: '- { name: a, limits: [{ request: 1, window: Day }] }' },
     ])
-      expect((await edits.apply(revision, [{ path: at, text: '[a]' }])).problems).toEqual([expect.stringMatching(/is not a field that the console changes/)])
+    expect(invalid.problems).toEqual([expect.stringMatching(/gateway\.yaml:\d+:\d+: llm\.policies\.budgets\[0\].*did you mean requests\? \[PX\d{4}\]/)])
     expect([await readFile(path, 'utf8'), await names()]).toEqual([FILE, ['gateway.yaml']])
   })
 
+  test('reject a field that the console does not change', async () => {
+    const { problems } = await new FileEdits(path).apply(digestOf(FILE), [{ path: ['mcp', 'tickets', 'command'], text: '[a]' }])
+    expect(problems).toEqual([expect.stringMatching(/^mcp\.tickets\.command: is not a field that the console changes/)])
+    for (const at of [['config', 'adminAddr'], ['mcp', 'tickets', 'env'], ['llm', 'models', '__proto__', 'to'], ['llm', 'models', 'a', 'to', 0], []])
+      expect(sectionOf(at)).toBeUndefined()
+  })
+
   test('reject a change of a file that was changed since it was read', async () => {
-    const edits = new FileEdits(path)
-    const { revision } = await edits.read()
     await writeFile(path, `${FILE}# by hand\n`)
-    await expect(edits.apply(revision, [guard])).rejects.toMatchObject({
+    await expect(new FileEdits(path).apply(digestOf(FILE), [guard])).rejects.toMatchObject({
       status: 409,
       message: expect.stringMatching(/^gateway\.yaml was changed since it was read/),
     })
