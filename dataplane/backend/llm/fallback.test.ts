@@ -249,6 +249,26 @@ describe('the limits of a request hold for each target', () => {
     expect(statuses).toEqual([200, 200, 429])
   })
 
+  test.each<[string, Budget['limits'][number], string | undefined]>([
+    ['tokens', { tokens: 4, window: 'Day' }, undefined],
+    ['dollars', { usd: '0.000004', window: 'Day' }, undefined],
+    ['tokens, for models of both targets', { tokens: 4, window: 'Day' }, 'true'],
+  ])('what the fallback used is charged to a budget of %s', async (_, limit, models) => {
+    answer = answerWith('openai', 'overload')
+    const limited = await startLimited([{ on: ['Overloaded'], to: to('healthy', 'after') }], limitsOf(limit, models))
+    const statuses: number[] = []
+    for (let i = 0; i < 12; i++) statuses.push((await post(limited, { max_tokens: 1 })).status)
+    expect([statuses[0], statuses.at(-1)]).toEqual([200, 429])
+  })
+
+  test('a limit of requests of the models of both targets counts a request once', async () => {
+    answer = answerWith('openai', 'overload')
+    const limited = await startLimited([{ on: ['Overloaded'], to: to('healthy', 'after') }], limitsOf({ requests: 2, window: 'Day' }, 'true'))
+    const statuses: number[] = []
+    for (let i = 0; i < 3; i++) statuses.push((await post(limited)).status)
+    expect(statuses).toEqual([200, 200, 429])
+  })
+
   test('what a failed target had reserved is returned', async () => {
     answer = answerWith('openai', 'overload')
     const limited = await startLimited([{ on: ['Overloaded'], to: to('healthy', 'after') }], dollars('12'))

@@ -72,6 +72,8 @@ export class BudgetCharge implements TokenBudget {
   readonly #exchange: Exchange
   #held: Held[] = none
   #applied: Applied[] = none
+  /** Budgets of the models of targets that failed. */
+  #left: readonly Applied[] = none
   /** Why the request cannot be charged; thrown if it turns out to be none that costs nothing. */
   #missingKey: ProxyError | undefined
   /** The model that replaces the one of the request, once a budget was exceeded. */
@@ -154,7 +156,9 @@ export class BudgetCharge implements TokenBudget {
 
   reopen(): void {
     this.settle(0, 0)
-    // Those of models apply to the next one only if it matches.
+    for (const applied of this.#applied) applied.isReserved = false
+    // Those of models apply to the next one only if it matches, and count the request once.
+    this.#left = this.#applied.filter(({ budget }) => budget.models !== undefined)
     this.#applied = this.#applied.filter(({ budget }) => budget.models === undefined)
     this.#replacement = undefined
   }
@@ -202,7 +206,8 @@ export class BudgetCharge implements TokenBudget {
       if (budget.ignoresMissingKey && this.#isKeyAbsent(budget.key)) return
       throw new ProxyError('BUDGET_KEY', { detail: `the request has no key for budget "${budget.name}"` })
     }
-    this.#applied = append(this.#applied, { budget, key, isCharged: false, isReserved: false })
+    const left = this.#left.find((other) => other.budget === budget && other.key === key)
+    this.#applied = append(this.#applied, left ?? { budget, key, isCharged: false, isReserved: false })
     for (const ancestor of budget.ancestors) this.#apply(ancestor)
   }
 
