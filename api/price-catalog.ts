@@ -23,6 +23,23 @@ interface CatalogServiceTier {
   readonly tiers?: CatalogTier[]
 }
 
+/** What a model demands of requests and accepts, where the rules of its family do not hold (llm.md §7.15). */
+export interface ModelCapabilities {
+  /** Id of a model whose rules hold. */
+  readonly family?: string
+  /** How the model reasons: not, by an effort (Claude: adaptive thinking), or with a budget of tokens. */
+  readonly reasoning?: (typeof REASONING)[number]
+  /** Values of the effort, in rising order. */
+  readonly efforts?: string[]
+  /** Whether sampling parameters are accepted: always, never, or only while the model does not reason. */
+  readonly sampling?: (typeof SAMPLING)[number]
+  readonly maxTemperature?: number
+  /** Field of the token limit of Chat Completions. */
+  readonly tokenLimit?: (typeof TOKEN_LIMITS)[number]
+  readonly tools?: boolean
+  readonly images?: boolean
+}
+
 export interface CatalogModel {
   readonly rates: CatalogRates
   /** By `contextOver`, increasing. */
@@ -31,6 +48,7 @@ export interface CatalogModel {
   readonly serviceTiers?: Record<string, CatalogServiceTier>
   /** What the model can do, such as `tools` and `vision`. */
   readonly tags?: string[]
+  readonly capabilities?: ModelCapabilities
   /** Tokens of the longest input. */
   readonly contextWindow?: number
   /** Tokens of the longest output. */
@@ -49,6 +67,12 @@ export interface PriceCatalog {
 /** Values of `gen_ai.provider.name`. */
 const PRICED_PROVIDERS = ['openai', 'azure', 'anthropic', 'gcp.gemini', 'gcp.vertex_ai', 'aws.bedrock'] as const
 
+export const REASONING = ['None', 'Effort', 'Budget'] as const
+export const SAMPLING = ['Any', 'Fixed', 'FixedWhileReasoning'] as const
+export const TOKEN_LIMITS = ['max_tokens', 'max_completion_tokens'] as const
+/** Tags of capabilities that the choice of a model reads. */
+const CAPABILITY_TAGS = { tools: 'tools', images: 'vision' } as const
+
 /** Kinds of tokens with a price. */
 export const PRICED_RATES = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning', 'inputAudio', 'outputAudio', 'inputImage', 'outputImage'] as const
 const RATE_PATTERN = /^\d{1,9}(\.\d{1,6})?$/
@@ -57,7 +81,7 @@ const MAX_NAME_LENGTH = 256
 const MAX_LIST = 32
 const MAX_SOURCE_LENGTH = 512
 const DATE_PATTERN = /^\d{4}-\d{2}-\d{2}$/
-const MODEL_FIELDS = ['rates', 'tiers', 'serviceTiers', 'tags', 'contextWindow', 'maxOutput', 'source', 'date'] as const
+const MODEL_FIELDS = ['rates', 'tiers', 'serviceTiers', 'tags', 'capabilities', 'contextWindow', 'maxOutput', 'source', 'date'] as const
 
 /** A catalog that cannot be used. The message names the field, its value and the fix. */
 export class PriceCatalogError extends Error {}
@@ -87,7 +111,7 @@ function readModel(name: string, value: unknown, parent: string): CatalogModel {
     throw new PriceCatalogError(`${parent} has a name of ${name.length} characters; use 1 to ${MAX_NAME_LENGTH}`)
   const path = `${parent}[${JSON.stringify(name)}]`
   const fields = objectAt(value, path, MODEL_FIELDS)
-  const { rates, tiers, serviceTiers = {}, tags = [], contextWindow, maxOutput, source, date } = fields
+  const { rates, tiers, serviceTiers = {}, tags = [], capabilities, contextWindow, maxOutput, source, date } = fields
   if (!Array.isArray(tags) || tags.length > MAX_LIST || !tags.every((tag) => typeof tag === 'string' && tag.length <= MAX_NAME_LENGTH))
     throw new PriceCatalogError(`${path}.tags must be a list of at most ${MAX_LIST} texts`)
   const own = readRates(rates, `${path}.rates`)
@@ -105,16 +129,54 @@ function readModel(name: string, value: unknown, parent: string): CatalogModel {
     throw new PriceCatalogError(`${path}.source is ${show(source)}; write a text of at most ${MAX_SOURCE_LENGTH} characters`)
   if (date !== undefined && (typeof date !== 'string' || !DATE_PATTERN.test(date)))
     throw new PriceCatalogError(`${path}.date is ${show(date)}; write a day such as "2026-01-31"`)
+  const can = capabilities === undefined ? undefined : readCapabilities(capabilities, `${path}.capabilities`)
+  const allTags = can === undefined ? (tags as string[]) : tagsOf(tags as string[], can)
   return {
     rates: own as CatalogRates,
     ...(read.length > 0 && { tiers: read }),
     ...(services.length > 0 && { serviceTiers: Object.fromEntries(services) as Record<string, CatalogServiceTier> }),
-    ...(tags.length > 0 && { tags: tags as string[] }),
+    ...(allTags.length > 0 && { tags: allTags }),
+    ...(can !== undefined && { capabilities: can }),
     ...(contextWindow !== undefined && { contextWindow: contextWindow as number }),
     ...(maxOutput !== undefined && { maxOutput: maxOutput as number }),
     ...(source !== undefined && { source }),
     ...(date !== undefined && { date }),
   }
+}
+
+function readCapabilities(value: unknown, path: string): ModelCapabilities {
+  const fields = objectAt(value, path, Object.keys(capabilityFields))
+  for (const [field, given] of Object.entries(fields)) {
+    const { isValid, fix } = capabilityFields[field as keyof ModelCapabilities]
+    if (!isValid(given)) throw new PriceCatalogError(`${path}.${field} is ${show(given)}; ${fix}`)
+  }
+  return fields
+}
+
+const isName = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH
+const oneOf = (values: readonly string[]) => ({ isValid: (value: unknown) => values.includes(value as string), fix: `use ${values.join(', ')}` })
+const flag = { isValid: (value: unknown) => typeof value === 'boolean', fix: 'use true or false' }
+
+const capabilityFields: Readonly<Record<keyof ModelCapabilities, { readonly isValid: (value: unknown) => boolean; readonly fix: string }>> = {
+  family: { isValid: isName, fix: `write the id of a model with the same rules, of at most ${MAX_NAME_LENGTH} characters` },
+  reasoning: oneOf(REASONING),
+  efforts: { isValid: (value) => Array.isArray(value) && value.length <= MAX_LIST && value.every(isName), fix: `write a list of at most ${MAX_LIST} texts` },
+  sampling: oneOf(SAMPLING),
+  maxTemperature: { isValid: (value) => typeof value === 'number' && value > 0 && value <= 2, fix: 'write a number above 0, at most 2' },
+  tokenLimit: oneOf(TOKEN_LIMITS),
+  tools: flag,
+  images: flag,
+}
+
+/** The tags of a model, as its capabilities correct them. */
+function tagsOf(tags: readonly string[], capabilities: ModelCapabilities): string[] {
+  const corrected = new Set(tags)
+  for (const [field, tag] of Object.entries(CAPABILITY_TAGS)) {
+    const can = capabilities[field as keyof typeof CAPABILITY_TAGS]
+    if (can === true) corrected.add(tag)
+    else if (can === false) corrected.delete(tag)
+  }
+  return [...corrected]
 }
 
 function readServiceTier(value: unknown, path: string): CatalogServiceTier {

@@ -4,6 +4,7 @@ import type { Schema } from '../schema.ts'
 
 export const string = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more })
 export const integer = (description: string, more: Schema = {}): Schema => ({ type: 'integer', description, ...more })
+export const number = (description: string, more: Schema = {}): Schema => ({ type: 'number', description, ...more })
 export const boolean = (description: string, more: Schema = {}): Schema => ({ type: 'boolean', description, ...more })
 export const list = (items: Schema, description: string, more: Schema = {}): Schema => ({ type: 'array', description, items, ...more })
 export const map = (values: Schema, description: string, more: Schema = {}): Schema => ({

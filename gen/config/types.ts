@@ -1934,6 +1934,7 @@ export interface CatalogModel {
    * Items: Tag.
    */
   tags?: string[]
+  capabilities?: ModelCapabilities
   /**
    * Tokens of the longest input.
    */
@@ -1950,6 +1951,45 @@ export interface CatalogModel {
    * Day of the last change, YYYY-MM-DD.
    */
   date?: string
+}
+/**
+ * What a model accepts, where the rules of its family do not hold.
+ */
+export interface ModelCapabilities {
+  /**
+   * Id of a model whose rules hold.
+   */
+  family?: string
+  /**
+   * How the model reasons: not, by an effort, or with a budget of tokens.
+   */
+  reasoning?: 'None' | 'Effort' | 'Budget'
+  /**
+   * Values of the effort, in rising order.
+   *
+   * Items: Effort.
+   */
+  efforts?: string[]
+  /**
+   * Whether sampling parameters are accepted: always, never, or only while the model does not reason.
+   */
+  sampling?: 'Any' | 'Fixed' | 'FixedWhileReasoning'
+  /**
+   * Highest temperature.
+   */
+  maxTemperature?: number
+  /**
+   * Field of the token limit of Chat Completions.
+   */
+  tokenLimit?: 'max_tokens' | 'max_completion_tokens'
+  /**
+   * Whether requests may have tools.
+   */
+  tools?: boolean
+  /**
+   * Whether requests may have images.
+   */
+  images?: boolean
 }
 /**
  * Prices of a service tier.

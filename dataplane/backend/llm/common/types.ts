@@ -4,6 +4,8 @@
  * changed, and `renderBody` (json.ts) keeps the bytes of unchanged members.
  */
 
+import type { ModelCapabilities } from '#api/price-catalog.ts'
+
 /** A JSON object as parsed by `parseJson`: numbers that a double cannot hold are raw (json.ts). */
 export type JsonObject = { readonly [key: string]: unknown }
 
@@ -71,6 +73,8 @@ export interface RequestContext {
   readonly model: string
   /** The API that the request is sent to, if it is not the usual one of its format. */
   readonly target?: Target
+  /** What a catalog says that the model accepts. */
+  readonly capabilities?: ModelCapabilities
   /** Guardrail for every Converse body (providerF). */
   readonly guardrail?: { readonly identifier: string; readonly version: string }
   /** Adds cache points to Converse bodies of Chat Completions and Responses clients (llm.md §14). */

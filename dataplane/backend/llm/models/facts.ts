@@ -1,14 +1,12 @@
 import { evalBool, evalKey, fromJson, readsMember, type Program, type Stored } from '#api/cel/index.ts'
 import { promptTokensOf } from '../accounting/prompt.ts'
-import { isObject } from '../common/json.ts'
+import { modalitiesOf, type Modality } from '../common/modalities.ts'
 import { inside, numberOf } from '../common/read.ts'
 import type { ClientFormat, JsonObject } from '../common/types.ts'
 import { DEFAULT_OUTPUT_TOKENS } from '../../../request/exchange/token-budgets.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { variables } from '../../../request/exchange/variables.ts'
 import { ExchangeView } from '../../../request/expression/view.ts'
-
-export type Modality = 'text' | 'image' | 'audio' | 'file'
 
 /** What the rules and the choice of a model know about a request. Each fact is computed when it is first read. */
 export class ModelFacts {
@@ -80,42 +78,3 @@ export const holds = (exchange: Exchange, facts: ModelFacts, program: Program): 
 /** The value that a choice sticks to; undefined: null, empty or an error. */
 export const stickyKey = (exchange: Exchange, facts: ModelFacts, program: Program): string | undefined =>
   withRequest(exchange, facts, program, evalKey) || undefined
-
-/** Kinds of parts by their `type`, in all client formats. */
-const kinds: ReadonlyMap<unknown, Modality> = new Map<unknown, Modality>([
-  ['image_url', 'image'],
-  ['input_image', 'image'],
-  ['image', 'image'],
-  ['input_audio', 'audio'],
-  ['audio', 'audio'],
-  ['file', 'file'],
-  ['input_file', 'file'],
-  ['document', 'file'],
-])
-
-/** What the messages of a request have. Parts are looked at, not their content. */
-function modalitiesOf({ messages, input, system, instructions, contents }: JsonObject): ReadonlySet<Modality> {
-  const found = new Set<Modality>()
-  const waiting: unknown[] = [messages, input, system, instructions, contents]
-  while (waiting.length > 0) {
-    const value = waiting.pop()
-    if (typeof value === 'string') found.add('text')
-    else if (Array.isArray(value)) for (const item of value as unknown[]) waiting.push(item)
-    else if (isObject(value)) {
-      const kind = kinds.get(value['type']) ?? kindOfMedia(value['inlineData'] ?? value['inline_data'] ?? value['fileData'] ?? value['file_data'])
-      if (kind !== undefined) found.add(kind)
-      else if (typeof value['text'] === 'string') found.add('text')
-      // The output of a tool is that of `function_call_output`.
-      waiting.push(value['content'], value['output'], value['parts'])
-    }
-  }
-  return found
-}
-
-/** The kind of a part of Gemini, by its media type. */
-function kindOfMedia(media: unknown): Modality | undefined {
-  if (!isObject(media)) return undefined
-  const type = media['mimeType'] ?? media['mime_type']
-  const [kind] = typeof type === 'string' ? type.split('/', 1) : []
-  return kind === 'image' || kind === 'audio' ? kind : 'file'
-}

@@ -1,4 +1,4 @@
-import type { CatalogModel, PriceCatalog } from '#api/price-catalog.ts'
+import type { CatalogModel, ModelCapabilities, PriceCatalog } from '#api/price-catalog.ts'
 import type { BackendAI } from '#gen/config/types.ts'
 import { createNameTable } from '../common/patterns.ts'
 import builtIn from './built-in.json' with { type: 'json' }
@@ -19,6 +19,8 @@ export interface PriceTable {
   find(system: string, ...models: readonly (string | undefined)[]): Price | undefined
   /** What the first catalog that has the model says about it. */
   describe(system: string, model: string): ModelDescription | undefined
+  /** What the catalog of the policy says that the model accepts; undefined: the rules of its family hold. */
+  capabilitiesOf(system: string, model: string): ModelCapabilities | undefined
 }
 
 /** What a model can do, as far as a catalog says. */
@@ -42,7 +44,8 @@ export function compilePrices({ prices, priceCatalog }: Pick<BackendAI, 'prices'
     sources.push((_system, model) => table(model))
   }
   const providers = priceCatalog?.configMapRef?.providers
-  if (providers !== undefined) add(compileCatalog({ providers }))
+  const own = providers && compileCatalog({ providers })
+  if (own !== undefined) add(own)
   if (priceCatalog?.builtIn !== 'Disabled') add((builtInSource ??= compileCatalog(builtIn)))
   return {
     isEmpty: sources.length === 0,
@@ -55,6 +58,7 @@ export function compilePrices({ prices, priceCatalog }: Pick<BackendAI, 'prices'
       }
       return undefined
     },
+    capabilitiesOf: (system, model) => own?.describe(system, model)?.capabilities,
     describe(system, model) {
       for (const catalog of catalogs) {
         const described = catalog(system, model)

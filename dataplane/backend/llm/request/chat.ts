@@ -1,3 +1,4 @@
+import type { ModelCapabilities } from '#api/price-catalog.ts'
 import type { BackendAI } from '#gen/config/types.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import type { ResponseHead } from '../../../http/message.ts'
@@ -23,6 +24,7 @@ import {
   type RequestMemo,
   type Target,
 } from '../common/types.ts'
+import { modalitiesOf } from '../common/modalities.ts'
 import { unsupported } from '../common/unsupported.ts'
 import type { KeyPolicy } from './keys.ts'
 import { jsonResponse } from './models.ts'
@@ -146,9 +148,11 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     }
     throw new FormatError('unsupported', `unsupported conversion: from ${entry.title} to provider ${provider.system} (model ${model})`)
   }
-  const api = provider.targetOf(conversion.to, model)
+  const capabilities = settings.prices.capabilitiesOf(provider.system, model)
+  if (capabilities !== undefined && isChat) checkCapabilities(body, capabilities, model)
+  const api = provider.targetOf(conversion.to, capabilities?.family ?? model)
   record.aim(api)
-  const converted = conversion.request(body, requestContext(context, model, api))
+  const converted = conversion.request(body, requestContext(context, model, api, capabilities))
   checkOmitted(converted.omitted, settings.section.unsupported)
   record.omit(converted.omitted)
   const call = { format: conversion.to, model, isStreaming }
@@ -166,7 +170,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   return {
     draft: {
       path: provider.pathFor(call),
-      api: { from: entry.format, to: conversion.to, rules: rulesOf(api, model) },
+      api: { from: entry.format, to: conversion.to, rules: rulesOf(api, model, capabilities) },
       body: bytes,
       reads: isStreaming ? 'stream' : 'buffered',
     },
@@ -189,12 +193,21 @@ function checkOmitted([place]: readonly string[], unsupportedParts: BackendAI['u
     throw unsupported(place, 'this provider does not support it; remove it, or set ai.unsupported to Omit')
 }
 
+/** Throws a FormatError for parts of a request that the model does not read, by the catalog of the policy. */
+function checkCapabilities(body: JsonObject, { tools, images }: ModelCapabilities, model: string): void {
+  const reject = (field: string, parts: string): never => {
+    throw unsupported(field, `the price catalog says that the model ${JSON.stringify(model)} does not take ${parts}; remove them, or use another model`)
+  }
+  if (tools === false) for (const field of ['tools', 'functions']) if (Array.isArray(body[field]) && body[field].length > 0) reject(field, 'tools')
+  if (images === false && modalitiesOf(body).has('image')) reject(body['messages'] === undefined ? 'input' : 'messages', 'images')
+}
+
 /** Whether the prompt's tokens are reserved from token budgets before the request is sent. */
 function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
 }
 
-function requestContext({ exchange, target }: PrepareContext, model: string, api: Target): RequestContext {
+function requestContext({ exchange, target }: PrepareContext, model: string, api: Target, capabilities: ModelCapabilities | undefined): RequestContext {
   const { headers } = exchange.request
   const { provider, settings } = target
   const betas = headers.has('anthropic-beta') ? headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim())) : []
@@ -203,6 +216,7 @@ function requestContext({ exchange, target }: PrepareContext, model: string, api
   return {
     model,
     target: api,
+    ...(capabilities && { capabilities }),
     ...(provider.guardrail && { guardrail: provider.guardrail }),
     ...(settings.promptCaching && { promptCaching: settings.promptCaching }),
     ...(betas.length > 0 && { betas: betas.filter((beta) => beta !== '') }),

@@ -1,4 +1,6 @@
 import type { Target, UpstreamFormat } from '../common/types.ts'
+import type { ModelCapabilities } from '#api/price-catalog.ts'
+import { applyCapabilities } from './capabilities.ts'
 import { families, familyOf } from './families.ts'
 import { table } from './table.ts'
 import type { TargetRules } from './types.ts'
@@ -6,14 +8,26 @@ import type { TargetRules } from './types.ts'
 /** Models whose rules are kept. Clients choose the model, so the number is bounded. */
 const MAX_MODELS = 1000
 const known = new Map<Target, Map<string, TargetRules>>()
+/** Rules by the capabilities of a catalog, and by the rules of the family. */
+const overridden = new WeakMap<ModelCapabilities, WeakMap<TargetRules, TargetRules>>()
 
 /**
- * The rules of a target for a model (llm.md §7.15): those of the API, with what differs for the model's family.
+ * The rules of a target for a model (llm.md §7.15): those of the API, with what differs for the model's family, and with what a catalog of the user says.
  *
  * @example
  * rulesOf('compatible', 'mistral-large-latest').tokenLimit // 'max_tokens'
  */
-export function rulesOf(target: Target, model: string): TargetRules {
+export function rulesOf(target: Target, model: string, capabilities?: ModelCapabilities): TargetRules {
+  const rules = familyRules(target, capabilities?.family ?? model)
+  if (capabilities === undefined) return rules
+  let changed = overridden.get(capabilities)
+  if (changed === undefined) overridden.set(capabilities, (changed = new WeakMap()))
+  let own = changed.get(rules)
+  if (own === undefined) changed.set(rules, (own = applyCapabilities(rules, capabilities)))
+  return own
+}
+
+function familyRules(target: Target, model: string): TargetRules {
   let models = known.get(target)
   if (models === undefined) known.set(target, (models = new Map<string, TargetRules>()))
   const found = models.get(model)

@@ -26,6 +26,9 @@ export function fitCompletions(body: JsonObject, rules: TargetRules): FittedBody
   if (addsUsage) fitted = { ...fitted, stream_options: { include_usage: true } }
   if (rules.tokenLimit === 'max_completion_tokens' && body['max_tokens'] !== undefined)
     fitted = compact({ ...without(fitted, 'max_tokens'), max_completion_tokens: body['max_completion_tokens'] ?? body['max_tokens'] })
+  else if (rules.tokenLimit === 'max_tokens' && body['max_completion_tokens'] !== undefined)
+    // Mistral rejects the newer field, and Ollama ignores it: the response has no limit.
+    fitted = compact({ ...without(fitted, 'max_completion_tokens'), max_tokens: body['max_completion_tokens'] ?? body['max_tokens'] })
   const names = namesOf(body, rules)
   const rename = (name: string): string => names.safe(name)
   const keepsMarks = rules.cache.marker === 'native'

@@ -261,3 +261,13 @@ describe('sampling parameters of native requests', () => {
     expect(body['temperature']).toBe(2)
   })
 })
+
+test.each([
+  ['compatible', 'mistral-large-latest', { max_completion_tokens: 9 }, { max_tokens: 9 }],
+  ['compatible', 'llama3.2', { max_completion_tokens: 9, max_tokens: 8 }, { max_tokens: 9 }],
+  ['gemini', 'gemini-3-pro', { max_completion_tokens: 9 }, { max_tokens: 9 }],
+  ['compatible', 'openai/gpt-5.5', { max_tokens: 9 }, { max_completion_tokens: 9 }],
+  ['openai', 'gpt-4o', { max_tokens: 9 }, { max_completion_tokens: 9 }],
+] as const)('the token limit of a native request is in the field that %s reads for %s', (target, model, request, expected) => {
+  expect(pair('completions', 'completions').request(request, requestContext({ target, model })).body).toEqual(expected)
+})

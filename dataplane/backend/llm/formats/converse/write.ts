@@ -13,7 +13,8 @@ import type { TargetRules } from '../../rules/types.ts'
  */
 export function writeConverseRequest(chat: Chat, context: RequestContext, rules: TargetRules): ConvertedRequest {
   if (chat.origin === 'messages' && chat.maxTokens === undefined) throw new FormatError('missing', 'missing field: max_tokens not specified')
-  const { model, guardrail } = context
+  const { guardrail } = context
+  const model = context.capabilities?.family ?? context.model
   const marks = new CacheMarks(rules.cache, chat.origin === 'messages' || canCache(model))
   const system = writeSystem(chat, marks)
   const messages = writeMessages(chat, marks, model)
@@ -35,7 +36,7 @@ export function writeConverseRequest(chat: Chat, context: RequestContext, rules:
   })
   return {
     body: chat.origin === 'messages' || marks.isUsed ? body : addCachePoints(body, model, context.promptCaching),
-    memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() },
+    memo: { model: context.model, isStreaming: chat.isStreaming, toolNames: new Map() },
     omitted: chat.omitted,
   }
 }
