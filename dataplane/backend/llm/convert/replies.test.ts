@@ -313,7 +313,7 @@ const rows: Readonly<Record<string, Row>> = {
           type: 'reasoning',
           id: 'rs_0000000000000002',
           summary: [{ type: 'summary_text', text: 'hm' }],
-          encrypted_content: null,
+          encrypted_content: 'signature:',
           status: 'completed',
         },
         expect.objectContaining({ type: 'message' }),

@@ -51,7 +51,8 @@ export function writeReasoning(id: string, text: string, signature: string, stat
     type: 'reasoning',
     id,
     summary: text === '' ? [] : [writeSummaryPart(text)],
-    encrypted_content: signature === '' ? null : `${SIGNATURE}${signature}`,
+    // Never null: the AI SDK sends no item back that has none, and a model that thinks with tools rejects the request then.
+    encrypted_content: `${SIGNATURE}${signature}`,
     status,
   }
 }
