@@ -46,7 +46,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   lowerGarbageCollection()
   const adminToken = takeAdminToken(env)
   const keys = readSessionKeys(env)
-  for (const secret of [adminToken, ...keys.map((key) => key.toString('hex'))]) if (secret !== undefined) issuedSecrets.add(secret)
+  for (const key of keys) issuedSecrets.add(key.toString('hex'))
   const fileOptions = fileOptionsOf(env)
   const first = file === undefined ? undefined : await readConfigFile(file, fileOptions)
   const processConfig: ProcessConfig = first?.process ?? {}

@@ -6,6 +6,7 @@ import { isIP } from 'node:net'
 import { totalmem } from 'node:os'
 import { PEER_PORT } from '#api/names.ts'
 import { countCpus, type CpuCount } from '../runtime/cpu.ts'
+import { issuedSecrets } from '../runtime/issued-secrets.ts'
 import type { LedgerConfig, PostgresConfig, ProcessConfig, RedisConfig, UpstreamsSpec } from '#gen/config/types.ts'
 import type { PeerAddress } from '../backend/mcp/session/sharing.ts'
 import { readLedgerSettings, type LedgerSettings } from '../store/ledger/settings.ts'
@@ -182,7 +183,7 @@ const MIN_TOKEN_CHARS = 16
 
 /**
  * The token that ADMIN_TOKEN sets; undefined: none is needed. The variable is removed from the environment of the process: placeholders
- * of config files, and programs that inherit the environment, do not have it.
+ * of config files, and programs that inherit the environment, do not have it. No log shows it.
  */
 export function takeAdminToken(env: Environment): string | undefined {
   const token = env['ADMIN_TOKEN']?.trim()
@@ -192,5 +193,6 @@ export function takeAdminToken(env: Environment): string | undefined {
     throw new SettingError(
       `ADMIN_TOKEN is not ${MIN_TOKEN_CHARS} or more visible ASCII characters: make one with openssl rand -hex 32, or unset it to require no token`,
     )
+  if (token !== undefined) issuedSecrets.add(token)
   return token
 }

@@ -328,3 +328,53 @@ spec: {static: {host: a.example, port: 80}, policies: {auth: {cloudB: {secretRef
     expect(status.conditions[0]?.message).toContain(message)
   })
 })
+
+describe('an ExternalName Service whose address is refused', () => {
+  const routed = (kind: 'HTTPRoute' | 'TCPRoute', externalName: string): string =>
+    `${base.replace(']}', ', {name: tcp, port: 81, protocol: TCP}]}')}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: out}
+spec: {type: ExternalName, externalName: "${externalName}"}
+---
+apiVersion: gateway.networking.k8s.io/${kind === 'HTTPRoute' ? 'v1' : 'v1alpha2'}
+kind: ${kind}
+metadata: {name: r}
+spec: {parentRefs: [{name: gw, sectionName: ${kind === 'HTTPRoute' ? 'http' : 'tcp'}}], rules: [{backendRefs: [{name: out, port: 8080}]}]}`
+  const partialOf = (kind: 'HTTPRoute' | 'TCPRoute', externalName: string, more = ''): string | undefined => {
+    const { statuses } = translate(createSnapshot(objectsOf(`${routed(kind, externalName)}${more}`)), { checkExpression: () => undefined })
+    const status = statuses.find((one) => one.kind === kind)?.status as { parents: { conditions: Condition[] }[] }
+    return status.parents[0]?.conditions.find(({ type }) => type === 'PartiallyInvalid')?.message
+  }
+
+  test.each([
+    ['HTTPRoute', 'localhost'],
+    ['HTTPRoute', '127.1'],
+    ['HTTPRoute', '169.254.169.254'],
+    ['HTTPRoute', '::ffff:127.0.0.1'],
+    ['TCPRoute', '0.0.0.0'],
+  ] as const)('is named in the status of a %s: %s', (kind, address) => {
+    const message = partialOf(kind, address) ?? ''
+    expect(message).toContain(`externalName of Service default/out: requests to ${address}:8080 fail with 503, because it is a`)
+    expect(message).toContain('spec.upstreams.addresses in the ProxyParameters of the Gateway')
+    expect(message).toMatch(/\[PX1361\]$/)
+  })
+
+  test.each(['example.com', '10.0.0.1'])('is not named if it is not refused: %s', (address) => expect(partialOf('HTTPRoute', address)).toBeUndefined())
+
+  test('is not named if the ProxyParameters of the Gateway permit it', () => {
+    const parameters = `
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyParameters
+metadata: {name: p}
+spec: {upstreams: {addresses: [127.0.0.0/8]}}`
+    const permitted = routed('HTTPRoute', '127.0.0.1').replace(
+      'gatewayClassName: proxy,',
+      'gatewayClassName: proxy, infrastructure: {parametersRef: {group: proxy.dev, kind: ProxyParameters, name: p}},',
+    )
+    const { statuses } = translate(createSnapshot(objectsOf(`${permitted}${parameters}`)), { checkExpression: () => undefined })
+    expect(JSON.stringify(statuses.find(({ kind }) => kind === 'HTTPRoute'))).not.toContain('PX1361')
+  })
+})

@@ -21,6 +21,7 @@ import { testConnection, testRequest } from '../../testing/exchange.ts'
 import { testGateway, testListener, testRoute } from '../../testing/messages.ts'
 import { replaceMessages } from '../../testing/store.ts'
 import { endPlugins } from '../../policy/plugins/host.ts'
+import { takeAdminToken } from '../../program/settings.ts'
 import { readLedgerSettings } from '../../store/ledger/settings.ts'
 import type { UpstreamPool } from '../../net/upstream/types.ts'
 import { cacheUntilExpiry } from '../../net/upstream/cloud/cached.ts'
@@ -37,7 +38,8 @@ const OWN_HEADER = 'number-of-the-tenant'
 const MODIFIER_KEY = 'written-into-a-modifier'
 const ISSUED = 'eyJ-token-of-the-cloud'
 const SESSION_KEY = 'ab12'.repeat(16)
-/** In a file: a store's password, an admin token and the like are issued to the process. */
+const ADMIN_TOKEN = 'admin-token-of-the-process'
+/** In a file: a store's password and the like are issued to the process. */
 const PASSWORD = 'password-in-a-file'
 const PLUGIN_KEY = 'key-of-the-plugin'
 
@@ -72,9 +74,9 @@ const publicFields =
   /^(?:(?:Bind|Listener|Secret|Route|TcpRoute|Service|Backend|Policy)\.key|ResolvedSecret(?:s|Key)?\.(?:secret|secrets|key)|(?:Budget|LocalRateLimit)\.key|BudgetQuotaService\.keyName|OAuthCredentials\.(?:subjectToken|tokenEndpoint\.path|audiences)|A2ACardSigning\.(?:keyId|jwksUrl)|BackendAI\.firstTokenTimeout|CORS\.\w+|AgentExtAuthHTTP\.allowed\w+|RouteExtAuth\.\w+|ProcessConfig\.logging\.sensitiveHeaders|.*\.passwordFile|JWKS\.inline|ResolvedKeySet\.inline|Secret\.privateKey|ShortProvider[A-F]\.url|ShortProviderF\.accessKeyId|ShortMCPServer\.url|HTTPHeaderMatch\.value|ReplacedResponse\.headers\.\w+|ClientIP\.header)$/
 const written = Object.keys(secretFields).map((field) => `written-into-${field.toLowerCase().replaceAll('.', '-')}`)
 
-const secrets = [SECRET, QUERY_KEY, HEADER, OWN_HEADER, MODIFIER_KEY, ISSUED, SESSION_KEY, PASSWORD, ...written]
+const secrets = [SECRET, QUERY_KEY, HEADER, OWN_HEADER, MODIFIER_KEY, ISSUED, SESSION_KEY, PASSWORD, ADMIN_TOKEN, ...written]
 /** Those that a failure may repeat; the others are redacted by the name of their field. */
-const repeated = [SECRET, MODIFIER_KEY, ISSUED, SESSION_KEY, PASSWORD, ...written]
+const repeated = [SECRET, MODIFIER_KEY, ISSUED, SESSION_KEY, PASSWORD, ADMIN_TOKEN, ...written]
 
 const messages: ConfigMessage[] = [
   ...testListener,
@@ -118,6 +120,7 @@ async function walk(format: LogFormat): Promise<Record<string, string>> {
   const writer = { dropped: 0, write: (line: string) => lines.push(line) > 0, flush: () => Promise.resolve(), flushSync: () => undefined }
   const logging = createLogging({ writer, format, sensitiveHeaders: ['X-Acme-*'] })
   issuedSecrets.add(SESSION_KEY)
+  expect(takeAdminToken({ ADMIN_TOKEN: `${ADMIN_TOKEN}\n` })).toBe(ADMIN_TOKEN)
   const passwordFile = join(mkdtempSync(join(tmpdir(), 'outlets-')), 'password')
   writeFileSync(passwordFile, `${PASSWORD}\n`)
   await readPasswordFile(passwordFile)

@@ -4,6 +4,7 @@ import { withCode } from '#api/messages/code.ts'
 import { RESERVED_PORTS } from '#api/names.ts'
 import type { Backend } from '#gen/config/types.ts'
 import type { Service } from '../../source/objects.ts'
+import type { BackendTarget } from '../common/backend-ref.ts'
 import type { GatewayState } from '../gateway/gateway.ts'
 import { keysOf } from './servers.ts'
 
@@ -54,6 +55,18 @@ export function findExternalNameRefusedInPods({ type, externalName = '', ports =
     if (reason !== undefined) return describeRefusal(place, reason, 'data planes in pods do')
   }
   return undefined
+}
+
+/** ExternalName Services of a route whose name is an address that the data planes of a Gateway refuse (traffic.md §13.2). */
+export function findRefusedExternalNames(targets: readonly BackendTarget[], gateway: GatewayState): string[] {
+  const rules = gateway.upstreams?.rules
+  const found = targets.flatMap(({ key, port = 80, externalName }) => {
+    if (rules === undefined || externalName === undefined || literalAddresses(externalName).length === 0) return []
+    const reason = refuseHost(externalName, port, rules)
+    const place = { path: `externalName of Service ${key}`, host: externalName, port, section: '', policies: undefined, identity: undefined }
+    return reason === undefined ? [] : describeRefusal(place, reason, `Gateways ${gateway.key} do`)
+  })
+  return [...new Set(found)]
 }
 
 /** `gateways`: what refuses it, as `Gateways a, b do`. */

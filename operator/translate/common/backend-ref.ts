@@ -15,6 +15,8 @@ export interface BackendTarget {
   readonly key: string
   /** Port of the Service. */
   readonly port?: number
+  /** Name of the host that an ExternalName Service stands for. */
+  readonly externalName?: string
 }
 
 /** Collects the backends that a route refers to, and the faults of references that do not resolve, while its rules are compiled. */
@@ -69,9 +71,12 @@ export function resolveBackend(context: Context, from: Referrer, ref: BackendObj
   if (!service) return { fault: fault('BackendNotFound', `Service not found: ${key}`, 'PX1207') }
   const missing = findMissingPort(service, ref.port)
   return missing === undefined
-    ? { ref: { service: key, port: ref.port }, target: { kind: 'Service', key, port: ref.port } }
+    ? { ref: { service: key, port: ref.port }, target: { kind: 'Service', key, port: ref.port, ...externalNameOf(service) } }
     : { fault: fault('BackendNotFound', missing, 'PX1208') }
 }
+
+const externalNameOf = ({ spec: { type, externalName } }: Service): Pick<BackendTarget, 'externalName'> =>
+  type === 'ExternalName' && externalName !== undefined && externalName !== '' ? { externalName } : {}
 
 /** TCP ports of a Service, which are those that a backendRef may name. Undefined for an ExternalName Service without ports, which has every port. */
 export function servicePorts({ spec }: Service): readonly ServicePort[] | undefined {

@@ -5,6 +5,7 @@ import type { Route, RouteFilters, RouteMatch, RouteRef, TcpRoute, WeightedBacke
 import type { ParentRef, RouteBackendRef, SessionPersistence } from '../../source/gateway-api.ts'
 import { condition, conditionOf, fault, joinFaults, type Fault } from '../../model/conditions.ts'
 import type { AnyRoute, Attachment } from './attach.ts'
+import { findRefusedExternalNames } from '../backend/hosts.ts'
 import { invalidBackend, resolveBackend, type BackendTarget, type RefSink } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
 import { compileFilters, type FilterPlace } from './filters.ts'
@@ -178,7 +179,7 @@ export function routeStatus(
 ): ObjectStatus | undefined {
   if (attachments.length === 0 && !hasOwnEntries(route)) return undefined
   const { generation, namespace, name } = route.metadata
-  const partial = [compiled.partial ?? [], findIgnored(route)].flat().join('; ')
+  const ignored = [compiled.partial ?? [], findIgnored(route)].flat()
   const parents = attachments
     .toSorted((a, b) => (parentOrder(a.parentRef) < parentOrder(b.parentRef) ? -1 : 1))
     .map((attachment) => {
@@ -187,6 +188,7 @@ export function routeStatus(
         conditionOf('Accepted', notAccepted, 'Accepted', 'Route is accepted', generation),
         conditionOf('ResolvedRefs', compiled.unresolved, 'ResolvedRefs', 'All references are resolved', generation),
       ]
+      const partial = [...ignored, ...findRefusedExternalNames(compiled.targets, attachment.gateway)].join('; ')
       if (partial !== '' && !notAccepted) conditions.push(condition('PartiallyInvalid', true, 'UnsupportedValue', partial, generation))
       const shadows = notAccepted ? [] : shadowsOf(attachment)
       if (shadows.length > 0) conditions.push(condition(SHADOWED, true, 'LowerPrecedence', describeShadows(route, attachment, shadows), generation))
