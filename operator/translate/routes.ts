@@ -1,5 +1,6 @@
 import type { Shadow } from '#api/routing/shadows.ts'
 import type { Snapshot } from '../source/snapshot.ts'
+import { findRefusedExternalNames } from './backend/hosts.ts'
 import { bindRoute, compileRoute, type Attached } from './collect.ts'
 import type { Context } from './common/context.ts'
 import { Cells, type Dependencies } from './common/dependencies.ts'
@@ -84,7 +85,7 @@ export class Routes {
   }
 
   #statusOf({ route, attachments, compiled, gateways }: RouteState, outputs: Outputs): ReturnType<typeof routeStatus> {
-    return routeStatus(route, attachments, compiled, ({ gateway, listeners }) => {
+    const shadowsOf = ({ gateway, listeners }: Attachment): readonly Shadow[] => {
       const keys = listeners.map((listener) => listener.key)
       const shadows = outputs.get(gateway.key)?.shadows
       return (gateways.get(gateway)?.rules ?? []).flatMap(
@@ -94,7 +95,8 @@ export class Routes {
             rule.listeners.filter((key) => keys.includes(key)),
           ) ?? [],
       )
-    })
+    }
+    return routeStatus(route, attachments, compiled, shadowsOf, findRefusedExternalNames)
   }
 
   /** Matches that get no requests, by kind, namespace and name of their routes. */

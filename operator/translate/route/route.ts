@@ -5,7 +5,6 @@ import type { Route, RouteFilters, RouteMatch, RouteRef, TcpRoute, WeightedBacke
 import type { ParentRef, RouteBackendRef, SessionPersistence } from '../../source/gateway-api.ts'
 import { condition, conditionOf, fault, joinFaults, type Fault } from '../../model/conditions.ts'
 import type { AnyRoute, Attachment } from './attach.ts'
-import { findRefusedExternalNames } from '../backend/hosts.ts'
 import { invalidBackend, resolveBackend, type BackendTarget, type RefSink } from '../common/backend-ref.ts'
 import type { Context } from '../common/context.ts'
 import { compileFilters, type FilterPlace } from './filters.ts'
@@ -169,13 +168,14 @@ function describeShadows({ metadata: { namespace } }: AnyRoute, { gateway }: Att
 
 /**
  * Returns `status.parents` of a route; undefined if the route belongs to other controllers. `shadowsOf` finds matches that get no requests
- * through a parent.
+ * through a parent, `refusalsOf` targets that the data planes of its Gateway do not connect to.
  */
 export function routeStatus(
   route: AnyRoute,
   attachments: readonly Attachment[],
   compiled: CompiledRoute,
   shadowsOf: (attachment: Attachment) => readonly Shadow[],
+  refusalsOf: (targets: readonly BackendTarget[], gateway: Attachment['gateway']) => readonly string[],
 ): ObjectStatus | undefined {
   if (attachments.length === 0 && !hasOwnEntries(route)) return undefined
   const { generation, namespace, name } = route.metadata
@@ -188,7 +188,7 @@ export function routeStatus(
         conditionOf('Accepted', notAccepted, 'Accepted', 'Route is accepted', generation),
         conditionOf('ResolvedRefs', compiled.unresolved, 'ResolvedRefs', 'All references are resolved', generation),
       ]
-      const partial = [...ignored, ...findRefusedExternalNames(compiled.targets, attachment.gateway)].join('; ')
+      const partial = [...ignored, ...refusalsOf(compiled.targets, attachment.gateway)].join('; ')
       if (partial !== '' && !notAccepted) conditions.push(condition('PartiallyInvalid', true, 'UnsupportedValue', partial, generation))
       const shadows = notAccepted ? [] : shadowsOf(attachment)
       if (shadows.length > 0) conditions.push(condition(SHADOWED, true, 'LowerPrecedence', describeShadows(route, attachment, shadows), generation))

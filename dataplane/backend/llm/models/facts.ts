@@ -1,6 +1,7 @@
 import { evalBool, evalKey, fromJson, readsMember, type Program, type Stored } from '#api/cel/index.ts'
 import { promptTokensOf } from '../accounting/prompt.ts'
 import { modalitiesOf, type Modality } from '../common/modalities.ts'
+import { isObject } from '../common/json.ts'
 import { inside, numberOf } from '../common/read.ts'
 import type { ClientFormat, JsonObject } from '../common/types.ts'
 import { DEFAULT_OUTPUT_TOKENS } from '../../../request/exchange/token-budgets.ts'

@@ -199,7 +199,7 @@ function checkCapabilities(body: JsonObject, { tools, images }: ModelCapabilitie
     throw unsupported(field, `the price catalog says that the model ${JSON.stringify(model)} does not take ${parts}; remove them, or use another model`)
   }
   if (tools === false) for (const field of ['tools', 'functions']) if (Array.isArray(body[field]) && body[field].length > 0) reject(field, 'tools')
-  if (images === false && modalitiesOf(body).has('image')) reject(body['messages'] === undefined ? 'input' : 'messages', 'images')
+  if (images === false && modalitiesOf(body).has('image')) reject(['messages', 'input'].find((field) => body[field] !== undefined) ?? 'contents', 'images')
 }
 
 /** Whether the prompt's tokens are reserved from token budgets before the request is sent. */
