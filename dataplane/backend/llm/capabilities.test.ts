@@ -26,7 +26,7 @@ async function start(capabilities: ModelCapabilities): Promise<TestBed> {
 async function sent(capabilities: ModelCapabilities, body: object, path = '/v1/chat/completions') {
   const { post, mock } = await start(capabilities)
   const response = await post({ path, body: { ...chat(), model: 'my-model', ...body } })
-  return { response, body: (mock.requests[0]?.body ?? {}) as Readonly<Record<string, unknown>> }
+  return { response, body: mock.requests[0]?.body ?? {} }
 }
 
 describe('capabilities of a row of the catalog', () => {
