@@ -13,6 +13,24 @@ export interface ModelLists {
   readonly fallback?: readonly { readonly to: readonly Target[] }[] | undefined
 }
 
+/** A model in any form, by its targets. */
+interface WithTargets<T, C> {
+  readonly to?: readonly T[] | undefined
+  readonly rules?: readonly { readonly to: readonly T[] }[] | undefined
+  readonly fallback?: readonly { readonly to: readonly T[] }[] | undefined
+  readonly shadow?: { readonly to: C; readonly judge?: { readonly to: C } | undefined } | undefined
+}
+
+/** The targets that serve a model, those of fallbacks included. */
+export const servingTargets = <T>({ to = [], rules = [], fallback = [] }: WithTargets<T, unknown>): T[] => [
+  ...to,
+  ...[...rules, ...fallback].flatMap((entry) => [...entry.to]),
+]
+
+/** The targets that get copies of requests, or are asked about them. */
+export const shadowTargets = <C>({ shadow }: WithTargets<unknown, C>): C[] =>
+  shadow === undefined ? [] : [shadow.to, ...(shadow.judge === undefined ? [] : [shadow.judge.to])]
+
 /** A part of `ai.models` that has no effect, or another one than it seems to have. `path` is within `ai`. */
 export interface ModelProblem {
   readonly path: readonly (string | number)[]

@@ -31,7 +31,14 @@ const listen = string('Address and port in one text, in place of addresses and p
 })
 
 const providers = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
-const targetNames = { rule: 'ShortModelRule', fallback: 'ShortModelFallback', target: 'ShortModelTarget' }
+const targetNames = {
+  rule: 'ShortModelRule',
+  fallback: 'ShortModelFallback',
+  target: 'ShortModelTarget',
+  shadow: 'ShortModelShadow',
+  judge: 'ShortModelJudge',
+  copy: 'ShortModelCopy',
+}
 const accessKey = (description: string): Schema => string(description, { minLength: 1, maxLength: 2048 })
 
 /** Sections `llm` and `mcp` of the `-f` file. `dataplane/config/file/short-forms.ts` expands them into the long form. */

@@ -70,6 +70,10 @@ const modelNode = z
     sticky: z.string().nullable().openapi({ description: 'CEL expression.' }),
     rules: z.array(z.object({ when: z.string().nullable().openapi({ description: 'CEL expression; null: all requests.' }), to: modelTargets })),
     fallback: z.array(z.object({ on: z.array(z.string()), to: modelTargets })),
+    shadow: z
+      .object({ to: z.string(), percent: z.number(), budget: z.string(), judge: z.string().nullable() })
+      .nullable()
+      .openapi({ description: 'Where copies of chats go, to be compared.' }),
   })
   .openapi('ModelNode')
 

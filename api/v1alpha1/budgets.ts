@@ -1,6 +1,6 @@
 import { DURATION_PATTERN } from '../duration.ts'
 import { anyJson, boolean, choice, exactlyOneOf, integer, list, map, object, ref, string, type Definitions } from '../schema.ts'
-import { duration } from './shared.ts'
+import { duration, usd } from './shared.ts'
 
 const NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'
 
@@ -97,10 +97,7 @@ export const budgetDefinitions: Definitions = {
   BudgetLimit: object(
     'One limit: exactly one of usd, tokens, requests, for each window.',
     {
-      usd: string('US dollars, as a decimal number; for example `500` or `0.25`. The price is that of the model.', {
-        pattern: '^(0|[1-9][0-9]{0,5}|1000000)(\\.[0-9]{1,6})?$',
-        maxLength: 14,
-      }),
+      usd: usd('US dollars, as a decimal number; for example `500` or `0.25`. The price is that of the model.'),
       tokens: integer('LLM tokens, input and output.', 1, 1_000_000_000_000),
       requests: integer('Requests.', 1, 1_000_000_000),
       window: string(

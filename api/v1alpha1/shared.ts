@@ -12,6 +12,9 @@ const ENDPOINT = `(${HOST}(:${PORT})?|${IPV6}|\\[${IPV6}\\](:${PORT})?)`
 export const ENDPOINTS_PATTERN = `^\\s*(${ENDPOINT}\\s*(,\\s*${ENDPOINT}\\s*)*)?$`
 const TOKEN = "[A-Za-z0-9!#$%&'*+\\-.^_`|~]+"
 
+/** US dollars. */
+export const usd = (description: string): Schema => string(description, { pattern: '^(0|[1-9][0-9]{0,5}|1000000)(\\.[0-9]{1,6})?$', maxLength: 14 })
+
 /** A duration field. `minMs` becomes a CEL rule, because a pattern cannot compare durations. */
 export function duration(description: string, minMs?: number, fallback?: string): Schema {
   const least = minMs === undefined ? undefined : formatDuration(minMs)

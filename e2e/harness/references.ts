@@ -117,7 +117,8 @@ function sample(schema: Schema): Json {
       return Object.fromEntries((schema.required ?? []).map((name) => [name, sample(schema.properties?.[name] ?? {})]))
     default: {
       const text = 'x'.repeat(Math.max(schema.minLength ?? 1, 1))
-      return new RegExp(schema.pattern ?? '').test(text) ? text : '/'
+      const pattern = new RegExp(schema.pattern ?? '')
+      return [text, '1'].find((candidate) => pattern.test(candidate)) ?? '/'
     }
   }
 }

@@ -1270,6 +1270,7 @@ export interface AIModel {
    * @maxItems 8
    */
   fallback?: AIModelFallback[]
+  shadow?: AIModelShadow
   /**
    * Choice among healthy targets that can serve the request. Weight: random, by weight. LeastLatency: the fastest by recent responses. LeastCost: the cheapest for the request. LeastBusy: the fewest requests in flight, relative to weight. Default: "Weight".
    */
@@ -1346,6 +1347,53 @@ export interface AIModelTarget {
    * Share of the requests, relative to the other targets; 0: none. Default: 1.
    */
   weight?: number
+}
+/**
+ * A backend that serves a model.
+ */
+export interface AIModelShadowTarget {
+  backendRef: BackendRef
+  /**
+   * Model that the backend is asked for. Default: its own, if it has one, else the name that the client asked for.
+   */
+  model?: ShortString
+}
+/**
+ * Copies of chats go to another model, whose responses are compared and discarded.
+ */
+export interface AIModelShadow {
+  to: AIModelShadowTarget
+  /**
+   * Percentage of the chats that are copied. 0: none.
+   */
+  percent: number
+  /**
+   * US dollars for the copies and the judge in each `window`, of each replica. Copies that may exceed it, and models without a price, are skipped.
+   */
+  budget: string
+  /**
+   * Calendar window of `budget`, in UTC. Default: "Month".
+   */
+  window?: 'Hour' | 'Day' | 'Week' | 'Month'
+  /**
+   * Limit of a copy, and of each request to the judge. From 1s to 10m. Default: "60s".
+   */
+  timeout?: Duration
+  /**
+   * Copies in flight, in each worker of a replica. 64 more wait, others are skipped. Default: 4.
+   */
+  concurrency?: number
+  judge?: AIModelJudge
+}
+/**
+ * A model that judges which response is better. The budget of the shadow pays it.
+ */
+export interface AIModelJudge {
+  to: AIModelShadowTarget
+  /**
+   * What makes a response better, for the judge.
+   */
+  rubric: string
 }
 /**
  * Providers of equal priority; healthier and faster ones get more requests.
@@ -3368,6 +3416,7 @@ export interface ShortLLMModel {
    * @maxItems 8
    */
   fallback?: ShortModelFallback[]
+  shadow?: ShortModelShadow
   /**
    * Choice among healthy targets that can serve the request. Weight: random, by weight. LeastLatency: the fastest by recent responses. LeastCost: the cheapest for the request. LeastBusy: the fewest requests in flight, relative to weight. Default: "Weight".
    */
@@ -3477,6 +3526,52 @@ export interface ShortModelTarget {
    * Share of the requests, relative to the other targets; 0: none. Default: 1.
    */
   weight?: number
+}
+/**
+ * A model of the section that serves another one.
+ */
+export interface ShortModelCopy {
+  /**
+   * Name of the model.
+   */
+  model: string
+}
+/**
+ * Copies of chats go to another model, whose responses are compared and discarded.
+ */
+export interface ShortModelShadow {
+  to: ShortModelCopy
+  /**
+   * Percentage of the chats that are copied. 0: none.
+   */
+  percent: number
+  /**
+   * US dollars for the copies and the judge in each `window`, of each replica. Copies that may exceed it, and models without a price, are skipped.
+   */
+  budget: string
+  /**
+   * Calendar window of `budget`, in UTC. Default: "Month".
+   */
+  window?: 'Hour' | 'Day' | 'Week' | 'Month'
+  /**
+   * Limit of a copy, and of each request to the judge. From 1s to 10m. Default: "60s".
+   */
+  timeout?: Duration
+  /**
+   * Copies in flight, in each worker of a replica. 64 more wait, others are skipped. Default: 4.
+   */
+  concurrency?: number
+  judge?: ShortModelJudge
+}
+/**
+ * A model that judges which response is better. The budget of the shadow pays it.
+ */
+export interface ShortModelJudge {
+  to: ShortModelCopy
+  /**
+   * What makes a response better, for the judge.
+   */
+  rubric: string
 }
 /**
  * OpenAI, `openai`.

@@ -2627,6 +2627,7 @@ export interface AIModel {
    * @maxItems 8
    */
   fallback?: AIModelFallback[]
+  shadow?: AIModelShadow
   /**
    * Choice among healthy targets that can serve the request. Weight: random, by weight. LeastLatency: the fastest by recent responses. LeastCost: the cheapest for the request. LeastBusy: the fewest requests in flight, relative to weight. Default: "Weight".
    */
@@ -2703,6 +2704,53 @@ export interface AIModelTarget {
    * Share of the requests, relative to the other targets; 0: none. Default: 1.
    */
   weight?: number
+}
+/**
+ * A backend that serves a model.
+ */
+export interface AIModelShadowTarget {
+  backendRef: AIModelBackendReference
+  /**
+   * Model that the backend is asked for. Default: its own, if it has one, else the name that the client asked for.
+   */
+  model?: ShortString
+}
+/**
+ * Copies of chats go to another model, whose responses are compared and discarded.
+ */
+export interface AIModelShadow {
+  to: AIModelShadowTarget
+  /**
+   * Percentage of the chats that are copied. 0: none.
+   */
+  percent: number
+  /**
+   * US dollars for the copies and the judge in each `window`, of each replica. Copies that may exceed it, and models without a price, are skipped.
+   */
+  budget: string
+  /**
+   * Calendar window of `budget`, in UTC. Default: "Month".
+   */
+  window?: 'Hour' | 'Day' | 'Week' | 'Month'
+  /**
+   * Limit of a copy, and of each request to the judge. From 1s to 10m. Default: "60s".
+   */
+  timeout?: Duration
+  /**
+   * Copies in flight, in each worker of a replica. 64 more wait, others are skipped. Default: 4.
+   */
+  concurrency?: number
+  judge?: AIModelJudge
+}
+/**
+ * A model that judges which response is better. The budget of the shadow pays it.
+ */
+export interface AIModelJudge {
+  to: AIModelShadowTarget
+  /**
+   * What makes a response better, for the judge.
+   */
+  rubric: string
 }
 /**
  * Providers of equal priority; healthier and faster ones get more requests.

@@ -1,5 +1,6 @@
 import { choice, exactlyOneOf, integer, keyedList, list, object, ref, set, string, type Definitions, type Schema, type ValidationRule } from '../../schema.ts'
 import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
+import { duration, usd } from '../shared.ts'
 
 const model = ref('ShortString', 'Model to use instead of that of the request. Not set: that of the request.')
 const providers = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
@@ -56,31 +57,66 @@ const when = ref(
 const on = set(choice(failureCauses, 'Cause.'), 'Causes.', 1, failureCauses.length)
 const weight = integer('Share of the requests, relative to the other targets; 0: none.', 0, 1_000_000, { default: 1 })
 
-/** `to`, `rules` and `fallback` with targets of one definition. */
-export function modelTargets(names: { readonly rule: string; readonly fallback: string; readonly target: string }): Record<string, Schema> {
+/** Names of the definitions of one form. */
+interface Names {
+  readonly rule: string
+  readonly fallback: string
+  readonly target: string
+  readonly shadow: string
+  readonly judge: string
+  /** A target without weight. */
+  readonly copy: string
+}
+
+/** `to`, `rules`, `fallback` and `shadow` with targets of one definition. */
+export function modelTargets(names: Names): Record<string, Schema> {
   return {
     to: list(ref(names.target), 'Targets of all requests.', 1, 16),
     rules: list(ref(names.rule), 'Targets by condition: the first rule that matches. If none does, the model does not exist for the request: 404.', 1, 16),
     fallback: list(ref(names.fallback), 'Targets for requests whose target failed before the first content, in order.', 1, 8),
+    shadow: ref(names.shadow),
   }
 }
 
 /** The definitions that `modelTargets` refers to. `fields` of a target are those besides its weight. */
-export function modelTargetDefinitions(
-  names: { readonly rule: string; readonly fallback: string; readonly target: string },
-  description: string,
-  fields: Readonly<Record<string, Schema>>,
-  required: string,
-): Definitions {
+export function modelTargetDefinitions(names: Names, description: string, fields: Readonly<Record<string, Schema>>, required: string): Definitions {
   const to = list(ref(names.target), 'Targets, of which one is chosen.', 1, 16)
   return {
     [names.rule]: object('A rule of a model.', { when, to }, ['to']),
     [names.fallback]: object('Targets after failures of some causes.', { on, to }, ['on', 'to']),
     [names.target]: object(description, { ...fields, weight }, [required]),
+    [names.copy]: object(description, { ...fields }, [required]),
+    [names.shadow]: object(
+      'Copies of chats go to another model, whose responses are compared and discarded.',
+      { to: ref(names.copy), ...shadowFields, judge: ref(names.judge) },
+      ['to', 'percent', 'budget'],
+    ),
+    [names.judge]: object('A model that judges which response is better. The budget of the shadow pays it.', { to: ref(names.copy), rubric }, ['to', 'rubric']),
   }
 }
 
-const names = { rule: 'AIModelRule', fallback: 'AIModelFallback', target: 'AIModelTarget' }
+const shadowFields: Readonly<Record<string, Schema>> = {
+  percent: integer('Percentage of the chats that are copied. 0: none.', 0, 100),
+  budget: usd('US dollars for the copies and the judge in each `window`, of each replica. Copies that may exceed it, and models without a price, are skipped.'),
+  window: choice(['Hour', 'Day', 'Week', 'Month'], 'Calendar window of `budget`, in UTC.', { default: 'Month' }),
+  timeout: {
+    ...duration('Limit of a copy, and of each request to the judge. From 1s to 10m.', undefined, '60s'),
+    'x-kubernetes-validations': [
+      { rule: "duration(self) >= duration('1s') && duration(self) <= duration('10m')", message: 'must be from 1s to 10m', reason: 'FieldValueInvalid' },
+    ],
+  },
+  concurrency: integer('Copies in flight, in each worker of a replica. 64 more wait, others are skipped.', 1, 64, { default: 4 }),
+}
+const rubric = string('What makes a response better, for the judge.', { minLength: 1, maxLength: 4096 })
+
+const names: Names = {
+  rule: 'AIModelRule',
+  fallback: 'AIModelFallback',
+  target: 'AIModelTarget',
+  shadow: 'AIModelShadow',
+  judge: 'AIModelJudge',
+  copy: 'AIModelShadowTarget',
+}
 const modelDefinitions: Definitions = {
   AIModel: object(
     'A model: exactly one of to, rules.',

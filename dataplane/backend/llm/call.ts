@@ -19,13 +19,14 @@ import { finishResponse, isStream, openStream, readReply, type Opened, type Repl
 import { chooseCandidate, explainCandidate, explainNoCandidate, firstReturnMs, hasLimits, hasOther, recordOutcome } from './choice/candidates.ts'
 import { checkCompletionsHead, checkGuarded } from './request/admission.ts'
 import { prepareChat, type Prepared } from './request/chat.ts'
-import { causeOfReply, causeOfStop } from './causes/reply.ts'
+import { causeOfReply, causeOfStop, stopOf } from './causes/reply.ts'
 import type { Cause, Verdict } from './causes/types.ts'
 import { setErrorFormat } from './errors.ts'
 import { Failures } from './failures.ts'
 import { lacksResponses, learnFormat, learnMissing, mayLackResponses } from './missing-api.ts'
 import { LlmHooks } from './hooks/index.ts'
-import { FormatError, type Conversion, type ResponseFacts, type StreamError } from './common/types.ts'
+import { withTools } from './common/stops.ts'
+import { FormatError, type Conversion, type ResponseFacts, type Stop, type StreamError } from './common/types.ts'
 import { allowAll, denyAll, type KeyBudgets, type KeyPolicy } from './request/keys.ts'
 import { filledText } from './common/read.ts'
 import { modelAt } from './models/fit.ts'
@@ -35,7 +36,8 @@ import type { ModelTable } from './models/table.ts'
 import { respondWithProviderModels } from './request/models.ts'
 import { callPool } from './request/pool.ts'
 import { prepareRaw } from './request/raw.ts'
-import { LlmRecord } from './accounting/record.ts'
+import { LlmRecord, type Purpose } from './accounting/record.ts'
+import type { ComparedReply, Sampler } from './shadow/types.ts'
 import { entryOf } from './request/shape.ts'
 import { RequestSource } from './request/source.ts'
 import type { LlmTarget } from './choice/target.ts'
@@ -52,6 +54,10 @@ interface LlmCallOptions {
   readonly random: () => number
   /** Largest request or response body that is read into memory, in bytes. */
   readonly limitBytes: number
+  /** Takes copies of requests for comparisons. */
+  readonly sampler?: Sampler
+  /** A request of the gateway's own, with the function that receives its response. */
+  readonly own?: { readonly purpose: Purpose; onReply(reply: ComparedReply): void }
 }
 
 /** One attempt that reached a provider. */
@@ -91,15 +97,19 @@ export class LlmCall {
   /** The response comes from the cache. */
   #isCached = false
   #recording: CacheRecording | undefined
+  /** The response is compared. */
+  #isCompared: boolean
 
   constructor(exchange: Exchange, plan: CallPlan, context: LlmCallOptions) {
     this.#exchange = exchange
     this.#plan = plan
     this.#context = context
     this.#source = new RequestSource(exchange, context.limitBytes)
-    this.#record = new LlmRecord(exchange, context.state.registry)
+    this.#record = new LlmRecord(exchange, context.state.registry, context.own?.purpose)
     this.#hooks = LlmHooks.of(exchange)
     this.#capture = BodyCapture.of(exchange, context.state.registry)
+    this.#isCompared = context.own !== undefined
+    if (context.own !== undefined) this.#report((reply) => context.own?.onReply(reply))
     this.#failures = new Failures(exchange, { state: context.state, record: this.#record, backoffMs: plan.retry?.backoffMs })
   }
 
@@ -197,7 +207,7 @@ export class LlmCall {
       setErrorFormat(exchange, front.type)
       if (front.isDefault) checkCompletionsHead(exchange)
       if (front.type === 'Models') return this.#respond(respondWithList(models, exchange, this.#keys, front.modelId))
-      this.#choice ??= await this.#chooseModel(models, front)
+      if (this.#choice === undefined) this.#sample((this.#choice = await this.#chooseModel(models, front)))
     }
     const groups = this.#groups
     const modelOf = hasLimits(groups) ? await this.#modelOf(groups) : undefined
@@ -233,6 +243,7 @@ export class LlmCall {
       limitBytes,
       lacksResponses: lacksResponses(target.state, state.monotonicMs()),
       isDefault,
+      isOwn: this.#context.own !== undefined,
       model: this.#choice?.model,
       named: this.#choice?.named,
       requested: this.#choice?.requested,
@@ -307,9 +318,29 @@ export class LlmCall {
     return requested === undefined ? undefined : (candidate) => modelAt({ model: choice?.model }, candidate, requested)
   }
 
+  /** Draws whether the response is compared with that of the model's shadow. */
+  #sample({ shadow }: ModelChoice): void {
+    const { sampler } = this.#context
+    if (shadow === undefined || sampler === undefined || !sampler.draws(shadow)) return
+    this.#isCompared = true
+    this.#report((reply) => sampler.offer(shadow, this.#exchange, reply))
+  }
+
+  #report(onReply: (reply: ComparedReply) => void): void {
+    this.#record.onFinish = (outcome) => {
+      const { prepared, opened } = this.#attempted ?? {}
+      const upstream = opened !== undefined && 'reply' in opened ? opened.reply.upstream : undefined
+      const { facts } = outcome
+      const stop: Stop | undefined =
+        facts !== undefined && 'stop' in facts ? facts.stop : upstream && prepared?.conversion ? stopOf(prepared.conversion.with.to, upstream) : undefined
+      const hasTools = (facts?.toolCalls.length ?? 0) > 0
+      onReply({ ...outcome, target: this.#choice?.current?.id ?? '', stop: outcome.isComplete ? withTools(stop, hasTools) : stop, prepared })
+    }
+  }
+
   /** The stored response to an equal request, after all checks of the request (llm.md §18.1). Without one, the response is recorded. */
   async #lookUp(target: LlmTarget, prepared: Prepared): Promise<ResponseHead | undefined> {
-    if (target.settings.cache === undefined) return undefined
+    if (target.settings.cache === undefined || this.#context.own !== undefined) return undefined
     const query = cacheQueryOf(this.#exchange, target, prepared)
     if (query === undefined) return void this.#record.missCache('bypass')
     const { cache, state } = this.#context
@@ -424,6 +455,7 @@ export class LlmCall {
       prepared,
       record: this.#record,
       limitBytes: this.#context.limitBytes,
+      isCompared: this.#isCompared,
       onEnd: (isComplete) => {
         if (isHealthy && isComplete) this.#recordSuccess(target, (performance.now() - startedAtMs) / 1000)
       },

@@ -1,11 +1,14 @@
 import type { OnEviction } from '../../net/destination/destinations.ts'
 import { MAX_BUFFER_BYTES } from '../../request/expression/buffer.ts'
+import type { CallPlan } from '../forward/call-plan.ts'
 import type { BackendService, ServiceConfig } from '../forward/service.ts'
 import { LlmCall } from './call.ts'
 import { errorFormatOf } from './errors.ts'
 import { RemoteEntries, ResponseCache, SharedEntries } from './response/cache-store.ts'
 import { KeyBudgets } from './request/keys.ts'
 import { compileModels, type ModelTable } from './models/table.ts'
+import { Shadows } from './shadow/index.ts'
+import type { Sampler } from './shadow/types.ts'
 import { valueStores } from '../../runtime/value-store.ts'
 import { compileTargets, type LlmTarget, type ProviderStates } from './choice/target.ts'
 
@@ -20,9 +23,11 @@ export interface LlmFactoryOptions {
 export function createLlmFactory({ random = Math.random, onEviction }: LlmFactoryOptions = {}): (config: ServiceConfig) => BackendService {
   let budgets: KeyBudgets | undefined
   let cache: ResponseCache | undefined
+  let shadows: Shadows | undefined
   const states = new Map<string, ProviderStates & { users: number }>()
   const acquire = (key: string): ProviderStates => {
-    const shared = states.get(key) ?? { byName: new Map(), onEviction, users: 0 }
+    const isCopy = key.startsWith(COPIES)
+    const shared = states.get(key) ?? { byName: new Map(), onEviction: isCopy ? undefined : onEviction, isCopy, users: 0 }
     states.set(key, shared)
     shared.users++
     return shared
@@ -35,8 +40,14 @@ export function createLlmFactory({ random = Math.random, onEviction }: LlmFactor
     const { responses } = config.state.shared ?? {}
     const values = valueStores.get(config.state.registry)
     cache ??= new ResponseCache(responses && new SharedEntries(responses), values && new RemoteEntries(values))
-    budgets ??= new KeyBudgets(config.state.monotonicMs, config.state.shared)
-    return createLlmService(config, { acquire, release, budgets, cache, random })
+    const own = { budgets: (budgets ??= new KeyBudgets(config.state.monotonicMs, config.state.shared)), cache, random, limitBytes: LLM_BUFFER_BYTES }
+    const { state } = config
+    const sampler = (shadows ??= new Shadows({
+      state,
+      random,
+      send: (exchange, models, request) => new LlmCall(exchange, ownPlan, { ...own, groups: [], models, state, own: request }).run(),
+    }))
+    return createLlmService(config, { acquire, release, budgets, cache, random, sampler })
   }
 }
 
@@ -46,6 +57,11 @@ const LLM_BUFFER_BYTES = 32 * 1024 * 1024
 /** `frontend.http.maxBufferSize`, unless it has its default, which the API server adds to every `frontend.http`. */
 const limitOf = (configured: number | undefined): number => (configured === undefined || configured === MAX_BUFFER_BYTES ? LLM_BUFFER_BYTES : configured)
 
+/** Copies for comparisons are not retried: a failure is a result. */
+const ownPlan: CallPlan = { backendRequestMs: undefined, retry: undefined }
+/** Prefix of the keys of states that copies have. No backend has a blank in its key. */
+const COPIES = 'copies of '
+
 interface Shared {
   /** The states of the providers of a backend, which all services that send requests to it share until they release it. */
   readonly acquire: (backend: string) => ProviderStates
@@ -53,6 +69,7 @@ interface Shared {
   readonly budgets: KeyBudgets
   readonly cache: ResponseCache
   readonly random: () => number
+  readonly sampler: Sampler
 }
 
 /** A compiled backend: its providers, or its models. */
@@ -63,10 +80,11 @@ interface Compiled {
   readonly backends: ReadonlySet<string>
 }
 
-function createLlmService(first: ServiceConfig, { acquire, release, budgets, cache, random }: Shared): BackendService {
+function createLlmService(first: ServiceConfig, { acquire, release, budgets, cache, random, sampler }: Shared): BackendService {
   const compile = (config: ServiceConfig): Compiled => {
     const backends = new Set<string>()
-    const statesOf = (key: string): ProviderStates => {
+    const statesOf = (backend: string, isCopy = false): ProviderStates => {
+      const key = isCopy ? `${COPIES}${backend}` : backend
       const states = acquire(key)
       if (backends.has(key)) release(key)
       backends.add(key)
@@ -81,7 +99,16 @@ function createLlmService(first: ServiceConfig, { acquire, release, budgets, cac
   return {
     handle: (exchange, plan) => {
       const { groups, models } = compiled
-      return new LlmCall(exchange, plan, { groups, models, state: config.state, budgets, cache, random, limitBytes: limitOf(plan.maxBufferBytes) }).run()
+      return new LlmCall(exchange, plan, {
+        groups,
+        models,
+        state: config.state,
+        budgets,
+        cache,
+        random,
+        sampler,
+        limitBytes: limitOf(plan.maxBufferBytes),
+      }).run()
     },
     update(next) {
       const { backends } = compiled

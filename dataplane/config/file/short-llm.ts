@@ -1,6 +1,7 @@
 import { LLM_PORT } from '#api/config/short-form-ports.ts'
 import type {
   AIModel,
+  AIModelShadow,
   AIModelTarget,
   BackendFull,
   FileBackend,
@@ -12,6 +13,7 @@ import type {
   Secret,
   ShortLLM,
   ShortLLMModel,
+  ShortModelShadow,
   ShortModelTarget,
 } from '#gen/config/types.ts'
 import { readListen } from './addresses.ts'
@@ -83,6 +85,9 @@ export function expandLlm(section: ShortLLM, { gateway, hasHttpSettings, written
     // An exact name wins, then the longest pattern.
     .toSorted((a, b) => Number(isPattern(a, models)) - Number(isPattern(b, models)) || (isPattern(a, models) ? b.length - a.length : 0))
   for (const { path, text } of findModelCircles(models)) report([NAME, 'models', ...path], text)
+  for (const [name, model] of Object.entries(models))
+    if (model.shadow !== undefined && !isVirtual(model))
+      report([NAME, 'models', name, 'shadow'], 'needs to or rules; give the provider a model of its own, and name that in to')
   const reportAt = (name: string): ReportModel => {
     const provider = Object.keys(written[name] ?? {}).find((field) => field !== 'policies') ?? ''
     return (field, text) => report([NAME, 'models', name, provider, ...(field === '' ? [] : [field])], text)
@@ -291,7 +296,7 @@ const isVirtual = (model: ShortLLMModel | undefined): boolean => model?.to !== u
 
 /** The backend of a model with targets: one model, whose targets are the backends of other models. */
 function expandVirtual(name: string, models: Models): FileBackend {
-  const { to, rules, fallback, by, sticky, policies } = models[name] ?? {}
+  const { to, rules, fallback, by, sticky, shadow, policies } = models[name] ?? {}
   const toTargets = (targets: readonly ShortModelTarget[]): AIModelTarget[] => targets.map((target) => targetOf(target, models))
   const model: AIModel = {
     name,
@@ -300,8 +305,13 @@ function expandVirtual(name: string, models: Models): FileBackend {
     ...(fallback && { fallback: fallback.map((entry) => ({ ...entry, to: toTargets(entry.to) })) }),
     ...(by && { by }),
     ...(sticky !== undefined && { sticky }),
+    ...(shadow && { shadow: shadowOf(shadow, models) }),
   }
   return { name: backendName(name), ai: { models: [model] }, policies: { ...policies, ai: { routes: routeTypes, ...policies?.ai } } }
+}
+
+function shadowOf({ to, judge, ...rest }: ShortModelShadow, models: Models): AIModelShadow {
+  return { ...rest, to: targetOf(to, models), ...(judge && { judge: { ...judge, to: targetOf(judge.to, models) } }) }
 }
 
 /** A target in the long form. A provider without a model of its own is asked for the model by its name here. */
@@ -317,10 +327,10 @@ function ownModel(model: ShortLLMModel | undefined): string | undefined {
 /** Targets that are no model of the section, or that lead back to their own model. */
 function findModelCircles(models: Models): { readonly path: Path; readonly text: string }[] {
   return Object.entries(models).flatMap(([name, model]) =>
-    listTargets(model).flatMap(({ path, target }) => {
+    [...listTargets(model), ...listCopies(model)].flatMap(({ path, target }) => {
       const at = [name, ...path, 'model']
       if (!Object.hasOwn(models, target.model)) return [{ path: at, text: `${target.model} is not the name of one of llm.models` }]
-      return leadsTo(target.model, name, models, new Set())
+      return path[0] !== 'shadow' && leadsTo(target.model, name, models, new Set())
         ? [{ path: at, text: `${target.model} leads back to ${name}; remove one of the targets in the circle` }]
         : []
     }),
@@ -333,6 +343,12 @@ function leadsTo(from: string, wanted: string, models: Models, seen: Set<string>
   seen.add(from)
   return listTargets(models[from]).some(({ target }) => leadsTo(target.model, wanted, models, seen))
 }
+
+/** Targets of copies. Copies are not copied again: a model may be compared with itself. */
+const listCopies = ({ shadow }: ShortLLMModel): { readonly path: Path; readonly target: ShortModelTarget }[] => [
+  ...(shadow === undefined ? [] : [{ path: ['shadow', 'to'], target: shadow.to }]),
+  ...(shadow?.judge === undefined ? [] : [{ path: ['shadow', 'judge', 'to'], target: shadow.judge.to }]),
+]
 
 function listTargets({ to = [], rules = [], fallback = [] }: ShortLLMModel = {}): { readonly path: Path; readonly target: ShortModelTarget }[] {
   const place = (targets: readonly ShortModelTarget[], path: Path) => targets.map((target, index) => ({ path: [...path, index], target }))

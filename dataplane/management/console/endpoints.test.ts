@@ -90,6 +90,7 @@ test('a backend with models has these, and the endpoints of the backends that th
         { when: null, to: [{ target: 'ns/s:80 x', weight: 2 }] },
       ],
       fallback: [],
+      shadow: null,
     },
     {
       name: 'n',
@@ -98,6 +99,7 @@ test('a backend with models has these, and the endpoints of the backends that th
       sticky: 'jwt.sub',
       rules: [{ when: null, to: [{ target: 'ns/team', weight: 1 }] }],
       fallback: [{ on: ['Quota'], to: [{ target: 'ns/b', weight: 1 }] }],
+      shadow: null,
     },
   ])
 })

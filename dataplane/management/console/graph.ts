@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { BackendNode, EndpointNode, ModelNode, Overview } from '#api/management/overview.ts'
 import { mergeEndpoint } from '#api/management/merge.ts'
+import { servingTargets, shadowTargets } from '#api/model-problems.ts'
 import type { AIModel, AIModelTarget, BackendRef, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { kindOf } from '../../backend/kinds.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
@@ -148,7 +149,7 @@ type Objects = Pick<ConfigSnapshot, 'services' | 'backends'>
 
 const modelsIn = ({ backend: key }: BackendRef, { backends }: Objects): readonly AIModel[] => (key === undefined ? [] : (backends.get(key)?.ai?.models ?? []))
 
-const targetsIn = ({ to = [], rules = [], fallback = [] }: AIModel): AIModelTarget[] => [...to, ...[...rules, ...fallback].flatMap((entry) => entry.to)]
+const targetsIn = (model: AIModel): AIModelTarget[] => [...servingTargets(model), ...shadowTargets(model)]
 
 /** What the models of a backend lead to in the end, each once: backends with providers, Services and addresses. */
 function targetsOf(ref: BackendRef, objects: Objects): BackendRef[] {
@@ -168,15 +169,24 @@ function targetsOf(ref: BackendRef, objects: Objects): BackendRef[] {
 }
 
 function modelsOf(ref: BackendRef, objects: Objects): ModelNode[] {
-  const describe = (targets: readonly AIModelTarget[]) =>
-    targets.map(({ backendRef, model, weight = 1 }) => ({ target: `${nameOfRef(backendRef)}${model === undefined ? '' : ` ${model}`}`, weight }))
-  return modelsIn(ref, objects).map(({ name, visibility = 'Public', by = 'Weight', sticky = null, to, rules = [], fallback = [] }) => ({
+  const nameOf = ({ backendRef, model }: AIModelTarget): string => `${nameOfRef(backendRef)}${model === undefined ? '' : ` ${model}`}`
+  const describe = (targets: readonly AIModelTarget[]) => targets.map((target) => ({ target: nameOf(target), weight: target.weight ?? 1 }))
+  return modelsIn(ref, objects).map(({ name, visibility = 'Public', by = 'Weight', sticky = null, to, rules = [], fallback = [], shadow }) => ({
     name,
     visibility,
     by,
     sticky,
     rules: to === undefined ? rules.map((rule) => ({ when: rule.when ?? null, to: describe(rule.to) })) : [{ when: null, to: describe(to) }],
     fallback: fallback.map((entry) => ({ on: [...entry.on], to: describe(entry.to) })),
+    shadow:
+      shadow === undefined
+        ? null
+        : {
+            to: nameOf(shadow.to),
+            percent: shadow.percent,
+            budget: `${shadow.budget} USD per ${shadow.window ?? 'Month'}`,
+            judge: shadow.judge === undefined ? null : nameOf(shadow.judge.to),
+          },
   }))
 }
 

@@ -10,6 +10,7 @@ import { exportSpans } from './otlp/span.ts'
 import { addProcessMetrics, addThreadMetrics } from './metrics/process.ts'
 import { traceOf } from './trace.ts'
 import { gatewayTelemetry } from './gateway.ts'
+import { ownRequests } from './own-requests.ts'
 
 /** Milliseconds that shutdown waits for collectors. */
 const FLUSH_MS = 2000
@@ -89,5 +90,12 @@ export function createTelemetry(logging: Logging, options: TelemetryOptions): Te
       return logging.writer.flush()
     },
   }
+  ownRequests.set(registry, (exchange) => {
+    try {
+      telemetry.observe?.(exchange)
+    } catch (error) {
+      reportFailure(error)
+    }
+  })
   return telemetry
 }

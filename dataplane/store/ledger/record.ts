@@ -65,7 +65,7 @@ function labelsOf(exchange: Exchange, protocol: string, { user, team }: Owners):
     fields['gen_ai.provider.name'],
     fields['gen_ai.request.model'],
     fields['gen_ai.response.model'],
-    fields['mcp.target'],
+    fields['mcp.target'] ?? fields['proxy.ai.shadow.model'],
     fields['gen_ai.tool.name'],
     statusOf(exchange),
     reason === 'Upstream' && exchange.cutBy !== undefined ? 'Aborted' : reason,

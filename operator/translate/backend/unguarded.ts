@@ -1,4 +1,5 @@
 import { withCode } from '#api/messages/code.ts'
+import { servingTargets, shadowTargets } from '#api/model-problems.ts'
 import type { Backend, BackendFull, Policy, PolicyTarget, Route, RouteType, Secret, Traffic } from '#gen/config/types.ts'
 import type { ConfigMessage } from '../../model/translation.ts'
 
@@ -88,8 +89,8 @@ const levelsOf = ({ policies, ai }: Backend): (BackendFull | undefined)[] => [
 
 /** The backends that the models of a backend lead to; each is visited once. Their routes are not used, but their guards are (llm.md §15.3). */
 function targetsOf(backend: Backend, byKey: ReadonlyMap<string, Backend>, found = new Set<Backend>()): Backend[] {
-  for (const { to = [], rules = [], fallback = [] } of backend.ai?.models ?? [])
-    for (const { backendRef } of [...to, ...[...rules, ...fallback].flatMap((entry) => entry.to)]) {
+  for (const model of backend.ai?.models ?? [])
+    for (const { backendRef } of [...servingTargets(model), ...shadowTargets(model)]) {
       const target = byKey.get(backendRef.backend ?? '')
       if (target === undefined || found.has(target)) continue
       found.add(target)

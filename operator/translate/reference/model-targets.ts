@@ -1,5 +1,5 @@
 import { withCode } from '#api/messages/code.ts'
-import { findModelProblems, type ModelLists } from '#api/model-problems.ts'
+import { findModelProblems, servingTargets, shadowTargets, type ModelLists } from '#api/model-problems.ts'
 import { GROUP } from '#api/names.ts'
 import type { AIModel, AIModelBackendReference, AIModelTarget } from '#gen/v1alpha1/types.ts'
 import { fault } from '../../model/conditions.ts'
@@ -58,12 +58,15 @@ interface Place {
 function findBrokenPaths(context: Context, key: string, models: readonly AIModel[]): string[] {
   return models.flatMap((model) => {
     const place = { key, model }
-    return targetsOf(model).flatMap((target) => {
+    const copied = new Set<AIModelTarget>(shadowTargets(model))
+    return [...servingTargets(model), ...copied].flatMap((target) => {
       const next = nextOf(context, place, target)
       if (next === undefined) return []
       const shown = `ai.models: target ${keyOf(target.backendRef, key)} of model ${model.name}`
       if (next === 'missing') return [withCode(`${shown} has no model ${JSON.stringify(target.model ?? model.name)}; correct model of the target`, 'PX1386')]
       // Only the own target is named: its backend may lead on to namespaces that are not to be seen from here.
+      // Copies are not copied again: a model may be compared with itself.
+      if (copied.has(target)) return []
       return leadsTo(context, next, model, new Set()) ? [withCode(`${shown} leads back to it; remove one of the targets in the circle`, 'PX1385')] : []
     })
   })
@@ -74,13 +77,11 @@ function leadsTo(context: Context, from: Place, wanted: AIModel, seen: Set<AIMod
   if (from.model === wanted) return true
   if (seen.has(from.model)) return false
   seen.add(from.model)
-  return targetsOf(from.model).some((target) => {
+  return servingTargets(from.model).some((target) => {
     const next = nextOf(context, from, target)
     return next !== undefined && next !== 'missing' && leadsTo(context, next, wanted, seen)
   })
 }
-
-const targetsOf = ({ to = [], rules = [], fallback = [] }: AIModel): AIModelTarget[] => [...to, ...[...rules, ...fallback].flatMap((entry) => entry.to)]
 
 /** The model of another backend that a target leads to; undefined: it leads to a provider, is not permitted, or depends on the request. */
 function nextOf(context: Context, { key, model }: Place, target: AIModelTarget): Place | 'missing' | undefined {

@@ -84,7 +84,22 @@ function listPlaces(places: readonly string[]): string {
 const unknownKinds: readonly UnknownKind[] = ['fragment', 'finish_reason', 'error']
 
 /** The texts of a response. */
-type Texts = Pick<ResponseFacts, 'completion' | 'toolCalls'>
+export type Texts = Pick<ResponseFacts, 'completion' | 'toolCalls'>
+
+/** Why a request is sent that no client sent: a copy for a comparison, or a question to the judge of two responses (llm.md §15.6). */
+export type Purpose = 'shadow' | 'judge'
+
+/** What is known of a finished exchange. */
+export interface Outcome {
+  readonly isComplete: boolean
+  readonly facts: ResponseFacts | StreamFacts | undefined
+  /** After the guards. */
+  readonly texts: Texts
+  readonly model: string
+  readonly durationMs: number
+  readonly firstTokenMs: number | undefined
+  readonly cost: number | undefined
+}
 
 /** How a response ended: complete, cut off (charged by the part that was forwarded), or as an error (not charged). */
 type ResponseEnd = 'complete' | 'partial' | 'error'
@@ -113,13 +128,17 @@ export class LlmRecord extends HostMap {
   #lostTokens = 0
   #lostUsd = 0
   #isReusable = false
+  readonly #purpose: Purpose | undefined
+  /** Called once, when the response has ended. */
+  onFinish: ((outcome: Outcome) => void) | undefined
   /** What the last attempt found in the cache. */
   #cacheMiss: 'miss' | 'bypass' | undefined
 
-  constructor(exchange: Exchange, registry: Registry) {
+  constructor(exchange: Exchange, registry: Registry, purpose?: Purpose) {
     super()
     this.#exchange = exchange
     this.#registry = registry
+    this.#purpose = purpose
     variables.llm.set(exchange, this)
   }
 
@@ -127,7 +146,7 @@ export class LlmRecord extends HostMap {
   begin(request: RequestFacts): void {
     this.#request = request
     const exchange = this.#exchange
-    setLogField(exchange, 'gen_ai.operation.name', request.operation)
+    setLogField(exchange, 'gen_ai.operation.name', this.#purpose ?? request.operation)
     setLogField(exchange, 'gen_ai.provider.name', request.system)
     if (request.requestModel === undefined) clearLogField(exchange, 'gen_ai.request.model')
     else setLogField(exchange, 'gen_ai.request.model', request.requestModel)
@@ -222,6 +241,21 @@ export class LlmRecord extends HostMap {
     if (facts?.unknown !== undefined) for (const kind of unknownKinds) if (facts.unknown[kind] !== undefined) this.countUnknown(kind, facts.unknown[kind])
     if (this.#cacheMiss !== undefined) llmMetrics(this.#registry).cacheResults(this.#cacheMiss).value++
     this.#measure(facts, end, failure)
+    if (this.onFinish !== undefined) this.onFinish(this.#outcome(facts, this.#isReusable && failure === undefined))
+  }
+
+  #outcome(facts: ResponseFacts | StreamFacts | undefined, isComplete: boolean): Outcome {
+    const request = this.#request
+    const first = this.#firstTokenSeconds()
+    return {
+      isComplete,
+      facts,
+      texts: this.#texts() ?? { completion: [], toolCalls: [] },
+      model: facts?.responseModel ?? request?.requestModel ?? '',
+      durationMs: this.#endedAtMs - this.#exchange.startedAtMs,
+      firstTokenMs: first === undefined ? undefined : first * 1000,
+      cost: this.#cost,
+    }
   }
 
   /** Charges budgets for what the provider reported of an attempt that fails. Returns false if it reported nothing. */
@@ -307,7 +341,8 @@ export class LlmRecord extends HostMap {
     const request = this.#request
     if (request === undefined) return
     const exchange = this.#exchange
-    const { operation, system, requestModel } = request
+    const { system, requestModel } = request
+    const operation = this.#purpose ?? request.operation
     const labels = { operation, system, requestModel, responseModel: facts?.responseModel, errorType: failure ?? this.#errorTypeOf(end) }
     const series = llmMetrics(this.#registry).seriesOf(exchange, labels, end !== 'error')
     series.duration.observe((this.#endedAtMs - exchange.startedAtMs) / 1000)

@@ -3,8 +3,14 @@ import { inside, objectsOf } from '../common/read.ts'
 import type { JsonObject, Stop, UpstreamFormat } from '../common/types.ts'
 import type { Verdict } from './types.ts'
 
+/** `incomplete_details.reason` of Responses. */
+const incomplete: ReadonlyMap<unknown, Stop> = new Map([
+  ['content_filter', 'filtered'],
+  ['max_output_tokens', 'maxTokens'],
+])
+
 /** Why the model stopped, in a buffered response of an upstream; undefined if that is no chat. */
-function stopOf(format: UpstreamFormat, body: JsonObject): Stop | undefined {
+export function stopOf(format: UpstreamFormat, body: JsonObject): Stop | undefined {
   switch (format) {
     case 'completions':
       return readCompletionsStop(objectsOf(body['choices'])[0]?.['finish_reason'])
@@ -13,7 +19,7 @@ function stopOf(format: UpstreamFormat, body: JsonObject): Stop | undefined {
     case 'converse':
       return readConverseStop(body['stopReason'])
     case 'responses':
-      return inside(body['incomplete_details'])['reason'] === 'content_filter' ? 'filtered' : undefined
+      return incomplete.get(inside(body['incomplete_details'])['reason'])
     case 'gemini': {
       const blocked = inside(body['promptFeedback'])['blockReason']
       return typeof blocked === 'string' ? 'filtered' : readGeminiStop(objectsOf(body['candidates'])[0]?.['finishReason'])

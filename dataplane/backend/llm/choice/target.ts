@@ -32,6 +32,8 @@ const HTTPS_PORT = 443
 export interface ProviderStates {
   readonly byName: Map<string, ProviderState>
   readonly onEviction: OnEviction | undefined
+  /** The states are for copies of requests: workers do not share them, and reports do not show them. */
+  readonly isCopy?: boolean
 }
 
 /** Compiles the groups of a backend, highest priority first. Skips providers of unknown kind. Removes states of providers that are not configured any more. */
@@ -59,10 +61,10 @@ export function compileServerTarget(config: ServiceConfig, name: string, destina
   return [{ name, provider, destination, settings, guards, path: undefined, state, cacheVersion: settings.cache && digest([name, settings.section]) }]
 }
 
-function stateOf(service: ServiceConfig, { byName, onEviction }: ProviderStates, key: string, name: string): ProviderState {
+function stateOf(service: ServiceConfig, { byName, onEviction, isCopy }: ProviderStates, key: string, name: string): ProviderState {
   let state = byName.get(name)
   if (state === undefined) {
-    const shared = service.state.shared?.health.open(`provider ${key} ${name}`)
+    const shared = isCopy === true ? undefined : service.state.shared?.health.open(`provider ${key} ${name}`)
     byName.set(name, (state = newProviderState((event) => onEviction?.(key, { ...event, endpoint: name }), shared)))
   }
   return state
@@ -70,7 +72,7 @@ function stateOf(service: ServiceConfig, { byName, onEviction }: ProviderStates,
 
 const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64')
 
-function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byName, onEviction }: ProviderStates): LlmTarget | undefined {
+function compileTarget(config: NamedLLMProvider, service: ServiceConfig, states: ProviderStates): LlmTarget | undefined {
   const { name, host, port, path, policies } = config
   const provider = createProvider(config)
   if (provider === undefined) return undefined
@@ -88,8 +90,8 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, { byNam
     isTlsDefault: isOwnHost,
   })
   const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
-  const state = stateOf(service, { byName, onEviction }, backend.key, name)
-  destination.measured = state
+  const state = stateOf(service, states, backend.key, name)
+  if (states.isCopy !== true) destination.measured = state
   return {
     name,
     provider,

@@ -6,7 +6,7 @@ import type { LlmTarget } from '../choice/target.ts'
 import { holds, stickyKey, type ModelFacts } from './facts.ts'
 import { fitnessOf, grades, modelAt, providersOf, type Fitness } from './fit.ts'
 import type { FailureCause } from '../causes/types.ts'
-import type { ModelEntry, ModelTable, ModelTarget } from './table.ts'
+import type { ModelEntry, ModelShadow, ModelTable, ModelTarget } from './table.ts'
 
 /** Longest way from a model through models of other backends. */
 const MAX_DEPTH = 8
@@ -52,6 +52,8 @@ interface Frame {
 export class ModelChoice {
   /** The name that the client asked for. */
   readonly requested: string
+  /** Where copies of requests for the model go; those of models that its targets lead to are not used. */
+  readonly shadow: ModelShadow | undefined
   /** Targets that were not used or failed, in order. */
   readonly skipped: SkippedTarget[] = []
   readonly #tools: ChoiceTools
@@ -61,8 +63,9 @@ export class ModelChoice {
   /** Until a target fails. A model that is being looked at is missing, so that circles end. */
   readonly #known = new Map<ModelEntry, Fitness>()
 
-  private constructor(requested: string, tools: ChoiceTools) {
+  private constructor(requested: string, tools: ChoiceTools, shadow: ModelShadow | undefined) {
     this.requested = requested
+    this.shadow = shadow
     this.#tools = tools
   }
 
@@ -70,7 +73,7 @@ export class ModelChoice {
   static start(table: ModelTable, requested: string, tools: ChoiceTools): ModelChoice | undefined {
     const entry = table.find(requested)
     if (entry?.isPublic !== true) return undefined
-    const choice = new ModelChoice(requested, tools)
+    const choice = new ModelChoice(requested, tools, entry.shadow)
     return choice.#enter({ entry, requested, isOpen: entry.name.includes('*'), depth: 0 }) === 'no rule' ? undefined : choice
   }
 

@@ -1,5 +1,6 @@
 import type { Program } from '#api/cel/index.ts'
-import type { AIModel, AIModelTarget, BackendFull } from '#gen/config/types.ts'
+import { parseTimeout } from '#api/duration.ts'
+import type { AIModel, AIModelShadow, AIModelTarget, BackendFull } from '#gen/config/types.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import { compileExpression } from '../../../request/expression/program.ts'
 import type { FailureCause } from '../causes/types.ts'
@@ -26,6 +27,27 @@ interface ModelRule {
   readonly to: readonly ModelTarget[]
 }
 
+/** Copies of the chats with a model, whose responses are compared (llm.md §15.6). */
+export interface ModelShadow {
+  /** Key of the backend, and name of the model that is copied. */
+  readonly backend: string
+  readonly model: string
+  readonly to: ShadowTarget
+  readonly percent: number
+  /** US dollars, and the window that they are for. */
+  readonly budget: Pick<AIModelShadow, 'budget'>['budget']
+  readonly window: NonNullable<AIModelShadow['window']>
+  readonly timeoutMs: number
+  readonly concurrency: number
+  readonly judge: { readonly to: ShadowTarget; readonly rubric: string } | undefined
+}
+
+/** Where copies go: models that find one, whatever the name, with the only target. */
+export interface ShadowTarget {
+  readonly id: string
+  readonly table: ModelTable
+}
+
 /** A model by the name that clients ask for. */
 export interface ModelEntry {
   readonly name: string
@@ -34,6 +56,7 @@ export interface ModelEntry {
   readonly by: NonNullable<AIModel['by']>
   readonly sticky: Program | undefined
   readonly fallback: readonly { readonly on: ReadonlySet<FailureCause>; readonly to: readonly ModelTarget[] }[]
+  readonly shadow?: ModelShadow | undefined
 }
 
 /** The models of one backend. */
@@ -59,22 +82,26 @@ const defaultRoutes = {
   ':batchEmbedContents': 'Gemini',
 } as const
 
-/** The states of the providers of a backend, by its key. */
-export type StatesOf = (backend: string) => ProviderStates
+/** The states of the providers of a backend, by its key. Copies have states of their own: their failures evict no provider of clients. */
+export type StatesOf = (backend: string, isCopy: boolean) => ProviderStates
 
 /** Compiles the models of a backend, and the backends that they lead to. */
 export function compileModels(config: ServiceConfig, models: readonly AIModel[], statesOf: StatesOf): ModelTable {
-  return new Compiler(statesOf).table(config, models)
+  const copies = new Compiler((backend) => statesOf(backend, true), undefined)
+  return new Compiler((backend) => statesOf(backend, false), copies).table(config, models)
 }
 
 class Compiler {
-  readonly #statesOf: StatesOf
+  readonly #statesOf: (backend: string) => ProviderStates
+  /** Compiles the targets of shadows; undefined: shadows are not used. */
+  readonly #copies: Compiler | undefined
   /** Tables that are compiled, or being compiled: backends may refer to each other. */
   readonly #tables = new Map<string, ModelTable>()
   readonly #groups = new Map<string, readonly (readonly LlmTarget[])[]>()
 
-  constructor(statesOf: StatesOf) {
+  constructor(statesOf: (backend: string) => ProviderStates, copies: Compiler | undefined) {
     this.#statesOf = statesOf
+    this.#copies = copies
   }
 
   table(config: ServiceConfig, models: readonly AIModel[]): ModelTable {
@@ -100,7 +127,7 @@ class Compiler {
     return table
   }
 
-  #entry(config: ServiceConfig, { name, to, rules, by = 'Weight', sticky, fallback = [], visibility }: AIModel): ModelEntry {
+  #entry(config: ServiceConfig, { name, to, rules, by = 'Weight', sticky, fallback = [], visibility, shadow }: AIModel): ModelEntry {
     const targets = (list: readonly AIModelTarget[]): ModelTarget[] => this.#targets(config, list)
     return {
       name,
@@ -112,7 +139,28 @@ class Compiler {
       by,
       sticky: sticky === undefined ? undefined : compileExpression(sticky, 'llm'),
       fallback: fallback.map((entry) => ({ on: new Set(entry.on), to: targets(entry.to) })),
+      shadow: shadow && this.#copies?.shadow(config, name, shadow),
     }
+  }
+
+  shadow(config: ServiceConfig, model: string, { to, percent, budget, window = 'Month', timeout, concurrency = 4, judge }: AIModelShadow): ModelShadow {
+    return {
+      backend: config.backend.key,
+      model,
+      to: this.#only(config, to),
+      percent,
+      budget,
+      window,
+      timeoutMs: parseTimeout(timeout ?? '') ?? 60_000,
+      concurrency,
+      judge: judge && { to: this.#only(config, judge.to), rubric: judge.rubric },
+    }
+  }
+
+  #only(config: ServiceConfig, to: AIModelTarget): ShadowTarget {
+    const target = this.#target(config, to)
+    const entry: ModelEntry = { name: 'shadow', isPublic: true, rules: [{ when: undefined, to: [target] }], by: 'Weight', sticky: undefined, fallback: [] }
+    return { id: target.id, table: { entries: [entry], find: () => entry, routeOf: createRouteTable(defaultRoutes) } }
   }
 
   #targets(config: ServiceConfig, list: readonly AIModelTarget[]): ModelTarget[] {

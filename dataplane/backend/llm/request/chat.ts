@@ -59,6 +59,8 @@ export interface PrepareContext {
   readonly named?: string | undefined
   /** The name that the client asked for, if the backend has models. */
   readonly requested?: string | undefined
+  /** The request is the gateway's own: that of the client was enriched before it was copied. */
+  readonly isOwn?: boolean
   /** The model of a budget that the request exceeds; it replaces that of the request. */
   readonly replacement?: string
 }
@@ -66,6 +68,8 @@ export interface PrepareContext {
 /** A request ready to be sent to one provider, and the data needed to read the response. */
 export interface Prepared {
   readonly draft: Draft
+  /** The request in the client's format, after the guards; undefined if it is not interpreted. */
+  readonly body?: JsonObject
   /** undefined if the response is forwarded unchanged. */
   readonly conversion: { readonly with: Conversion; readonly entry: ClientFormatEntry; readonly memo: RequestMemo } | undefined
   /** Guards of the response, with the hooks of plugins. */
@@ -111,7 +115,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   )
   if (entry.format === 'completions') checkCompletionsBody(exchange, shaped)
   checkShape(entry.format, shaped)
-  const enriched = settings.enrichment === undefined ? shaped : entry.enrich(shaped, settings.enrichment)
+  const enriched = settings.enrichment === undefined || context.isOwn === true ? shaped : entry.enrich(shaped, settings.enrichment)
   const isStreaming = isChat && entry.isStreaming(enriched)
   const begin = (body: JsonObject): void => {
     record.begin({
@@ -174,6 +178,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
       body: bytes,
       reads: isStreaming ? 'stream' : 'buffered',
     },
+    body,
     conversion: { with: conversion, entry, memo: converted.memo },
     guards: isChat && context.hooks !== undefined ? context.hooks.around(guards) : guards,
     guarded: isChatFormat(entry.format) ? chooseConversion(entry.format, [entry.format]) : undefined,

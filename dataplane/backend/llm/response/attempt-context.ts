@@ -11,6 +11,8 @@ export interface AttemptContext {
   readonly prepared: Prepared
   readonly record: LlmRecord
   readonly limitBytes: number
+  /** The texts of the response are compared. */
+  readonly isCompared: boolean
   /** The upstream's response ended; false if the client disconnected before. */
   onEnd(isComplete: boolean): void
   /** The stream reported an error before its first content. */

@@ -259,7 +259,7 @@ export function openStream(response: ResponseHead, context: AttemptContext): Eve
   const { conversion } = prepared
   if (conversion === undefined) throw new Error('a stream needs a conversion')
   const guard = prepared.guards?.stream({ exchange, entry: conversion.entry, isStreaming: true }, response.headers)
-  const collects = recordsText(exchange)
+  const collects = context.isCompared || recordsText(exchange)
   const stream = conversion.with.stream(responseContext(response.headers, context), {
     isGuarded: guard !== undefined,
     collects,

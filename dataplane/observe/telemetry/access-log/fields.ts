@@ -68,6 +68,7 @@ const contributedFields = [
   'proxy.ai.omitted',
   'proxy.ai.failed',
   'proxy.ai.model.requested',
+  'proxy.ai.shadow.model',
   'proxy.ai.model.target',
   'proxy.ai.model.skipped',
   'proxy.ai.cache',

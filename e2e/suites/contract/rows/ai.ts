@@ -27,6 +27,8 @@ const models = (...list: object[]) => backend({ ai: { models: list } })
 const model = (more: object = {}) => ({ name: 'm', to: [{ backendRef: { name: 'b' } }], ...more })
 const to = (...list: object[]) => models({ name: 'm', to: list })
 const inModel = 'spec.ai.models[0]'
+const copyTo = { backendRef: { name: 'b' } }
+const shadow = (more: object) => models(model({ shadow: { to: copyTo, percent: 5, budget: '10', ...more } }))
 const policies = (section: object) => backend({ ai: { provider: { providerA: {} } }, policies: { ai: section } })
 const request = (guard: object) => policies({ promptGuard: { request: [guard] } })
 const response = (guard: object) => policies({ promptGuard: { response: [guard] } })
@@ -140,6 +142,44 @@ export const aiRows: Row[] = [
   ['a fallback with one cause twice', models(model({ fallback: [{ on: ['Quota', 'Quota'], to: model().to }] })), `${inModel}.fallback[0].on[1]`, DUPLICATE],
   ['a model with an unknown choice', models(model({ by: 'Luck' })), `${inModel}.by`, UNSUPPORTED],
   ['a model with an unknown visibility', models(model({ visibility: 'Secret' })), `${inModel}.visibility`, UNSUPPORTED],
+  [
+    'a shadow with all fields',
+    shadow({
+      to: { backendRef: { kind: 'Service', name: 's', port: 80 }, model: 'x' },
+      window: 'Hour',
+      timeout: '10m',
+      concurrency: 64,
+      judge: { to: copyTo, rubric: 'r' },
+    }),
+  ],
+  ['a shadow without to', models(model({ shadow: { percent: 5, budget: '1' } })), `${inModel}.shadow.to`, REQUIRED],
+  ['a shadow without percent', models(model({ shadow: { to: copyTo, budget: '1' } })), `${inModel}.shadow.percent`, REQUIRED],
+  ['a shadow without budget', models(model({ shadow: { to: copyTo, percent: 5 } })), `${inModel}.shadow.budget`, REQUIRED],
+  ['a shadow of -1 percent', shadow({ percent: -1 }), `${inModel}.shadow.percent`, SMALL],
+  ['a shadow of 101 percent', shadow({ percent: 101 }), `${inModel}.shadow.percent`, BIG],
+  ...['', '-1', '1e3', '1000001', '0.1234567'].map((budget): Row => [
+    `a shadow with a budget of ${JSON.stringify(budget)}`,
+    shadow({ budget }),
+    `${inModel}.shadow.budget`,
+    PATTERN,
+  ]),
+  ['a shadow with an unknown window', shadow({ window: 'Year' }), `${inModel}.shadow.window`, UNSUPPORTED],
+  ...['999ms', '10m1s'].map((timeout): Row => [
+    `a shadow with a timeout of ${timeout}`,
+    shadow({ timeout }),
+    `${inModel}.shadow.timeout`,
+    'must be from 1s to 10m',
+  ]),
+  ['a shadow with no copies in flight', shadow({ concurrency: 0 }), `${inModel}.shadow.concurrency`, SMALL],
+  ['a shadow with 65 copies in flight', shadow({ concurrency: 65 }), `${inModel}.shadow.concurrency`, BIG],
+  ['a judge without rubric', shadow({ judge: { to: copyTo } }), `${inModel}.shadow.judge.rubric`, REQUIRED],
+  ['a judge with an empty rubric', shadow({ judge: { to: copyTo, rubric: '' } }), `${inModel}.shadow.judge.rubric`, SHORT],
+  [
+    'a judge that is a Service without port',
+    shadow({ judge: { to: { backendRef: { kind: 'Service', name: 's' } }, rubric: 'r' } }),
+    `${inModel}.shadow.judge.to.backendRef.port`,
+    'must have port',
+  ],
   ['no groups', backend({ ai: { groups: [] } }), 'spec.ai.groups', FEW],
   ['8 groups of 16 providers', groups(...repeat(8, (g) => repeat(16, (p) => named(`p${g}-${p}`))))],
   ['9 groups', groups(...repeat(9, (g) => [named(`p${g}`)])), 'spec.ai.groups', MANY],
