@@ -66,6 +66,12 @@ export const errorTable = {
   BACKEND_TOKEN: { status: 502, reason: 'UpstreamFailure', text: 'backend authentication failed', detail: ': ' },
   FILTER_FAILED: { status: 500, reason: 'Internal', text: 'failed to apply filters', detail: ': ' },
   JWT: { status: 401, reason: 'JwtAuth', text: 'authentication failure', detail: ': ' },
+  /** No session, and the request does not start a login. */
+  LOGIN: { status: 401, reason: 'JwtAuth', text: 'login required' },
+  /** The provider or the browser returned something that is no login. */
+  LOGIN_REJECTED: { status: 403, reason: 'JwtAuth', text: 'login failed', detail: ': ' },
+  /** The provider does not respond, or not as OpenID Connect has it. */
+  LOGIN_UNAVAILABLE: { status: 503, reason: 'JwtAuth', text: 'login not available', detail: ': ', retryAfter: 5 },
   BASIC: { status: 401, reason: 'BasicAuth', text: 'basic authentication failure', detail: ': ' },
   API_KEY: { status: 401, reason: 'APIKeyAuth', text: 'api key authentication failure', detail: ': ' },
   AUTHORIZATION: { status: 403, reason: 'Authorization', text: 'authorization failed' },

@@ -38,6 +38,7 @@ import { rateLimitDefinitions } from './policies/rate-limit.ts'
 import { retryDefinitions } from './policies/retry.ts'
 import { timeoutsDefinitions } from './policies/timeouts.ts'
 import { transformationDefinitions } from './policies/transformation.ts'
+import { oidcDefinitions } from './oidc.ts'
 import { policyDefinitions } from './policy.ts'
 import { responseOverrideDefinitions } from './response-override.ts'
 import { sharedDefinitions } from './shared.ts'
@@ -69,6 +70,7 @@ export const definitions: Definitions = {
   ...jwtAuthenticationDefinitions,
   ...basicAuthenticationDefinitions,
   ...apiKeyAuthenticationDefinitions,
+  ...oidcDefinitions,
   ...frontendDefinitions,
   ...backendSectionDefinitions,
   ...backendTcpDefinitions,

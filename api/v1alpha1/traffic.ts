@@ -16,6 +16,7 @@ const sections: Readonly<Record<string, Section>> = {
   jwtAuthentication: section('JWTAuthentication', 'Any'),
   basicAuthentication: section('BasicAuthentication', 'Any'),
   apiKeyAuthentication: section('APIKeyAuthentication', 'Any'),
+  oidc: section('OIDC', 'Any'),
   cors: section('CORS', 'Any'),
   ipAllowList: section('IPAllowList', 'Any'),
   responseOverride: section('ResponseOverride', 'Any'),

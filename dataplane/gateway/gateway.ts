@@ -12,6 +12,7 @@ import type { Exchange, RouteLabels } from '../request/exchange/exchange.ts'
 import { prepareTable, RunningListener, type PreparedTable } from './listener.ts'
 import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
 import type { TcpRule } from './tcp-rule.ts'
+import type { SessionKeys } from '../runtime/seal.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
@@ -55,6 +56,8 @@ export interface GatewayOptions {
   readonly factories?: ServiceFactories
   /** Kinds of backends; default: all of the list. */
   readonly kinds?: BackendKinds
+  /** Keys of login cookies; default: nobody can log in. */
+  readonly sessionKeys?: SessionKeys | undefined
   /** Common to the replicas of the Gateway; by it they recognize requests that return to them. Default: random. */
   readonly loopSecret?: Buffer | undefined
   /** Counts connections to upstreams; default: they are not limited. */
@@ -104,6 +107,7 @@ export class Gateway {
     shares,
     quotas,
     log,
+    sessionKeys = [],
   }: GatewayOptions) {
     const secret = loopSecret ?? randomBytes(32)
     this.#marks = new LoopMarks(secret)
@@ -118,7 +122,7 @@ export class Gateway {
       kinds: destinationKinds(kinds, registry),
       listens: () => [...this.#binds.values()].map(({ bind }) => bind.port),
     })
-    const state = createPolicyState({ ...clocks, registry, destinations: this.destinations, shared, budgetCells, shares, quotas, log })
+    const state = createPolicyState({ ...clocks, registry, destinations: this.destinations, shared, budgetCells, shares, quotas, log, sessionKeys })
     const services = new Services(factories, this.destinations)
     this.#context = { destinations: this.destinations, services, sessionKeys: deriveSessionKeys(secret), policies: new Map(), state, random }
   }

@@ -89,6 +89,20 @@ row('basicAuthentication', 'a line is not a user with a hash', 'the line is skip
   expect([(await send(basic('ann:secret'))).status, (await send(basic('bob:secret'))).status]).toEqual([200, 401])
 })
 
+const oidc: Traffic['oidc'] = { issuer: 'https://login.example.com', backendRef: { invalid: 'BACKEND_NOT_FOUND' }, clientId: 'gateway' }
+const navigates: [string, string][] = [['sec-fetch-mode', 'navigate']]
+row('oidc', 'the Secret of the client is missing, or the provider does not respond', '503 for all requests without a session', async () => {
+  expect(await start({ traffic: { oidc: { ...oidc, ...toSecret } } })(navigates)).toMatchObject({ status: 503, forwarded: [] })
+  expect(await start({ traffic: { oidc } })(navigates)).toMatchObject({ status: 503, forwarded: [] })
+})
+row('oidc', 'a cookie was changed, or is of an earlier SESSION_KEY', 'as without a session', async () => {
+  const send = start({
+    traffic: { oidc: { ...oidc, endpoints: { authorization: 'https://login.example.com/a', token: { path: '/t' }, keys: { path: '/k' } } } },
+  })
+  expect((await send([...navigates, ['cookie', '__Host-proxy-session-0000000000=1.AAAA']])).status).toBe(302)
+  expect((await send([['cookie', '__Host-proxy-session-0000000000=1.AAAA']])).status).toBe(401)
+})
+
 row('apiKeyAuthentication', 'the Secret is missing, in mode `Strict` or `Optional`', '401 for all requests', async () => {
   for (const mode of ['Strict', 'Optional'] as const) {
     const send = start({ traffic: { apiKeyAuthentication: { mode, ...toSecret } } })

@@ -104,6 +104,7 @@ describe('every traffic section of the schema', () => {
     hostRewrite: { mode: 'Auto' },
     directResponse: { status: 418 },
     jwtAuthentication: { providers: [{ issuer: 'i', jwks: { inline: '{"keys":[]}' } }] },
+    oidc: { issuer: 'https://i', backendRef, clientId: 'c' },
     basicAuthentication: { secretRef },
     apiKeyAuthentication: { secretRef },
     extAuth: { backendRef, grpc: {} },

@@ -20,6 +20,7 @@ import { compileHostRewrite } from './host-rewrite/index.ts'
 import { compileJwtAuthentication } from './jwt-authentication/index.ts'
 import { compileGlobalRateLimit } from './rate-limit/global.ts'
 import { compileLocalRateLimit } from './rate-limit/index.ts'
+import { compileOidc } from './oidc/index.ts'
 import { compilePlugins } from './plugins/index.ts'
 import { compileRequestRedirect } from './request-redirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
@@ -84,6 +85,8 @@ const order = [
     compile: (_, { jwtAuthentication, apiKeyAuthentication }, { state }) =>
       optional(apiKeyAuthentication, (section) => compileApiKeyAuthentication(section, state, jwtAuthentication !== undefined)),
   },
+  // After the policies whose tokens make a session unnecessary.
+  { name: 'oidc', compile: (_, { oidc, jwtAuthentication }, { state }) => optional(oidc, (section) => compileOidc(section, state, jwtAuthentication)) },
   // After authentication, so that the server is called for authenticated clients only and learns who they are; before authorization,
   // whose rules may use the server's response.
   {

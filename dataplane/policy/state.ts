@@ -4,6 +4,7 @@ import type { KeyValueCall, KeyValueResult } from '../runtime/key-value.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { SharedRing } from '../runtime/shared-ring.ts'
 import type { SharedHealthTable } from '../net/upstream/balancer/shared-health.ts'
+import type { SessionKeys } from '../runtime/seal.ts'
 import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
 import type { Logger } from '../observe/telemetry/log.ts'
@@ -32,6 +33,8 @@ export interface PolicyState {
   readonly shares?: Shares | undefined
   /** Gets assignments from rate limit quota services; undefined: budgets are those of this replica. */
   readonly quotas?: Quotas | undefined
+  /** Keys of login cookies; none: nobody can log in. */
+  readonly sessionKeys: SessionKeys
   /** Whether plugins with isolation InProcess may run. Default: no. */
   readonly permitsInProcess?: boolean
 }
@@ -52,10 +55,13 @@ export interface SharedState {
   nameOf(section: object): string | undefined
 }
 
-/** Default: no secrets, no kept state, the system's clocks, no destinations and an unread registry. */
+/** Default: no secrets, no keys, no kept state, the system's clocks, no destinations and an unread registry. */
 export function createPolicyState(
   own: Partial<
-    Pick<PolicyState, 'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'budgetCells' | 'shares' | 'quotas' | 'log' | 'permitsInProcess'>
+    Pick<
+      PolicyState,
+      'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'budgetCells' | 'shares' | 'quotas' | 'log' | 'permitsInProcess' | 'sessionKeys'
+    >
   > = {},
 ): PolicyState {
   return {
@@ -65,6 +71,7 @@ export function createPolicyState(
     registry: own.registry ?? createRegistry(),
     monotonicMs: () => performance.now(),
     epochMs: () => Date.now(),
+    sessionKeys: [],
     ...own,
   }
 }

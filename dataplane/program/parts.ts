@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import { createConfigStore, type ConfigStore } from '../config/store.ts'
 import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
@@ -80,6 +81,15 @@ export function createParts(options: PartsOptions): Parts {
     nodeName: nodeName || undefined,
     factories: services.factories,
     loopSecret,
+    // Without a key, people log in again after a restart.
+    sessionKeys:
+      keys.length > 0
+        ? keys
+        : [
+            createHmac('sha256', loopSecret ?? randomBytes(32))
+              .update('login cookies')
+              .digest(),
+          ],
     connections: new OpenConnections(limits),
     shared: worker?.shared,
     budgetCells,

@@ -35,6 +35,7 @@ export const navigation: readonly Group[] = [
       guide('Client connections', 'frontend'),
       guide('Traffic policies', 'traffic-policies'),
       guide('Authentication and limits', 'authentication'),
+      guide('Log people in', 'login'),
       guide('CEL expressions', 'expressions'),
       guide('External authorization', 'external-authorization'),
       guide('External processing', 'external-processing'),

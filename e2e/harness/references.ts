@@ -1,4 +1,4 @@
-import { GATEWAY_GROUP } from '#api/names.ts'
+import { GATEWAY_GROUP, GROUP } from '#api/names.ts'
 import { refName, type Definitions, type Json, type Schema } from '#api/schema.ts'
 import { definitions } from '#api/v1alpha1/definitions.ts'
 
@@ -88,6 +88,7 @@ const samples: Readonly<Record<string, Json>> = {
   LongString: 'text',
   SecretReference: { name: 'own' },
   ConfigMapReference: { name: 'own' },
+  BackendObjectReference: { group: GROUP, kind: 'ProxyBackend', name: 'own' },
 }
 
 const host = { host: 'public.example', port: 80 }
@@ -118,7 +119,7 @@ function sample(schema: Schema): Json {
     default: {
       const text = 'x'.repeat(Math.max(schema.minLength ?? 1, 1))
       const pattern = new RegExp(schema.pattern ?? '')
-      return [text, '1'].find((candidate) => pattern.test(candidate)) ?? '/'
+      return [text, '1', 'https://public.example'].find((candidate) => pattern.test(candidate)) ?? '/'
     }
   }
 }

@@ -416,6 +416,7 @@ export interface Traffic {
   jwtAuthentication?: JWTAuthentication
   basicAuthentication?: BasicAuthentication
   apiKeyAuthentication?: APIKeyAuthentication
+  oidc?: OIDC
   cors?: CORS
   ipAllowList?: IPAllowList
   responseOverride?: ResponseOverride
@@ -1469,6 +1470,129 @@ export interface APIKeyAuthentication {
    * Selects several Secrets whose entries are API keys. The same key in several of them is undefined behavior. If none matches, all requests are rejected, unless mode is Permissive.
    */
   secretSelector?: SecretSelector
+}
+/**
+ * Logs people in with OpenID Connect: authorization code flow with PKCE, sessions in encrypted cookies. The claims of the ID token are usable as `jwt.<claim>`. Navigations of browsers without a session are sent to the provider, all other requests get 401.
+ */
+export interface OIDC {
+  /**
+   * Issuer of the provider, byte for byte as in its tokens. Its discovery document is read through `backendRef`.
+   */
+  issuer: string
+  /**
+   * The provider: a Service or a static ProxyBackend. Its `tls` policy applies.
+   */
+  backendRef: BackendObjectReference
+  /**
+   * Endpoints of the provider that are not those of its discovery document. With authorization, token and keys none is read.
+   */
+  endpoints?: {
+    /**
+     * Where browsers are sent to log in.
+     */
+    authorization?: string
+    /**
+     * Token endpoint.
+     */
+    token?: OIDCEndpoint
+    /**
+     * JSON Web Key Set.
+     */
+    keys?: OIDCEndpoint
+    /**
+     * Where browsers are sent to log out.
+     */
+    endSession?: string
+  }
+  /**
+   * Id of the gateway at the provider.
+   */
+  clientId: ShortString
+  /**
+   * Secret with the entry `clientSecret`. Default: a public client.
+   */
+  secretRef?: SecretReference
+  /**
+   * Where id and secret of the client are sent: in the Authorization header (default), or in the body.
+   */
+  clientAuthentication?: 'Basic' | 'Body'
+  /**
+   * Scopes to request beside `openid`. Most providers issue refresh tokens for `offline_access`.
+   *
+   * @minItems 1
+   * @maxItems 32
+   *
+   * Items: Scope.
+   */
+  scopes?: string[]
+  /**
+   * More parameters of the authorization request, for example `prompt: select_account`.
+   */
+  parameters?: {
+    [k: string]: LongString
+  }
+  /**
+   * Scheme and host of the URLs that browsers use, for example `https://app.example.com`. Default: those of the request.
+   */
+  publicUrl?: string
+  /**
+   * Path that the provider returns to. The route must match it. Default: `/oauth2/callback`.
+   */
+  callbackPath?: string
+  /**
+   * Path that ends the session and then that at the provider. The route must match it. Default: `/oauth2/logout`.
+   */
+  logoutPath?: string
+  /**
+   * Path that the provider returns to after logout. Default: none is asked for.
+   */
+  afterLogoutPath?: string
+  /**
+   * Whether a request without a session may start a login; false: 401. Default: navigations of browsers, by `Sec-Fetch-Mode`, else GET with `Accept: text/html`.
+   */
+  login?: CELExpression
+  /**
+   * Claims of the ID token that a session keeps. Default: all. Choose some if the cookies become too large.
+   *
+   * @minItems 1
+   * @maxItems 64
+   *
+   * Items: Name of a claim.
+   */
+  claims?: string[]
+  /**
+   * Longest time until the user logs in again. Default: 12h. At least 1m.
+   */
+  lifetime?: Duration
+  /**
+   * Attribute of the session cookies. Default: Lax.
+   */
+  sameSite?: 'Lax' | 'Strict' | 'None'
+  /**
+   * Domain that shares the session cookies. Default: the host alone.
+   */
+  cookieDomain?: string
+  /**
+   * Sends the access token to the backend as `Authorization: Bearer`. Default: false.
+   */
+  forwardAccessToken?: boolean
+  /**
+   * Header with the ID token for the backend. Default: none.
+   */
+  forwardIdToken?: HTTPHeaderName
+}
+/**
+ * An endpoint that the gateway calls.
+ */
+export interface OIDCEndpoint {
+  /**
+   * The server: a Service or a static ProxyBackend. Default: that of the policy.
+   */
+  backendRef?: BackendObjectReference
+  /**
+   * Path, for example `/oauth2/v4/token`.
+   */
+  path: string
 }
 /**
  * Settings of the connections that clients make, for a whole Gateway. TLS and HTTP settings affect new connections only.

@@ -36,6 +36,8 @@ const KEYCLOAK = {
   token: '/protocol/openid-connect/token',
   registration: '/clients-registrations/openid-connect',
 }
+/** A client that need not register. Of native ones, the port of a redirect URI may be any (RFC 8252 §7.3). */
+const CLIENT = { client_id: 'shop', client_secret: 'shop-secret', application_type: 'native', redirect_uris: ['http://localhost/oauth2/callback'] }
 const RFC_8414 = '/.well-known/oauth-authorization-server'
 
 /** Starts an identity provider on loopback. */
@@ -78,6 +80,7 @@ async function createProvider(issuer: string, key: object, style: 'standard' | '
   return new Provider(issuer, {
     jwks: { keys: [key] },
     scopes: ['openid', 'offline_access', SCOPE],
+    ...(style === 'keycloak' && { clients: [CLIENT] }),
     features: {
       registration: { enabled: true },
       resourceIndicators: {

@@ -64,6 +64,7 @@ describe('where expressions are evaluated', () => {
       'McpOpenApi.response',
       'McpToolOverride.computedArguments',
       'OAuthCredentials.subjectToken',
+      'OIDC.login',
       'RateLimitDescriptorEntry.expression',
       'ResourceAdd.expression',
       'ResponseMatch.condition',

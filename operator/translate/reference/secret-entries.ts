@@ -5,6 +5,7 @@ export const neededEntries: Readonly<Record<string, readonly string[]>> = {
   'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
   'A2ACardSigning.secretRef': ['key'],
   'OAuthCredentials.secretRef': ['clientId', 'clientSecret'],
+  'OIDC.secretRef': ['clientSecret'],
   'BasicAuthentication.secretRef': ['.htaccess'],
 }
 /** Entries that Secrets also have under another name (llm.md §1.6). */

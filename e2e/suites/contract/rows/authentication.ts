@@ -1,10 +1,11 @@
-import { FEW, LONG, MANY, one, policy, repeat, REQUIRED, service, SHORT, text, traffic, UNSUPPORTED, type Row } from './row.ts'
+import { FEW, LONG, MANY, one, PATTERN, policy, repeat, REQUIRED, service, SHORT, text, traffic, UNSUPPORTED, type Row } from './row.ts'
 
 const at = 'spec.traffic'
 const provider = { issuer: 'i', jwks: { inline: '{"keys":[]}' } }
 const jwt = (more: object) => traffic({ jwtAuthentication: { providers: [provider], ...more } })
 const jwks = (value: unknown) => jwt({ providers: [{ issuer: 'i', jwks: value }] })
 const remote = (more: object) => jwks({ remote: { jwksPath: '/jwks', backendRef: service, ...more } })
+const oidc = (more: object) => traffic({ oidc: { issuer: 'https://login.example.com', backendRef: service, clientId: 'gateway', ...more } })
 const basic = (section: object) => traffic({ basicAuthentication: section })
 const apiKey = (section: object) => traffic({ apiKeyAuthentication: section })
 const authorization = (section: object) => traffic({ authorization: section })
@@ -42,6 +43,43 @@ export const authenticationRows: Row[] = [
   ['a remote jwks without backendRef', jwks({ remote: { jwksPath: '/j' } }), `${jwksAt}.remote.backendRef`, REQUIRED],
   ['a remote jwks cached for 4m59s', remote({ cacheDuration: '4m59s' }), `${jwksAt}.remote.cacheDuration`, 'must be at least 5m'],
   ['a remote jwks by url', jwks({ remote: { url: 'https://idp' } }), '', 'unknown field'],
+
+  ['OIDC', oidc({})],
+  [
+    'OIDC with all fields',
+    oidc({
+      endpoints: {
+        authorization: 'https://a.example/auth',
+        token: { path: '/token', backendRef: service },
+        keys: { path: '/keys' },
+        endSession: 'https://a.example/out',
+      },
+      secretRef: { name: 's' },
+      clientAuthentication: 'Body',
+      scopes: ['profile'],
+      parameters: { prompt: 'login' },
+      publicUrl: 'https://app.example',
+      callbackPath: '/login/callback',
+      logoutPath: '/logout',
+      afterLogoutPath: '/bye',
+      login: 'true',
+      claims: ['email'],
+      lifetime: '8h',
+      sameSite: 'Strict',
+      cookieDomain: 'app.example',
+      forwardAccessToken: true,
+      forwardIdToken: 'x-id-token',
+    }),
+  ],
+  ['OIDC without issuer', traffic({ oidc: { backendRef: service, clientId: 'c' } }), `${at}.oidc.issuer`, REQUIRED],
+  ['OIDC without clientId', traffic({ oidc: { backendRef: service, issuer: 'https://i' } }), `${at}.oidc.clientId`, REQUIRED],
+  ['OIDC with an issuer that is no URL', oidc({ issuer: 'login.example.com' }), `${at}.oidc.issuer`, PATTERN],
+  ['OIDC with an issuer with a user', oidc({ issuer: 'https://a@b' }), `${at}.oidc.issuer`, PATTERN],
+  ['OIDC with a publicUrl with a path', oidc({ publicUrl: 'https://a/b' }), `${at}.oidc.publicUrl`, PATTERN],
+  ['OIDC with a callbackPath with a query', oidc({ callbackPath: '/a?b' }), `${at}.oidc.callbackPath`, PATTERN],
+  ['OIDC with a top-level cookieDomain', oidc({ cookieDomain: 'com' }), `${at}.oidc.cookieDomain`, PATTERN],
+  ['OIDC for 59s', oidc({ lifetime: '59s' }), `${at}.oidc.lifetime`, 'must be at least 1m'],
+  ['OIDC with equal paths', oidc({ callbackPath: '/a', logoutPath: '/a' }), `${at}.oidc`, 'callbackPath and logoutPath must differ'],
 
   ['basic with users', basic({ users: ['u:$apr1$a$b'], realm: 'r', mode: 'Optional' })],
   ['basic with a Secret', basic({ secretRef: { name: 's' } })],

@@ -49,6 +49,7 @@ const preRoutingAllowed = {
   jwtAuthentication: jwt,
   basicAuthentication: { secretRef: { name: 's' } },
   apiKeyAuthentication: { secretRef: { name: 's' } },
+  oidc: { issuer: 'https://login.example.com', backendRef: service, clientId: 'gateway' },
   cors: {},
   ipAllowList: { allow: ['10.0.0.0/8'] },
   responseOverride: { rules: [{ match: { statusCodes: ['404'] }, response: { body: 'none' } }] },
