@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -72,8 +72,7 @@ test('the archive holds the licenses of proxyctl and of Node', async () => {
 test('the gateway runs as an executable: workers, a plugin, the console; its files are removed at the end', async () => {
   const { name, content } = await packExecutable({ os: 'linux', architecture: own }, '0.2.0', 'proxy-service')
   expect(name).toBe(`proxy-service-0.2.0-linux-${own}.tar.gz`)
-  const [place, files] = [join(directory, 'gateway'), join(directory, 'files')]
-  for (const made of [place, files]) await mkdir(made)
+  const [place, files] = [await mkdtemp(join(directory, 'gateway-')), await mkdtemp(join(directory, 'files-'))]
   await writeFile(join(directory, name), content)
   await run('tar', ['-xzf', join(directory, name), '-C', place])
   const [port = 0, admin = 0] = await findFreePorts(2)
@@ -89,10 +88,10 @@ test('the gateway runs as an executable: workers, a plugin, the console; its fil
     env: { ...unset, TMPDIR: files, ADMIN_ADDR: `127.0.0.1:${admin}`, STATS_ADDR: local, READINESS_ADDR: local },
   })
   try {
-    await gateway.waitForLine(/\bstarted version=0\.2\.0/, 60_000)
+    await gateway.waitForLine(/\bstarted\b.*version=0\.2\.0/, 120_000)
     const response = await fetch(`http://127.0.0.1:${port}/`)
     expect([response.headers.get('x-greeting'), await response.text()]).toEqual(['Hello', 'ok'])
-    expect(await (await fetch(`http://127.0.0.1:${admin}/`)).text()).toContain('/assets/main-')
+    expect(await (await fetch(`http://127.0.0.1:${admin}/`, { headers: { accept: 'text/html' } })).text()).toContain('/assets/main-')
     expect((await readdir(files)).length).toBe(1)
     expect((await stat(join(files, (await readdir(files))[0] ?? ''))).mode & 0o777).toBe(0o700)
   } finally {
