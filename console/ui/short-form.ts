@@ -7,7 +7,7 @@ interface Named {
 }
 
 /** The model that a route is made from by the short form of a config file. */
-export const modelOf = ({ origin }: Pick<Named, 'origin'>): string | undefined => /^llm\.models\.(.+)$/s.exec(origin ?? '')?.[1]
+const modelOf = ({ origin }: Pick<Named, 'origin'>): string | undefined => /^llm\.models\.(.+)$/s.exec(origin ?? '')?.[1]
 
 /** Whether the short form adds a route that the user did not write: lists of models, and errors. */
 export const isAdded = ({ origin }: Pick<Named, 'origin'>): boolean => origin === 'llm'

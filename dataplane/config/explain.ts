@@ -67,7 +67,7 @@ export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Liste
 const splitBackend: readonly string[] = ['ai', 'mcp']
 
 /** Explains the section `backend` for one backend of a rule: policies from the Gateway to the rule, those of the backend, and what is written on it. */
-export function explainBackend(index: PolicyIndex, listener: Listener, route: Route, ref: BackendRef, backend: Backend | undefined): ExplainedTraffic {
+function explainBackend(index: PolicyIndex, listener: Listener, route: Route, ref: BackendRef, backend: Backend | undefined): ExplainedTraffic {
   const fields = new Map<string, ExplainedField>()
   const [namespace = '', name = ''] = (ref.service ?? ref.backend ?? '').split('/')
   const kind = ref.service === undefined ? 'Backend' : 'Service'

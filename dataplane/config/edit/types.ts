@@ -17,7 +17,7 @@ export interface KeyChange {
 }
 
 /** A change of a field: its YAML; null removes it. */
-export interface FieldChange {
+interface FieldChange {
   readonly path: Path
   readonly text: string | null
 }

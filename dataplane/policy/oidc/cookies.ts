@@ -42,7 +42,7 @@ export function takeCookies(headers: HeaderList): ReadonlyMap<string, string> {
  */
 const guardOf = ({ isSecure, domain }: CookieStyle): string => (!isSecure ? '' : domain === undefined ? '__Host-' : '__Secure-')
 
-export const sessionName = (style: CookieStyle, id: string, part: number): string => `${guardOf(style)}proxy-session-${id}${part === 0 ? '' : `.${part}`}`
+const sessionName = (style: CookieStyle, id: string, part: number): string => `${guardOf(style)}proxy-session-${id}${part === 0 ? '' : `.${part}`}`
 export const loginName = (style: CookieStyle, id: string, login: string): string => `${guardOf(style)}proxy-login-${id}-${login}`
 
 /** A `set-cookie` value. `maxAgeSeconds` 0 deletes the cookie, with the attributes that it was set with. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
 
 /** What a provider does wrong, or differently. */
-export interface Behaviour {
+interface Behaviour {
   claims?: JWTPayload
   /** Members of the token response that replace its own; undefined ones are left out. */
   tokens?: Record<string, unknown>

@@ -7,7 +7,7 @@ import type { Logging } from '../../../observe/telemetry/log.ts'
 import { failed, json } from '../responses.ts'
 
 /** A change with the digests of the keys that it creates. */
-export type ReadyChange = EditRequest['changes'][number] & { readonly keyHash?: string }
+type ReadyChange = EditRequest['changes'][number] & { readonly keyHash?: string }
 
 export interface ReadyEdit extends Omit<EditRequest, 'changes'> {
   readonly changes: readonly ReadyChange[]
