@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitepress'
-import { adaptMarkdown, slugify } from '../markdown.ts'
+import { frontPage } from '../front-page.ts'
+import { adaptMarkdown, markOutput, readTitle, slugify } from '../markdown.ts'
 import { navigation } from '../navigation.ts'
+import { search } from '../search.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string; repository: { url: string } }
@@ -25,10 +27,20 @@ export default defineConfig({
   outDir: '../../dist/docs',
   cleanUrls: false,
   rewrites: (page) => page.replace(/README\.md$/, 'index.md'),
+  /** The README of `docs` is the front page here, and a list of pages on GitHub. */
+  transformPageData: ({ relativePath }) => (relativePath === 'index.md' ? { frontmatter: frontPage } : undefined),
   markdown: {
     html: false,
     anchor: { slugify },
     languageAlias: { console: 'shellsession' },
+    codeTransformers: [
+      {
+        name: 'console',
+        code(code) {
+          if (this.options.lang === 'console') markOutput(code, this.source)
+        },
+      },
+    ],
     config: (md) => adaptMarkdown(md, repository),
   },
   vite: {
@@ -43,9 +55,11 @@ export default defineConfig({
     build: { chunkSizeWarningLimit: 2000 },
   },
   themeConfig: {
-    search: { provider: 'local' },
+    search,
     nav: [
       { text: 'Guide', link: '/guide/getting-started' },
+      { text: 'Examples', link: '/guide/examples' },
+      { text: 'Compare', link: '/guide/compare' },
       { text: 'Reference', link: '/reference/' },
       { text: 'Architecture', link: '/architecture' },
       {
@@ -60,8 +74,9 @@ export default defineConfig({
     ],
     sidebar: navigation.map(({ text, pages }) => ({
       text,
-      collapsed: false,
-      items: pages.map((page) => ({ text: page.text, link: toPath(page.file) })),
+      // What contributors read stays folded.
+      collapsed: text === 'Design' || text === 'Performance notes',
+      items: pages.map((page) => ({ text: readTitle(page), link: toPath(page) })),
     })),
     outline: [2, 3],
     socialLinks: [{ icon: 'github', link: repository }],

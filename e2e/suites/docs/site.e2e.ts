@@ -101,3 +101,69 @@ test('the search for "rate limit" finds pages, and a result opens', async () => 
   await page.waitForURL((url) => url.pathname !== '/')
   expect(errors).toEqual([])
 })
+
+/** Paths that the links of the page lead to. */
+const pathsOf = (selector: string): Promise<readonly string[]> =>
+  page.evaluate(`[...document.querySelectorAll('${selector}')].map((link) => new URL(link.href).pathname)`)
+
+test('the front page says what the gateway is, has four ways in, and three pictures', async () => {
+  await page.goto(`${origin}/`)
+  expect(await page.locator('.VPHero').textContent()).toContain('HTTP, gRPC, LLM and MCP')
+  const links = await pathsOf('.VPFeature')
+  expect(links).toHaveLength(4)
+  for (const link of links) expect(pages.has(link.slice(1).replace(/(\.html)?$/, '.html'))).toBe(true)
+  const sizes: readonly number[] = await page.evaluate("[...document.querySelectorAll('.vp-doc img')].map((image) => image.naturalWidth)")
+  expect(sizes).toHaveLength(3)
+  expect(sizes.filter((width) => width === 0)).toEqual([])
+})
+
+test('the button of a console block copies the commands, without prompts and output', async () => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.goto(`${origin}/guide/getting-started.html`)
+  const block = page.locator('.language-console', { hasText: 'x-served-by' })
+  await block.hover()
+  await block.locator('button.copy').click()
+  await page.locator('button.copy.copied').waitFor()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+    'curl -s --cacert e2e/examples/quickstart/generated/ca.crt https://localhost:8443/hello\ncurl -s -D - -o /dev/null http://localhost:8080/inventory',
+  )
+})
+
+async function search(query: string): Promise<readonly string[]> {
+  await page.goto(`${origin}/guide/getting-started.html`)
+  await page.locator('.VPNavBarSearch button').first().click()
+  await page.locator('.VPLocalSearchBox input').fill(query)
+  const results = '.VPLocalSearchBox .results a.result'
+  await page.locator(results).first().waitFor()
+  return pathsOf(results)
+}
+
+test.each(['oidc login', 'retries', 'virtual keys', 'budgets', 'docker'])(
+  'the search for "%s" has a guide first, and neither specification nor decision records',
+  async (query) => {
+    const found = await search(query)
+    expect(found[0]).toMatch(/^\/guide\//)
+    expect(found.filter((path) => /^\/(?:spec|adr|performance)\//.test(path))).toEqual([])
+  },
+)
+
+test('the search finds the specification if the query names it', async () => {
+  expect((await search('spec retries')).some((path) => path.startsWith('/spec/'))).toBe(true)
+})
+
+test.each(['/', '/guide/llm.html', '/reference/proxypolicy.html', '/spec/traffic.html'])('%s is as wide as a phone, light and dark', async (path) => {
+  await page.setViewportSize({ width: 390, height: 844 })
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.goto(`${origin}${path}`)
+    await page.waitForSelector('.VPNav')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+    expect(await page.evaluate("document.documentElement.classList.contains('dark')")).toBe(colorScheme === 'dark')
+  }
+  await page.setViewportSize({ width: 1280, height: 900 })
+})
+
+test('each page links to its source', async () => {
+  await page.goto(`${origin}/guide/run.html`)
+  expect(await page.locator('.edit-link-button').getAttribute('href')).toMatch(/\/edit\/main\/docs\/guide\/run\.md$/)
+})

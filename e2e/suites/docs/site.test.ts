@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals'
+import { findCommands } from '../../../docs/site/markdown.ts'
 import { navigation } from '../../../docs/site/navigation.ts'
 import { listFiles, readText } from './tree.ts'
 
-const listed = navigation.flatMap(({ pages }) => pages.map(({ file }) => file))
+const listed = navigation.flatMap(({ pages }) => pages)
 
 test('the sidebar of the documentation site has every page once', () => {
   // Decision records and messages are listed on pages of their own.
@@ -27,4 +28,22 @@ test('the lockfile of the documentation site has every optional package, which n
   }
   const optional = Object.values(packages).flatMap(({ optionalDependencies = {} }) => Object.keys(optionalDependencies))
   expect(optional.filter((name) => packages[`node_modules/${name}`] === undefined)).toEqual([])
+})
+
+test.each([
+  ['$ make run\ngateway    default/web\n$ curl localhost\nok', '1010', 'make run\ncurl localhost'],
+  ['$ cat <<EOF\na: 1\nEOF\na: 1', '1110', 'cat <<EOF\na: 1\nEOF'],
+  ["$ cat <<'END' >x\n$ no prompt\nEND\n(no output)", '1110', "cat <<'END' >x\n$ no prompt\nEND"],
+  ['$ curl \\\n  localhost\nok', '110', 'curl \\\n  localhost'],
+])('a button copies the commands of a console block, without prompts and output: %j', (text, marks, copied) => {
+  const commands = findCommands(text)
+  expect(commands.map(({ isCommand }) => (isCommand ? 1 : 0)).join('')).toBe(marks)
+  const shown = commands.filter(({ isCommand }) => isCommand)
+  expect(
+    text
+      .split('\n')
+      .filter((_, index) => commands[index]?.isCommand)
+      .map((line, index) => (shown[index]?.hasPrompt ? line.slice(2) : line))
+      .join('\n'),
+  ).toBe(copied)
 })
