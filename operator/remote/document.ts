@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { RemoteDocument } from '../model/translation.ts'
-import { DocumentError, DocumentSyntaxError, MAX_DOCUMENT_BYTES, parseDocument } from '../translate/openapi/document.ts'
+import { DocumentError, DocumentSyntaxError, MAX_DOCUMENT_BYTES, parseDocument } from '#api/openapi/document.ts'
 import { createGet, type FetchOptions } from './fetch.ts'
 import type { Fetch, Memory } from './store.ts'
 

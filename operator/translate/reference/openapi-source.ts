@@ -1,6 +1,6 @@
 import type { McpOpenApi } from '#gen/v1alpha1/types.ts'
-import { compileOpenApi, type CompiledOpenApi } from '../openapi/compile.ts'
-import { DocumentError, parseDocument } from '../openapi/document.ts'
+import { compileOpenApi, type CompiledOpenApi } from '#api/openapi/compile.ts'
+import { DocumentError, parseDocument } from '#api/openapi/document.ts'
 import type { RemoteDocument } from '../../model/translation.ts'
 import type { ConfigMap } from '../../source/objects.ts'
 
