@@ -6,7 +6,7 @@ import type { ConfigFile } from '#gen/config/types.ts'
 import { readDocument } from './document.ts'
 import { gatewayOf, loadConfigFile } from './file.ts'
 import { ConfigFileError, type ConfigFileOptions } from './problem.ts'
-import { expandShortForms } from './short-forms.ts'
+import { expandShortForms } from '../short/forms.ts'
 
 const definitions = schema.$defs as unknown as Definitions
 

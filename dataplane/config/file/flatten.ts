@@ -27,7 +27,8 @@ import type {
   WeightedBackend,
 } from '#gen/config/types.ts'
 import { withoutBrackets } from '../../http/message.ts'
-import { authenticatesClients, describeRefusedHost, dialRulesOf, loopbackAddresses } from './addresses.ts'
+import { authenticatesClients, describeRefusedHost, dialRulesOf } from './addresses.ts'
+import { loopbackAddresses } from '../short/listen.ts'
 import { readPluginFiles } from './plugin-files.ts'
 import { readListenerMaterial, type ReadText } from './tls.ts'
 import type { ConfigMessage } from '../store.ts'

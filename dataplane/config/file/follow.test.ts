@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { loopbackAddresses } from './addresses.ts'
+import { loopbackAddresses } from '../short/listen.ts'
 import { makeCertificate } from '../../../e2e/harness/certificates.ts'
 import { until } from '../../../e2e/harness/wait.ts'
 import { createConfigStore, type ConfigMessage } from '../store.ts'

@@ -1,8 +1,8 @@
 import type { ConfigFile, GatewayRef } from '#gen/config/types.ts'
 import type { Path } from './expansion.ts'
 import { formatPath, type SchemaProblem } from '../validate.ts'
-import { expandLlm } from './short-llm.ts'
-import { expandMcp } from './short-mcp.ts'
+import { expandLlm } from './llm.ts'
+import { expandMcp } from './mcp.ts'
 
 /** A file in the long form. */
 export interface LongForm {

@@ -1,6 +1,6 @@
 import { MCP_PORT } from '#api/config/short-form-ports.ts'
 import type { BackendWithMCP, McpTargetSelector, ShortMCP, ShortMCPServer } from '#gen/config/types.ts'
-import { readListen } from './addresses.ts'
+import { readListen } from './listen.ts'
 import type { Expansion, Path } from './expansion.ts'
 import type { SchemaProblem } from '../validate.ts'
 import { parseUpstreamUrl } from './upstream-url.ts'

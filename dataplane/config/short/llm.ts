@@ -16,7 +16,7 @@ import type {
   ShortModelShadow,
   ShortModelTarget,
 } from '#gen/config/types.ts'
-import { readListen } from './addresses.ts'
+import { readListen } from './listen.ts'
 import type { Expansion, Path } from './expansion.ts'
 import { ownHeaders } from '../../http/own-headers.ts'
 import { parseUpstreamUrl } from './upstream-url.ts'
