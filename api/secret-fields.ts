@@ -14,7 +14,7 @@ const sensitiveHeader =
 export const isSecretHeader = (name: string): boolean => sensitiveHeader.test(name) || isSensitiveName(name)
 
 /** Fields with credentials that their names do not reveal: parent -> field. */
-const inlineCredentials: Readonly<Record<string, string>> = { auth: 'key', jwks: 'inline', tls: 'key', cardSigning: 'key' }
+const inlineCredentials: Readonly<Record<string, string>> = { auth: 'key', jwks: 'inline', tls: 'key', https: 'key', cardSigning: 'key' }
 /** Objects whose values may be credentials: environments and the entries of Secrets. */
 const credentialMaps: ReadonlySet<string> = new Set(['env', 'data'])
 /** Objects with headers by name. */
@@ -32,6 +32,8 @@ const isSecretEntry = (value: object): value is { readonly name: string; readonl
 
 /** Whether the value at a path of a config is a credential, or a part of one. */
 export function isSecretPath(root: unknown, path: readonly (string | number)[]): boolean {
+  // Keys of clients have names of users around them.
+  if (path[0] === 'keys' && path[2] === 'key') return true
   let [at, name, parent]: [unknown, string, string] = [root, '', '']
   for (const part of path) {
     const isEntry = typeof at === 'object' && at !== null && isSecretEntry(at)
@@ -61,6 +63,8 @@ function collect(found: string[], value: unknown, name: string, parent: string, 
     const isEntry = isSecretEntry(value)
     for (const field in value) {
       const inner = (value as Readonly<Record<string, unknown>>)[field]
+      // Keys of clients have names of users around them.
+      if (name === 'keys' && typeof inner === 'object' && inner !== null && 'key' in inner && typeof inner.key === 'string') found.push(inner.key)
       if (!isEntry || field !== 'value' || typeof inner !== 'string') collect(found, inner, field, name, isInner)
       else if (isInner) found.push(...literalsOf(inner))
       else found.push(withoutScheme(inner))
@@ -73,7 +77,7 @@ function collectText(found: string[], text: string, name: string, parent: string
   if (password !== undefined) found.push(password, decode(password))
   else if (isExpression) {
     if (isSecretHeader(name)) found.push(...literalsOf(text))
-  } else if (parent === 'tls' && !text.includes('-----BEGIN')) {
+  } else if ((parent === 'tls' || parent === 'https') && !text.includes('-----BEGIN')) {
     // The name of a file.
   } else if (parent === 'env' ? isSecretHeader(name) : isSecretField(name, parent)) {
     found.push(withoutScheme(text))

@@ -1,8 +1,8 @@
 import { DURATION_PATTERN } from '../duration.ts'
 import { atMostOneOf, exactlyOneOf, ref, type Definitions, type Schema } from '../schema.ts'
 import { sensitiveHeaders } from '../v1alpha1/parameters.ts'
-import { integer, list, object, port, string } from './shared.ts'
-import { shortFormDefinitions } from './short-forms.ts'
+import { integer, list, map, object, port, string } from './shared.ts'
+import { shortFormDefinitions, shortListen, shortModels } from './short-forms.ts'
 
 const POSTGRES_URL = '`postgres://USER@HOST:PORT/DATABASE`. `?sslmode=disable` connects without TLS; otherwise the certificate is verified.'
 
@@ -35,9 +35,16 @@ const duration = (description: string): Schema => string(description, { pattern:
 /** The `-f` file: the content of the messages, nested instead of keyed. `dataplane/config/file/` converts it to messages. */
 export const fileDefinitions: Definitions = {
   ConfigFile: object('Configuration file of the data plane (`-f`), and content of `ProxyParameters.spec.rawConfig`.', {
-    config: ref('ProcessConfig'),
-    llm: ref('ShortLLM'),
+    listen: shortListen,
+    https: ref('ShortHttps'),
+    keys: map(ref('ShortKey'), 'Clients of all ports of the file, by name. Other requests get 401.', { minProperties: 1, maxProperties: 256 }),
+    guardrails: ref('ShortGuardrails'),
+    models: shortModels,
     mcp: ref('ShortMCP'),
+    log: { type: 'string', enum: ['json', 'text'], description: 'Format of the log, as `config.logging.format`. Default: text.' },
+    ledger: string('SQLite file of the request log, as `config.ledger.sqlite.path`: a path relative to the config file.', { minLength: 1, maxLength: 4096 }),
+    llm: ref('ShortLLM'),
+    config: ref('ProcessConfig'),
     binds: list(ref('FileBind'), 'Ports to listen on.'),
     backends: list(ref('FileBackend'), 'Backends that routes refer to by name.'),
     services: list(ref('Service'), 'Services that routes refer to by `<namespace>/<name>`.'),

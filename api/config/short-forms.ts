@@ -1,6 +1,7 @@
-import { ref, type Definitions, type Schema } from '../schema.ts'
+import { atMostOneOf, ref, type Definitions, type Schema } from '../schema.ts'
 import { aiBackendDefinitions, modelFields, modelTargetDefinitions, modelTargets } from '../v1alpha1/backends/ai.ts'
 import { exactlyOneOfNames, withRealNames } from '../v1alpha1/real-names.ts'
+import { shortAccessDefinitions } from './short-access.ts'
 import { inheritEnv } from './mcp-program.ts'
 import { LLM_PORT, MCP_PORT } from './short-form-ports.ts'
 import { list, map, object, port, string } from './shared.ts'
@@ -41,7 +42,33 @@ const targetNames = {
 }
 const accessKey = (description: string): Schema => string(description, { minLength: 1, maxLength: 2048 })
 
-/** Sections `llm` and `mcp` of the `-f` file. `dataplane/config/file/short-forms.ts` expands them into the long form. */
+const pick = ({ properties = {} }: Schema = {}, ...names: string[]): Record<string, Schema> =>
+  Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name)))
+
+const providerFields = (definition: string): Record<string, Schema> =>
+  withRealNames(definition, Object.fromEntries(providers.map((name) => [name, ref(`ShortP${name.slice(1)}`)])))
+const targetDefinitions = modelTargetDefinitions(
+  targetNames,
+  'Another model of the file.',
+  { model: string('Name of another model of the file.', { minLength: 1, maxLength: 256 }) },
+  'model',
+)
+/** A target in place of a name has a provider of its own. */
+const target = (definition: string): Record<string, Schema> => ({
+  model: string('Name of another model of the file.', { minLength: 1, maxLength: 256 }),
+  ...providerFields(definition),
+  policies: ref('BackendWithAI', 'Policies of this provider, in addition to those of the model. Not with model.'),
+})
+
+/** Models by the name that clients use. */
+export const shortModels = map(ref('ShortLLMModel'), 'Models by the name that clients use.', { minProperties: 1, maxProperties: MAX_MODELS })
+/** Address of models and MCP servers. */
+export const shortListen = string(
+  'Address and port of models and MCP servers: `127.0.0.1:4000`, `[::1]:4000`, `localhost`, `0.0.0.0` or `*:4000`. With both, MCP servers are at the path `/mcp`. Default: a port for each, and addresses as `addresses` of a bind.',
+  { minLength: 1, maxLength: 64 },
+)
+
+/** Short forms of the `-f` file. `dataplane/config/short/forms.ts` expands them into the long form. */
 export const shortFormDefinitions: Definitions = {
   ShortLLM: object(
     'LLM models on one port. Clients choose a model by the field `model` of their requests.',
@@ -50,26 +77,39 @@ export const shortFormDefinitions: Definitions = {
       addresses,
       listen,
       tls: ref('FileTls'),
-      models: map(ref('ShortLLMModel'), 'Models by the name that clients use.', { minProperties: 1, maxProperties: MAX_MODELS }),
+      models: shortModels,
       policies: ref('Traffic', 'Traffic policies of all models.'),
     },
     ['models'],
   ),
   ShortLLMModel: {
-    ...object('A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, to, rules.', {
-      ...modelTargets(targetNames),
-      ...modelFields,
-      ...withRealNames('ShortLLMModel', Object.fromEntries(providers.map((name) => [name, ref(`ShortP${name.slice(1)}`)]))),
-      policies: ref('BackendWithAI', 'Policies of this model.'),
-    }),
-    'x-kubernetes-validations': [exactlyOneOfNames('ShortLLMModel', ...providers, 'to', 'rules')],
+    ...object(
+      'A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, providers, to, rules.',
+      {
+        ...modelTargets(targetNames),
+        providers: list(ref(targetNames.target), 'Another name of to.', { minItems: 1, maxItems: 16 }),
+        ...modelFields,
+        ...providerFields('ShortLLMModel'),
+        policies: ref('BackendWithAI', 'Policies of this model.'),
+      },
+    ),
+    'x-kubernetes-validations': [exactlyOneOfNames('ShortLLMModel', ...providers, 'providers', 'to', 'rules')],
   },
-  ...modelTargetDefinitions(
-    targetNames,
-    'A model of the section that serves another one.',
-    { model: string('Name of the model.', { minLength: 1, maxLength: 256 }) },
-    'model',
-  ),
+  ...targetDefinitions,
+  ShortModelTarget: {
+    ...object('What serves a model: another model of the file, or a provider.', {
+      ...target('ShortModelTarget'),
+      ...pick(targetDefinitions['ShortModelTarget'], 'weight'),
+    }),
+    'x-kubernetes-validations': [exactlyOneOfNames('ShortModelTarget', 'model', ...providers), atMostOneOf('model', 'policies')],
+  },
+  ShortModelFallback: {
+    ...object('What serves requests whose target failed: exactly one of to, model, a provider.', {
+      ...target('ShortModelFallback'),
+      ...pick(targetDefinitions['ShortModelFallback'], 'to', 'on'),
+    }),
+    'x-kubernetes-validations': [exactlyOneOfNames('ShortModelFallback', 'to', 'model', ...providers), atMostOneOf('model', 'to', 'policies')],
+  },
   ShortProviderA: withCredentials('ProviderA', {
     url: url('Base URL of a server that implements the API of OpenAI, as its SDK takes it: `http://localhost:11434/v1`. Default: `https://api.openai.com/v1`.'),
   }),
@@ -116,8 +156,17 @@ export const shortFormDefinitions: Definitions = {
     additionalProperties: ref('ShortMCPServer'),
     minProperties: 1,
   },
-  ShortMCPServer: object('An MCP server: exactly one of url, command.', {
-    url: url('URL of the MCP endpoint, `http://` or `https://`. Without a path: `/mcp`, or `/sse` with protocol SSE.'),
+  ShortMCPServer: object('An MCP server: exactly one of url, command. With openapi, an HTTP API at url.', {
+    url: url('URL of the MCP endpoint, `http://` or `https://`. Without a path: `/mcp`, or `/sse` with protocol SSE. With openapi: URL of the API.'),
+    openapi: string('OpenAPI document of an HTTP API, in JSON or YAML, whose operations become tools: a path relative to the config file.', {
+      minLength: 1,
+      maxLength: 4096,
+    }),
+    rules: {
+      ...list(ref('ShortMCPRule'), 'Who may use which tools. Tools that no rule admits are unknown. Default: every client may use all.'),
+      minItems: 1,
+      maxItems: 64,
+    },
     protocol: { type: 'string', enum: ['StreamableHTTP', 'SSE'], description: 'Transport. Default: StreamableHTTP.' },
     apiKey: string('Sent as `Authorization: Bearer`.', { minLength: 1, maxLength: 2048 }),
     tools: ref('McpTools'),
@@ -132,4 +181,5 @@ export const shortFormDefinitions: Definitions = {
     env: map(string('Value.'), 'Environment of command. There is no other, not even PATH, unless inheritEnv is set.'),
     inheritEnv,
   }),
+  ...shortAccessDefinitions,
 }

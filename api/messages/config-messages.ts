@@ -70,6 +70,12 @@ export const configMessages = {
     cause: 'The file is used together with XDS_ADDRESS, and has an MCP target with `command`. Others than the user of the process can write such a file.',
     fix: 'Run the server elsewhere, and give the target its address.',
   },
+  PX3016: {
+    title: 'port without client authentication',
+    cause:
+      'A port of a config file listens on other addresses than loopback and admits every client. Its backends are models, MCP servers or others with a credential of the gateway, which all of them can use.',
+    fix: 'Add `keys`, or another policy that authenticates clients, or list their addresses in `ipAllowList`. To use the port on this machine only, listen on 127.0.0.1.',
+  },
 } as const satisfies MessageTable
 
 export type ConfigCode = keyof typeof configMessages

@@ -18,6 +18,8 @@ const fieldNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   LLMProvider: providers,
   NamedLLMProvider: providers,
   ShortLLMModel: providers,
+  ShortModelTarget: providers,
+  ShortModelFallback: providers,
   BackendAuth: { cloudA: 'aws', cloudB: 'azure', cloudC: 'gcp' },
   CloudBackend: { agentRuntime: 'agentCore' },
   PromptguardRequest: guards,

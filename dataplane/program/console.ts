@@ -25,6 +25,7 @@ interface ConsoleOptions {
   readonly traffic: Traffic
   readonly versions: VersionHistory
   readonly live: LiveStats
+  notes(): readonly string[]
 }
 
 /** The config in force with the settings of the process. */
@@ -43,6 +44,7 @@ export async function loadConsole({
   traffic,
   versions,
   live,
+  notes,
 }: ConsoleOptions): Promise<ConsoleApp> {
   const { createConsoleApp } = await import('../management/console/app.ts')
   const { store, logging, threads } = traffic
@@ -62,6 +64,7 @@ export async function loadConsole({
     redact: (value) => redactMessage(value, store.snapshot().secrets),
     redactMessage: (kind, message, secrets) => (kind === 'secret' ? redactSecret(message) : redactMessage(message, secrets)),
     failures: () => traffic.failures(),
+    notes,
     trace: (filter, timeoutMs, signal) => traffic.trace(filter, timeoutMs, signal),
   })
 }

@@ -77,8 +77,9 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   const { store } = traffic
   const versions = new VersionHistory(store)
   const live = new LiveStats((families) => traffic.threads('sample', families))
+  let notes = first?.notes ?? []
   const admin = { ...addresses.admin, hasToken: adminToken !== undefined }
-  const consoleOptions = { file, admin, version, startedAtMs: Date.now(), processConfig, settings, traffic, versions, live }
+  const consoleOptions = { notes: () => notes, file, admin, version, startedAtMs: Date.now(), processConfig, settings, traffic, versions, live }
   let isStarted = false
   let drain: (cause: string) => Promise<void> = () => Promise.resolve()
   const started = await startManagement({
@@ -110,6 +111,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
     logging,
     registry: traffic.registry,
     onRejected: (rejection) => versions.reject(rejection),
+    onNotes: (latest) => (notes = latest),
     refusedPlugins: async () => mergeRefused(await traffic.threads('refusedPlugins', undefined)),
     heldTools: () => listHeldTools(traffic),
   })

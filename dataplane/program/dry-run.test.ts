@@ -25,9 +25,11 @@ test('a dry run prints the addresses and ports of a valid file', async () => {
 })
 
 test('a dry run prints warnings, and reports that no port is opened', async () => {
-  expect(await check('config: {}\n')).toBe('gateway.yaml: valid; no port to listen on; add llm, mcp or binds, unless an operator adds listeners\n')
+  expect(await check('config: {}\n')).toBe('gateway.yaml: valid; no port to listen on; add models, mcp or binds, unless an operator adds listeners\n')
   const bad = 'llm: { listen: "*", models: { m: { openai: {} } }, policies: { authorization: { policy: { matchExpressions: ["1 +"] } } } }\n'
-  expect(await check(bad)).toMatch(/^warning: gateway\.yaml:1:\d+: llm\.policies\.authorization.*\ngateway\.yaml: valid; listens on \*:4000\n$/)
+  expect(await check(bad)).toMatch(
+    /^warning: gateway\.yaml:1:\d+: llm\.policies\.authorization.*\nwarning: gateway\.yaml:1:\d+: llm\.listen: port 4000 .* \[PX3016\]\ngateway\.yaml: valid; listens on \*:4000\n$/,
+  )
 })
 
 test('a dry run rejects what a start would reject', async () => {

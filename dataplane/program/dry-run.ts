@@ -19,6 +19,6 @@ export async function checkDataplane({ env, file }: DataplaneOptions): Promise<s
     return `settings: valid; the config comes from ${settings.xdsAddress}\n`
   }
   const places = read.messages.flatMap(({ kind, message }) => (kind === 'bind' ? describePlaces(message as Bind) : []))
-  const summary = places.length > 0 ? `listens on ${places.join(', ')}` : 'no port to listen on; add llm, mcp or binds, unless an operator adds listeners'
-  return [...read.warnings.map((warning) => `warning: ${warning}`), `${file}: valid; ${summary}`, ''].join('\n')
+  const summary = places.length > 0 ? `listens on ${places.join(', ')}` : 'no port to listen on; add models, mcp or binds, unless an operator adds listeners'
+  return [...[...read.warnings, ...read.notes].map((warning) => `warning: ${warning}`), `${file}: valid; ${summary}`, ''].join('\n')
 }

@@ -10,7 +10,7 @@ test('problems of the config file are logged once each, and so are their solutio
   const report = createFileReport({ info: write('info'), warn: write('warn'), error: write('error') }, 'gateway.yaml')
   const taken = (): string[] => lines.splice(0)
 
-  report.warn({ warnings: ['f:1:1: a: cannot work'] })
+  report.warn({ warnings: ['f:1:1: a: cannot work'], notes: [] })
   expect(taken()).toEqual(['warn part of the config file cannot work f:1:1: a: cannot work'])
   report.failed({ problems: ['f:2:1: b: unknown field', 'f:3:1: c: is missing'] })
   expect(taken()).toEqual([
@@ -20,8 +20,12 @@ test('problems of the config file are logged once each, and so are their solutio
   // The second problem moved to another line.
   report.failed({ problems: ['f:4:1: c: is missing'] })
   expect(taken()).toEqual(['info config file: problem solved f:2:1: b: unknown field'])
-  report.reloaded({ warnings: ['f:1:1: a: cannot work'] }, 7)
+  report.reloaded({ warnings: ['f:1:1: a: cannot work'], notes: [] }, 7)
   expect(taken()).toEqual(['info config file: problem solved f:4:1: c: is missing', 'info config file reloaded'])
-  report.reloaded({ warnings: [] }, 8)
+  report.reloaded({ warnings: [], notes: [] }, 8)
   expect(taken()).toEqual(['info config file reloaded', 'info config file: problem solved f:1:1: a: cannot work'])
+  report.reloaded({ warnings: [], notes: ['f:1:1: listen: port 4000 accepts requests'] }, 9)
+  expect(taken()).toEqual(['info config file reloaded', 'warn a port has no client authentication f:1:1: listen: port 4000 accepts requests'])
+  report.reloaded({ warnings: [], notes: [] }, 10)
+  expect(taken()).toEqual(['info config file reloaded', 'info config file: problem solved f:1:1: listen: port 4000 accepts requests'])
 })

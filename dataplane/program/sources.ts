@@ -24,6 +24,8 @@ export interface SourceOptions {
   refusedPlugins(): Promise<readonly RefusedPlugin[]>
   /** MCP targets with tools that are held: `<namespace>/<backend>/<target>`. */
   heldTools(): Promise<readonly string[]>
+  /** Called with the ports that anyone can use, when they may have changed. */
+  onNotes(notes: readonly string[]): void
   /** The `-f` file and the result of its first reading. */
   readonly file: (ConfigFileOptions & { readonly path: string; readonly first: ReadFile }) | undefined
 }
@@ -51,7 +53,10 @@ export async function startSources(options: SourceOptions): Promise<Sources> {
       ...file,
       store,
       ...(settings.xdsAddress === undefined ? {} : { namespace, gateway }),
-      onReload: (read) => report.reloaded(read, store.snapshot().version),
+      onReload(read) {
+        report.reloaded(read, store.snapshot().version)
+        options.onNotes(read.notes)
+      },
       onError(error) {
         report.failed(error)
         for (const message of error.problems) options.onRejected({ source: 'file', code: 'PX4004', key: null, message })

@@ -77,7 +77,7 @@ spec: { ports: [{ port: 80 }] }
     ['the config file does not exist', () => ['--config', join(directory, 'none.yaml')], /no such file: .*none\.yaml/],
     ['the config file is a directory', () => ['--config', directory], /is a directory; run it with DIR=/],
     ['the directory holds no Gateway', () => [directory], /holds no Gateway/],
-    ['the config file is empty', () => ['--config', writeConfig('')], /has no port to listen on; add llm, mcp or binds/],
+    ['the config file is empty', () => ['--config', writeConfig('')], /has no port to listen on; add models, mcp or binds/],
     [
       'a port of the config file does not exist',
       () => ['--config', writeConfig('binds: [{ port: 808000, listeners: [] }]')],

@@ -64,7 +64,7 @@ async function runConfig(file: string): Promise<void> {
   const directory = dirname(file)
   const example = await prepare(directory)
   const binds = await readBinds(file)
-  if (binds.length === 0) throw new StartError(`${shorten(file)} has no port to listen on; add llm, mcp or binds (docs/guide/config-file.md)`)
+  if (binds.length === 0) throw new StartError(`${shorten(file)} has no port to listen on; add models, mcp or binds (docs/guide/config-file.md)`)
   for (const { port } of binds) await requireFreePort(port, `a bind of ${shorten(file)}`)
   log(`reading ${shorten(file)}; edits are picked up while this runs`)
   const dataplane = await startOurDataplane({ file })

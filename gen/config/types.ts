@@ -161,6 +161,10 @@ export type {
  * Whole milliseconds; 0 turns the limit off.
  */
 export type Milliseconds = number
+/**
+ * Ssn: US social security number. CreditCard: card number with valid check digit. CaSin: Canadian social insurance number.
+ */
+export type ShortPattern = 'Ssn' | 'CreditCard' | 'PhoneNumber' | 'Email' | 'CaSin'
 
 /**
  * Policies for requests. Where several policies select a request they merge field by field, not deeply: Gateway < Listener < Route < Route rule; on one target the oldest policy wins.
@@ -3016,9 +3020,35 @@ export interface PolicyTarget {
  * Configuration file of the data plane (`-f`), and content of `ProxyParameters.spec.rawConfig`.
  */
 export interface ConfigFile {
-  config?: ProcessConfig
-  llm?: ShortLLM
+  /**
+   * Address and port of models and MCP servers: `127.0.0.1:4000`, `[::1]:4000`, `localhost`, `0.0.0.0` or `*:4000`. With both, MCP servers are at the path `/mcp`. Default: a port for each, and addresses as `addresses` of a bind.
+   */
+  listen?: string
+  https?: ShortHttps
+  /**
+   * Clients of all ports of the file, by name. Other requests get 401.
+   */
+  keys?: {
+    [k: string]: ShortKey
+  }
+  guardrails?: ShortGuardrails
+  /**
+   * Models by the name that clients use.
+   */
+  models?: {
+    [k: string]: ShortLLMModel
+  }
   mcp?: ShortMCP
+  /**
+   * Format of the log, as `config.logging.format`. Default: text.
+   */
+  log?: 'json' | 'text'
+  /**
+   * SQLite file of the request log, as `config.ledger.sqlite.path`: a path relative to the config file.
+   */
+  ledger?: string
+  llm?: ShortLLM
+  config?: ProcessConfig
   /**
    * Ports to listen on.
    */
@@ -3516,7 +3546,7 @@ export interface ShortLLM {
   policies?: Traffic
 }
 /**
- * A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, to, rules.
+ * A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, providers, to, rules.
  */
 export interface ShortLLMModel {
   /**
@@ -3541,6 +3571,13 @@ export interface ShortLLMModel {
    */
   fallback?: ShortModelFallback[]
   shadow?: ShortModelShadow
+  /**
+   * Another name of to.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  providers?: ShortModelTarget[]
   /**
    * Choice among healthy targets that can serve the request. Weight: random, by weight. LeastLatency: the fastest by recent responses. LeastCost: the cheapest for the request. LeastBusy: the fewest requests in flight, relative to weight. Default: "Weight".
    */
@@ -3605,9 +3642,47 @@ export interface ShortModelRule {
   to: ShortModelTarget[]
 }
 /**
- * Targets after failures of some causes.
+ * What serves requests whose target failed: exactly one of to, model, a provider.
  */
 export interface ShortModelFallback {
+  /**
+   * Name of another model of the file.
+   */
+  model?: string
+  providerA?: ShortProviderA
+  providerB?: ShortProviderB
+  providerC?: ShortProviderC
+  providerD?: ShortProviderD
+  providerE?: ShortProviderE
+  providerF?: ShortProviderF
+  /**
+   * OpenAI. Neutral name: providerA, where the fields are described.
+   */
+  openai?: ShortProviderA
+  /**
+   * Azure OpenAI. Neutral name: providerB, where the fields are described.
+   */
+  azureOpenAI?: ShortProviderB
+  /**
+   * Anthropic. Neutral name: providerC, where the fields are described.
+   */
+  anthropic?: ShortProviderC
+  /**
+   * Google Gemini. Neutral name: providerD, where the fields are described.
+   */
+  gemini?: ShortProviderD
+  /**
+   * Google Vertex AI. Neutral name: providerE, where the fields are described.
+   */
+  vertexAI?: ShortProviderE
+  /**
+   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
+   */
+  bedrock?: ShortProviderF
+  /**
+   * Policies of this provider, in addition to those of the model. Not with model.
+   */
+  policies?: BackendWithAI
   /**
    * Causes.
    *
@@ -3616,7 +3691,7 @@ export interface ShortModelFallback {
    *
    * Items: Cause.
    */
-  on: (
+  on?: (
     | 'RateLimit'
     | 'Quota'
     | 'Overloaded'
@@ -3636,27 +3711,61 @@ export interface ShortModelFallback {
    * @minItems 1
    * @maxItems 16
    */
-  to: ShortModelTarget[]
+  to?: ShortModelTarget[]
 }
 /**
- * A model of the section that serves another one.
+ * What serves a model: another model of the file, or a provider.
  */
 export interface ShortModelTarget {
   /**
-   * Name of the model.
+   * Name of another model of the file.
    */
-  model: string
+  model?: string
+  providerA?: ShortProviderA
+  providerB?: ShortProviderB
+  providerC?: ShortProviderC
+  providerD?: ShortProviderD
+  providerE?: ShortProviderE
+  providerF?: ShortProviderF
+  /**
+   * OpenAI. Neutral name: providerA, where the fields are described.
+   */
+  openai?: ShortProviderA
+  /**
+   * Azure OpenAI. Neutral name: providerB, where the fields are described.
+   */
+  azureOpenAI?: ShortProviderB
+  /**
+   * Anthropic. Neutral name: providerC, where the fields are described.
+   */
+  anthropic?: ShortProviderC
+  /**
+   * Google Gemini. Neutral name: providerD, where the fields are described.
+   */
+  gemini?: ShortProviderD
+  /**
+   * Google Vertex AI. Neutral name: providerE, where the fields are described.
+   */
+  vertexAI?: ShortProviderE
+  /**
+   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
+   */
+  bedrock?: ShortProviderF
+  /**
+   * Policies of this provider, in addition to those of the model. Not with model.
+   */
+  policies?: BackendWithAI
   /**
    * Share of the requests, relative to the other targets; 0: none. Default: 1.
    */
   weight?: number
 }
 /**
- * A model of the section that serves another one.
+ * Another model of the file.
  */
 export interface ShortModelCopy {
   /**
-   * Name of the model.
+   * Name of another model of the file.
    */
   model: string
 }
@@ -3919,13 +4028,24 @@ export interface ShortMCP {
   [k: string]: unknown
 }
 /**
- * An MCP server: exactly one of url, command.
+ * An MCP server: exactly one of url, command. With openapi, an HTTP API at url.
  */
 export interface ShortMCPServer {
   /**
-   * URL of the MCP endpoint, `http://` or `https://`. Without a path: `/mcp`, or `/sse` with protocol SSE.
+   * URL of the MCP endpoint, `http://` or `https://`. Without a path: `/mcp`, or `/sse` with protocol SSE. With openapi: URL of the API.
    */
   url?: string
+  /**
+   * OpenAPI document of an HTTP API, in JSON or YAML, whose operations become tools: a path relative to the config file.
+   */
+  openapi?: string
+  /**
+   * Who may use which tools. Tools that no rule admits are unknown. Default: every client may use all.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  rules?: ShortMCPRule[]
   /**
    * Transport. Default: StreamableHTTP.
    */
@@ -3960,6 +4080,138 @@ export interface ShortMCPServer {
    * Whether command gets the environment of the data plane, too; `env` takes precedence. Default: false.
    */
   inheritEnv?: boolean
+}
+/**
+ * An API key of a client, sent as `Authorization: Bearer`: exactly one of key, keyHash.
+ */
+export interface ShortKey {
+  /**
+   * The key, at least 16 characters. Usually a placeholder such as `${ALICE_KEY}`.
+   */
+  key?: string
+  /**
+   * SHA-256 of the key, as `proxyctl keys create` prints it: `sha256:` and 64 hex digits.
+   */
+  keyHash?: string
+  /**
+   * Models that the key may use. Default: all.
+   *
+   * @minItems 1
+   * @maxItems 64
+   *
+   * Items: Name, with `*` for any text.
+   */
+  models?: string[]
+  budget?: ShortKeyBudget
+  /**
+   * When the key ends (RFC 3339): `2027-01-31T00:00:00Z`.
+   */
+  expires?: string
+  /**
+   * Fields of `apiKey` in expressions, such as `team`, which the request log records.
+   */
+  metadata?: {
+    /**
+     * Value.
+     */
+    [k: string]: string
+  }
+}
+/**
+ * What a key may spend in each window; then requests get 429.
+ */
+export interface ShortKeyBudget {
+  /**
+   * US dollars. Models without a price are rejected.
+   */
+  usd?: number
+  /**
+   * LLM tokens, input and output.
+   */
+  tokens?: number
+  /**
+   * Requests.
+   */
+  requests?: number
+  /**
+   * Calendar window, UTC; weeks begin on Monday. Default: "Month".
+   */
+  window?: 'Hour' | 'Day' | 'Week' | 'Month'
+}
+/**
+ * Guardrails of all models. Those of a model, `policies.ai.promptGuard`, replace them for it.
+ */
+export interface ShortGuardrails {
+  /**
+   * Texts to replace in prompts and responses.
+   *
+   * @minItems 1
+   */
+  mask?: ShortPattern[]
+  /**
+   * Texts for which a prompt is rejected with 403; in responses they are replaced.
+   *
+   * @minItems 1
+   */
+  reject?: ShortPattern[]
+  /**
+   * Further checks of prompts.
+   *
+   * @minItems 1
+   * @maxItems 6
+   */
+  request?: PromptguardRequest[]
+  /**
+   * Further checks of responses.
+   *
+   * @minItems 1
+   * @maxItems 7
+   */
+  response?: PromptguardResponse[]
+}
+/**
+ * TLS of the ports of models and MCP servers. Paths are relative to the file.
+ */
+export interface ShortHttps {
+  /**
+   * Certificate chain: a path, or PEM.
+   */
+  cert: string
+  /**
+   * Private key: a path, or PEM.
+   */
+  key: string
+  /**
+   * Trust anchors for client certificates: a path, or PEM. Setting it requires a client certificate.
+   */
+  clientCa?: string
+}
+/**
+ * Admits what all of its fields match.
+ */
+export interface ShortMCPRule {
+  /**
+   * Tools. Default: all, with prompts and resources.
+   *
+   * @minItems 1
+   * @maxItems 256
+   *
+   * Items: Name of a tool as the server has it, with `*` for any text.
+   */
+  tools?: string[]
+  /**
+   * Clients, by their names in keys. Default: every client.
+   *
+   * @minItems 1
+   * @maxItems 256
+   *
+   * Items: Name of a key in keys.
+   */
+  keys?: string[]
+  /**
+   * Condition on the request, such as `jwt.team == "sales"`. Errors: false.
+   */
+  when?: CELExpression
 }
 /**
  * Type of each kind of message of the config stream.

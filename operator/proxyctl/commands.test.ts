@@ -93,6 +93,8 @@ describe('the help of a command', () => {
     expect((await run(['config', '--help'])).stdout.match(/^usage: .*/gm)).toEqual([
       'usage: proxyctl config dump [OPTIONS]',
       'usage: proxyctl config diff FROM [TO] [OPTIONS]',
+      'usage: proxyctl config expand FILE [OPTIONS]',
+      'usage: proxyctl config init [OPTIONS]',
     ])
   })
 
@@ -287,7 +289,7 @@ describe('trace -- PROGRAM', () => {
 describe('the completion script of bash', () => {
   test.each([
     ['commands', ['co'], ['console', 'config', 'completion']],
-    ['second words', ['config', ''], ['dump', 'diff']],
+    ['second words', ['config', ''], ['dump', 'diff', 'expand', 'init']],
     ['kinds after an option with a value', ['get', '--admin', 'localhost', 'po'], ['policies']],
     ['formats', ['get', '-o', ''], ['text', 'wide', 'json', 'yaml']],
     ['formats after =', ['get', '--output', '=', 'j'], ['json']],

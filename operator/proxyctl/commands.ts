@@ -105,6 +105,31 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./live/config.ts')).runConfigDiff,
   },
   {
+    name: 'config expand',
+    arguments: 'FILE',
+    summary: 'Prints a config file in the long form, with real names and placeholders',
+    details:
+      'The long form has the same effect. Short forms are replaced by the ports, routes, backends, secrets and policies that they stand for. FILE may be - for standard input.',
+    examples: [['What does this file stand for?', 'proxyctl config expand gateway.yaml']],
+    completes: 'files',
+    load: async () => (await import('./files/lint.ts')).runConfigExpand,
+  },
+  {
+    name: 'config init',
+    summary: 'Writes a config file from the answers to five questions',
+    details:
+      'Questions without an option are asked on a terminal; otherwise standard input has an answer on each line, and an empty one is the default. Keys of clients are printed once, the file has their digests.',
+    options: ['provider', 'model', 'listen', 'clients', 'mcp', 'out'],
+    examples: [
+      ['Answer the questions', 'proxyctl config init'],
+      [
+        'Without questions',
+        'proxyctl config init --provider openai --model gpt-5 --listen 127.0.0.1:4000 --clients alice,bob --mcp https://mcp.example.com/mcp',
+      ],
+    ],
+    load: async () => (await import('./files/init.ts')).runConfigInit,
+  },
+  {
     name: 'log level',
     arguments: '[LEVEL]',
     summary: 'Shows or sets the log level of a data plane',

@@ -60,6 +60,16 @@ export const optionTable = {
   types: { type: 'boolean', text: 'checks types too, with the TypeScript that is installed next to the plugin' },
   config: { type: 'string', value: 'JSON', text: 'config of the plugin' },
   duration: { type: 'string', value: 'DURATION', text: 'how long to measure each kind of isolation; default 3s' },
+  provider: {
+    type: 'string',
+    value: 'NAME|URL',
+    text: 'openai, anthropic or gemini, or the URL of a server with the API of OpenAI, such as http://localhost:11434/v1',
+    completes: ['openai', 'anthropic', 'gemini'],
+  },
+  model: { type: 'string', value: 'NAME', text: 'model of the provider' },
+  listen: { type: 'string', value: 'ADDRESS:PORT', text: 'where the gateway listens; default 127.0.0.1:4000' },
+  clients: { type: 'string', value: 'NAMES', text: 'clients that get an API key, separated by commas. Default: none, and no authentication' },
+  mcp: { type: 'string', value: 'URL', text: 'MCP server; default none' },
   output: { type: 'string', short: 'o', value: formats.join('|'), text: 'output format; default text. wide adds columns to tables', completes: formats },
   help: { type: 'boolean', short: 'h', text: 'prints this help' },
 } as const satisfies Readonly<Record<string, OptionEntry>>

@@ -13,6 +13,8 @@ export interface Terminal {
   writeError(text: string): void
   /** Reads standard input to its end. */
   readInput(): Promise<string>
+  /** Asks a question on the terminal; absent: standard input is not one. */
+  readonly ask?: (question: string) => Promise<string>
 }
 
 /** The command line is wrong. */

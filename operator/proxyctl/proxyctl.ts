@@ -34,6 +34,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       env: terminal.env,
       output: await createOutput(terminal, parseFormat(format, entry)),
       readInput: () => terminal.readInput(),
+      ask: terminal.ask,
     })
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)

@@ -32,6 +32,11 @@ export interface Options {
   readonly types?: boolean | undefined
   readonly config?: string | undefined
   readonly duration?: string | undefined
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  readonly listen?: string | undefined
+  readonly clients?: string | undefined
+  readonly mcp?: string | undefined
 }
 
 export interface Invocation {
@@ -44,6 +49,8 @@ export interface Invocation {
   readonly output: Output
   /** Reads standard input to its end. */
   readInput(): Promise<string>
+  /** Asks a question; undefined: standard input is not a terminal. */
+  readonly ask: ((question: string) => Promise<string>) | undefined
 }
 
 /** Resolves with the exit status. Rejects with a UsageError, or an Error whose message is all the user needs. */

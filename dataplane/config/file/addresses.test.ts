@@ -80,13 +80,17 @@ describe('listen of a short form', () => {
     expect(await placesOf(`llm: { listen: '${listen}', ${models} }`)).toEqual([place])
   })
 
-  test.each(['localhost:4000', '127.0.0.1:0', '127.0.0.1:70000', '127.0.0.1:', ':4000', '1.2.3:4000', '*:*', '[127.0.0.1:4000', 'http://127.0.0.1:4000'])(
+  test.each(['example.com:4000', '127.0.0.1:0', '127.0.0.1:70000', '127.0.0.1:', ':4000', '1.2.3:4000', '*:*', '[127.0.0.1:4000', 'http://127.0.0.1:4000'])(
     'rejects %s with the field, the value and the forms',
     async (listen) => {
       const problems = await placesOf(`llm: { listen: '${listen}', ${models} }`).catch((error: unknown) => (error as ConfigFileError).problems)
       expect(problems).toEqual([expect.stringMatching(/llm\.listen: must be an address, or an address and a port, such as 127\.0\.0\.1:4000, .*; is /)])
     },
   )
+
+  test('localhost is loopback', async () => {
+    expect(await placesOf(`llm: { listen: 'localhost:4100', ${models} }`)).toEqual(loopback(4100))
+  })
 
   test('is not combined with addresses, or with a second port', async () => {
     const problems = await placesOf(`mcp: { listen: '127.0.0.1:1', port: 2, addresses: ['::1'], ${servers} }`).catch(

@@ -14,12 +14,34 @@ export function authenticatesClients(bind: FileBind, file: ConfigFile, gateway: 
   return bind.listeners.length > 0 && bind.listeners.every((listener) => isAuthenticated(listener, policies, file))
 }
 
+/** Whether other machines can use the credentials of a port's backends: it has an address that is not loopback, and admits every client. */
+export function isOpen(bind: FileBind, file: ConfigFile, gateway: GatewayRef): boolean {
+  const { addresses, listeners } = bind
+  if (addresses === undefined || (addresses.length > 0 && addresses.every(isLoopback))) return false
+  return (
+    listeners.some((listener) => hasCredentials(listener, file) && listener.policies?.ipAllowList === undefined) && !authenticatesClients(bind, file, gateway)
+  )
+}
+
+const isLoopback = (address: string): boolean => address === '::1' || address.startsWith('127.')
+
+/** Whether a route leads to models, to MCP servers, or to a backend with a credential. */
+function hasCredentials({ routes = [] }: FileListener, file: ConfigFile): boolean {
+  const backends = routes.flatMap((route) => route.backends ?? [])
+  return backends.some((one) => {
+    const { ai, mcp, policies } = one.backend === undefined ? one : (file.backends?.find(({ name }) => name === one.backend) ?? one)
+    return ai !== undefined || mcp !== undefined || policies?.auth !== undefined
+  })
+}
+
 function isAuthenticated(listener: FileListener, policies: readonly Policy[], file: ConfigFile): boolean {
   if (listener.tls?.clientCa !== undefined) return true
+  const { routes = [], tcpRoutes = [] } = listener
+  // Traffic policies are those of HTTP requests.
+  if (tcpRoutes.length > 0) return false
   const own = policies.filter(({ target }) => target.section === undefined || target.section === listener.name)
   if ([listener.policies, ...own.map(({ traffic }) => traffic)].some(demandsCredentials)) return true
-  const { routes = [], tcpRoutes = [] } = listener
-  return tcpRoutes.length === 0 && routes.length > 0 && routes.every((route) => demandsCredentials(route.policies) || areAuthenticated(route.backends, file))
+  return routes.length > 0 && routes.every((route) => demandsCredentials(route.policies) || areAuthenticated(route.backends, file))
 }
 
 /** MCP backends can authenticate their clients themselves. */

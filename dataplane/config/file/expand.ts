@@ -4,7 +4,7 @@ import type { Definitions } from '#api/schema.ts'
 import { toNeutralNames, toRealNames } from '#api/v1alpha1/real-names.ts'
 import type { ConfigFile } from '#gen/config/types.ts'
 import { readDocument } from './document.ts'
-import { gatewayOf, loadConfigFile } from './file.ts'
+import { createReader, createReadOpenApi, gatewayOf, loadConfigFile } from './file.ts'
 import { ConfigFileError, type ConfigFileOptions } from './problem.ts'
 import { expandShortForms } from '../short/forms.ts'
 
@@ -23,5 +23,7 @@ export async function expandConfigFile(path: string, options: ConfigFileOptions 
   if ('problems' in document) throw new ConfigFileError(document.problems, digests)
   const written = document.value as ConfigFile
   const file = toNeutralNames(written, 'ConfigFile', definitions)
-  return toRealNames(expandShortForms(file, gatewayOf(file, options), written).file, 'ConfigFile', definitions)
+  const readOpenApi = await createReadOpenApi(file, createReader(path, digests))
+  const long = expandShortForms(file, { gateway: gatewayOf(file, options), written, path, readOpenApi })
+  return toRealNames(long.file, 'ConfigFile', definitions)
 }

@@ -12,6 +12,7 @@ import { ConfigFileError, digestOf, type ConfigFileOptions, type FileDigests, de
 import { findDanglingReferences, findRefusedReferences, resolveReferences } from './references.ts'
 import { dialRulesOf } from './addresses.ts'
 import { expandShortForms } from '../short/forms.ts'
+import type { ReadOpenApi } from '../short/mcp.ts'
 import { findWarnings } from './warnings.ts'
 import type { ConfigMessage } from '../store.ts'
 import { validate, type SchemaProblem } from '../validate.ts'
@@ -26,6 +27,8 @@ export interface LoadedConfigFile {
   readonly messages: readonly ConfigMessage[]
   /** Values that are accepted but cannot work: `file:line:column: path: problem`. */
   readonly warnings: readonly string[]
+  /** Ports that anyone can use, in the same form. */
+  readonly notes: readonly string[]
   /** The file itself, and the certificates, keys and sources of plugins that it names. */
   readonly digests: FileDigests
 }
@@ -55,18 +58,16 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
 
   const written = toNeutralNames(value, 'ConfigFile', definitions) as ConfigFile
   const gateway = gatewayOf(written, options)
-  const { file, problems: shortProblems, originOf } = expandShortForms(written, gateway, value as ConfigFile)
-  if (shortProblems.length > 0) return fail(shortProblems.map(locate))
-  const read = (name: string): string => {
-    const absolute = resolve(dirname(path), name)
-    digests.set(absolute, undefined)
-    try {
-      const content = readFileSync(absolute)
-      digests.set(absolute, digestOf(content))
-      return content.toString()
-    } catch (error) {
-      throw new Error(`${name}: ${describeReadError(error)}`, { cause: error })
-    }
+  const readBytes = createReader(path, digests)
+  const read = (name: string): string => readBytes(name).toString()
+  const long = expandShortForms(written, { gateway, written: value as ConfigFile, path, readOpenApi: await createReadOpenApi(written, readBytes) })
+  if (long.problems.length > 0) return fail(long.problems.map((problem) => locate({ ...problem, text: conceal(problem.text) })))
+  const { file, originOf } = long
+  // Fills in the defaults of the schema, as if the file were written in the long form.
+  if (file !== written) {
+    const expansionProblems = validate('ConfigFile', file)
+    if (expansionProblems.length > 0)
+      return fail(expansionProblems.map((problem) => locate({ ...problem, path: originOf(problem.path), text: conceal(problem.text) })))
   }
   // Beside a config stream, references may lead to its backends and services.
   const isAlone = options.placeholders !== 'literal'
@@ -74,14 +75,46 @@ export async function loadConfigFile(path: string, options: ConfigFileOptions = 
   const flat = flattenFile(file, { gateway, read, isAlone, sourceOf, originOf })
   const { messages, problems } = flat
   if (problems.length > 0) return fail(distinct(problems.map((problem) => locate({ ...problem, text: conceal(problem.text) }))))
-  const suspects = [...flat.warnings.map((warning) => ({ ...warning, text: conceal(warning.text) })), ...(await findWarnings('ConfigFile', value))]
+  const suspects = [
+    ...[...long.warnings, ...flat.warnings].map((warning) => ({ ...warning, text: conceal(warning.text) })),
+    ...(await findWarnings('ConfigFile', value)),
+  ]
   const dangling = isAlone ? [...findDanglingReferences(references, messages), ...findRefusedReferences(references, dialRulesOf(file))] : []
   const warnings = [
     ...document.warnings,
     ...suspects.map((warning) => locate(withoutValue(warning, sourceOf(warning.path)))),
     ...dangling.map((warning) => locate({ ...warning, path: originOf(warning.path), text: conceal(warning.text) })),
   ]
-  return { process: file.config ?? {}, messages, warnings, digests }
+  return { process: file.config ?? {}, messages, warnings, notes: flat.notes.map(locate), digests }
+}
+
+/** Reads files that the config file names, relative to it. */
+export function createReader(path: string, digests: Map<string, string | undefined>): (name: string) => Buffer {
+  return (name) => {
+    const absolute = resolve(dirname(path), name)
+    digests.set(absolute, undefined)
+    try {
+      const content = readFileSync(absolute)
+      digests.set(absolute, digestOf(content))
+      return content
+    } catch (error) {
+      throw new Error(`${name}: ${describeReadError(error)}`, { cause: error })
+    }
+  }
+}
+
+/** Compiles OpenAPI documents of MCP servers. The compiler is loaded if the file has one. */
+export async function createReadOpenApi({ mcp = {} }: ConfigFile, read: (name: string) => Buffer): Promise<ReadOpenApi> {
+  if (Object.values(mcp).every((server) => typeof server !== 'object' || server === null || !('openapi' in server))) return () => ''
+  const [{ compileOpenApi }, { DocumentError, parseDocument }] = await Promise.all([import('#api/openapi/compile.ts'), import('#api/openapi/document.ts')])
+  return (name) => {
+    try {
+      return compileOpenApi(parseDocument(read(name)), {})
+    } catch (error) {
+      if (error instanceof DocumentError) return `${name}: ${error.message}`
+      return error instanceof Error ? error.message : String(error)
+    }
+  }
 }
 
 /** Gateway of the listeners of a file. */

@@ -27,7 +27,7 @@ import type {
   WeightedBackend,
 } from '#gen/config/types.ts'
 import { withoutBrackets } from '../../http/message.ts'
-import { authenticatesClients, describeRefusedHost, dialRulesOf } from './addresses.ts'
+import { authenticatesClients, describeRefusedHost, dialRulesOf, isOpen } from './addresses.ts'
 import { loopbackAddresses } from '../short/listen.ts'
 import { readPluginFiles } from './plugin-files.ts'
 import { readListenerMaterial, type ReadText } from './tls.ts'
@@ -46,6 +46,8 @@ export interface FlatFile {
   readonly problems: readonly SchemaProblem[]
   /** Values that cannot work, although the messages are valid. */
   readonly warnings: readonly SchemaProblem[]
+  /** Ports that anyone can use. */
+  readonly notes: readonly SchemaProblem[]
 }
 
 export interface FlattenOptions {
@@ -87,6 +89,7 @@ class Flattener {
   readonly #messages: ConfigMessage[] = []
   readonly #problems: SchemaProblem[] = []
   readonly #warnings: SchemaProblem[] = []
+  readonly #notes: SchemaProblem[] = []
   /** `<kind> <key>` -> path of the value that has it. */
   readonly #keys = new Map<string, Path>()
   #listeners = 0
@@ -126,12 +129,18 @@ class Flattener {
       else ports.set(bind.port, path)
       this.#addBind(bind, path)
     }
-    return { messages: this.#messages, problems: this.#problems, warnings: this.#warnings }
+    return { messages: this.#messages, problems: this.#problems, warnings: this.#warnings, notes: this.#notes }
   }
 
   #addBind(bind: FileBind, path: Path): void {
     const { port, listeners } = bind
     const addresses = bind.addresses ?? this.#defaultAddresses(bind)
+    if (this.#isAlone && isOpen(bind, this.#file, this.#gateway))
+      this.#notes.push({
+        path: this.#originOf([...path, 'addresses']),
+        text: `port ${port} accepts requests of other machines without authentication, and they use the credentials of its backends; add keys, or listen on 127.0.0.1`,
+        code: 'PX3016',
+      })
     const { namespace, name } = this.#gateway
     const key = `${port}/${namespace}/${name}`
     this.#add({ kind: 'bind', message: { key, port, ...(addresses !== undefined && { addresses }) } }, [...path, 'port'])
@@ -226,10 +235,10 @@ class Flattener {
 
   /** The field of a short form that a rule is made from: a model, or the section for lists of models, errors and MCP. */
   #shortFormOf(path: Path, name: string): string | undefined {
-    const [section] = this.#originOf(path)
-    if (section === path[0]) return undefined
-    const model = `${section}.`
-    return section === 'llm' && name.startsWith(model) ? `llm.models.${name.slice(model.length)}` : String(section)
+    if (this.#originOf(path)[0] === path[0]) return undefined
+    // On a port that sections share, the name tells them apart.
+    const [, section = '', model] = /^(llm|models|mcp)(?:\.(.*))?/.exec(name) ?? []
+    return model === undefined ? section : `${section === 'llm' ? 'llm.models' : section}.${model}`
   }
 
   #addTcpRoute(file: FileTcpRoute, protocol: Protocol, listener: string, path: Path): void {

@@ -25,6 +25,8 @@ export interface ReadFile {
   readonly messages: readonly FileMessage[]
   /** Values that are accepted but cannot work: `file:line:column: path: problem`. */
   readonly warnings: readonly string[]
+  /** Ports that anyone can use, in the same form. */
+  readonly notes: readonly string[]
   readonly digests: FileDigests
 }
 
@@ -40,6 +42,7 @@ export interface FileHeader {
   readonly files: readonly (readonly [string, string | undefined | null])[]
   readonly process?: ProcessConfig
   readonly warnings?: readonly string[]
+  readonly notes?: readonly string[]
   readonly problems?: readonly string[]
 }
 
@@ -62,10 +65,10 @@ export async function readConfigFile(
     if (header === undefined) header = JSON.parse(line.toString()) as FileHeader
     else messages.push(decodeLine(line, held))
   })
-  const { files, process: settings = {}, warnings = [], problems } = header ?? { files: [], problems: [`${path}: nothing was read`] }
+  const { files, process: settings = {}, warnings = [], notes = [], problems } = header ?? { files: [], problems: [`${path}: nothing was read`] }
   const digests = new Map(files.map(([name, digest]) => [name, digest ?? undefined]))
   if (problems !== undefined) throw new ConfigFileError(problems, digests)
-  return { process: settings, digests, warnings, messages }
+  return { process: settings, digests, warnings, notes, messages }
 }
 
 const TAB = 0x09

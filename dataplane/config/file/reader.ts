@@ -8,8 +8,8 @@ const [path = '', options = '{}'] = process.argv.slice(2)
 
 async function read(): Promise<string> {
   try {
-    const { process: settings, messages, warnings, digests } = await loadConfigFile(path, JSON.parse(options) as ConfigFileOptions)
-    const header: FileHeader = { files: [...digests], process: settings, warnings }
+    const { process: settings, messages, warnings, notes, digests } = await loadConfigFile(path, JSON.parse(options) as ConfigFileOptions)
+    const header: FileHeader = { files: [...digests], process: settings, warnings, notes }
     return `${[JSON.stringify(header), ...messages.map(encodeLine)].join('\n')}\n`
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error

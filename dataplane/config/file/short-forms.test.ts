@@ -267,7 +267,7 @@ describe('an invalid short form is an error with file, line, column and path', (
     [
       'no provider',
       model('{}'),
-      ['gateway.yaml:1:18: llm.models.m: exactly one of the fields in [openai azureOpenAI anthropic gemini vertexAI bedrock to rules] must be set'],
+      ['gateway.yaml:1:18: llm.models.m: exactly one of the fields in [openai azureOpenAI anthropic gemini vertexAI bedrock providers to rules] must be set'],
     ],
     [
       'a target that is no model of the section, and one that leads back',

@@ -17,10 +17,16 @@ const definitions = schema.$defs as unknown as Readonly<Record<string, Node>>
 /** Returns the value of a placeholder in the string at a path. Throws an Error with a message of one line. */
 export type Resolve = (placeholder: Placeholder, path: SchemaProblem['path']) => string
 
-/** Keeps placeholders as they are written, except in URLs, which the expansion parses. */
+/** Fields of the short forms that the expansion parses or computes something from; none of them is a credential. */
+const computedFields: ReadonlySet<unknown> = new Set(['url', 'listen', 'openapi', 'usd', 'model'])
+
+/** Keeps placeholders as they are written, except where the expansion needs the value. */
 export const keepPlaceholders = (resolve: Resolve): Resolve => {
-  return (placeholder, path) => (path.at(-1) === 'url' ? resolve(placeholder, path) : placeholder.text)
+  return (placeholder, path) => (isComputed(path) ? resolve(placeholder, path) : placeholder.text)
 }
+
+const isComputed = (path: SchemaProblem['path']): boolean =>
+  computedFields.has(path.at(-1)) || path[0] === 'ledger' || (path[0] === 'mcp' && path[2] === 'rules')
 
 /** A placeholder that has no value. */
 interface UnresolvedPlaceholder {

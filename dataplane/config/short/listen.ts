@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os'
 import { withoutBrackets } from '../../http/message.ts'
 
 /** Fields of a short form that say where it listens; all addresses if the list is empty. */
-interface Place {
+export interface Place {
   readonly port?: number
   readonly addresses?: string[]
 }
@@ -21,10 +21,10 @@ export function readListen({ port, addresses, listen }: Place & { readonly liste
 
 function parseListen(text: string): Place | undefined {
   const [, host = '', port] = /^(\*|\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(isIP(text) === 6 ? `[${text}]` : text) ?? []
-  const address = withoutBrackets(host)
+  const address = host === 'localhost' ? '127.0.0.1' : withoutBrackets(host)
   const number = port === undefined ? undefined : Number(port)
   if ((host !== '*' && isIP(address) === 0) || number === 0 || (number ?? 0) > 65_535) return undefined
-  return { addresses: host === '*' ? [] : [address], ...(number !== undefined && { port: number }) }
+  return { addresses: host === '*' ? [] : host === 'localhost' ? loopbackAddresses() : [address], ...(number !== undefined && { port: number }) }
 }
 
 /** The loopback addresses that the machine has. */

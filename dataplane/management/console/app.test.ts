@@ -148,6 +148,7 @@ beforeAll(() => {
     },
     redact: (value) => value,
     redactMessage: (_, message) => message,
+    notes: () => [],
     failures: () => [new Error('port 80 is in use')],
     trace: () => Promise.resolve(undefined),
   })

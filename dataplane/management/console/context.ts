@@ -30,6 +30,8 @@ export interface ConsoleContext {
   redactMessage(kind: string, message: object, secrets: readonly object[]): unknown
   /** Ports that could not be opened. */
   failures(): readonly Error[]
+  /** Ports of the config file that anyone can use: `file:line:column: path: problem [code]`. */
+  notes(): readonly string[]
   trace(filter: TraceFilter, timeoutMs: number, signal: AbortSignal): Promise<TraceReport | undefined>
   readonly threads: CallThreads
   /** What the console may change; a text: why it may not. */

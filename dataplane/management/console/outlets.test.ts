@@ -60,6 +60,8 @@ const secretFields: Readonly<Record<string, (secret: string) => object>> = {
   'RedisConfig.url': (secret) => ({ redis: { url: `rediss://:${secret}@cache.example` } }),
   'PostgresConfig.url': (secret) => ({ postgres: { url: `postgres://ann:${secret}@db.example/x?sslmode=disable` } }),
   'FileTls.key': (secret) => ({ tls: { cert: 'a.pem', key: `-----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----` } }),
+  'ShortHttps.key': (secret) => ({ https: { cert: 'a.pem', key: `-----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----` } }),
+  'ShortKey.key': (secret) => ({ keys: { alice: { key: secret } } }),
   'ShortProviderF.secretAccessKey': (secret) => ({ bedrock: { secretAccessKey: secret } }),
   'ShortProviderF.sessionToken': (secret) => ({ bedrock: { sessionToken: secret } }),
   'ShortMCPServer.apiKey': (secret) => ({ files: { apiKey: secret } }),
@@ -71,7 +73,7 @@ const secretFields: Readonly<Record<string, (secret: string) => object>> = {
 }
 /** Text fields whose names sound like credentials, and that have none. */
 const publicFields =
-  /^(?:(?:Bind|Listener|Secret|Route|TcpRoute|Service|Backend|Policy)\.key|ResolvedSecret(?:s|Key)?\.(?:secret|secrets|key)|(?:Budget|LocalRateLimit)\.key|BudgetQuotaService\.keyName|OAuthCredentials\.(?:subjectToken|tokenEndpoint\.path|audiences)|A2ACardSigning\.(?:keyId|jwksUrl)|BackendAI\.firstTokenTimeout|CORS\.\w+|AgentExtAuthHTTP\.allowed\w+|RouteExtAuth\.\w+|ProcessConfig\.logging\.sensitiveHeaders|.*\.passwordFile|JWKS\.inline|ResolvedKeySet\.inline|Secret\.privateKey|ShortProvider[A-F]\.url|ShortProviderF\.accessKeyId|ShortMCPServer\.url|HTTPHeaderMatch\.value|ReplacedResponse\.headers\.\w+|ClientIP\.header|OIDC\.(?:endpoints\.authorization|cookieDomain|forwardIdToken))$/
+  /^(?:(?:Bind|Listener|Secret|Route|TcpRoute|Service|Backend|Policy)\.key|ResolvedSecret(?:s|Key)?\.(?:secret|secrets|key)|(?:Budget|LocalRateLimit)\.key|BudgetQuotaService\.keyName|OAuthCredentials\.(?:subjectToken|tokenEndpoint\.path|audiences)|A2ACardSigning\.(?:keyId|jwksUrl)|BackendAI\.firstTokenTimeout|CORS\.\w+|AgentExtAuthHTTP\.allowed\w+|RouteExtAuth\.\w+|ProcessConfig\.logging\.sensitiveHeaders|.*\.passwordFile|JWKS\.inline|ResolvedKeySet\.inline|Secret\.privateKey|ShortProvider[A-F]\.url|ShortProviderF\.accessKeyId|ShortMCPServer\.url|ShortKey\.keyHash|ShortMCPRule\.keys|HTTPHeaderMatch\.value|ReplacedResponse\.headers\.\w+|ClientIP\.header|OIDC\.(?:endpoints\.authorization|cookieDomain|forwardIdToken))$/
 const written = Object.keys(secretFields).map((field) => `written-into-${field.toLowerCase().replaceAll('.', '-')}`)
 
 const secrets = [SECRET, QUERY_KEY, HEADER, OWN_HEADER, MODIFIER_KEY, ISSUED, SESSION_KEY, PASSWORD, ADMIN_TOKEN, ...written]

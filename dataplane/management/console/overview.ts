@@ -42,7 +42,17 @@ async function describe(context: ConsoleContext): Promise<Overview> {
     routes,
     backends,
     ledger: context.ledger !== undefined,
-    problems: await findProblems({ snapshot, listeners, backends, held, budgets, ...versions.list(), failures: context.failures(), nowMs }),
+    problems: await findProblems({
+      snapshot,
+      listeners,
+      backends,
+      held,
+      budgets,
+      ...versions.list(),
+      failures: context.failures(),
+      notes: context.notes(),
+      nowMs,
+    }),
     stats,
   }
 }

@@ -25,6 +25,7 @@ interface Findings {
   readonly rejections: ConfigVersions['rejections']
   readonly versions: ConfigVersions['versions']
   readonly failures: readonly Error[]
+  readonly notes: readonly string[]
   readonly nowMs: number
 }
 
@@ -33,6 +34,7 @@ export async function findProblems(findings: Findings): Promise<Problem[]> {
   const found = [
     ...rejected(findings),
     ...ports(findings),
+    ...openPorts(findings),
     ...certificates(findings),
     ...(await references(findings)),
     ...evictions(findings),
@@ -56,6 +58,10 @@ function* rejected({ rejections, versions }: Findings): Generator<Problem> {
 
 function* ports({ failures }: Findings): Generator<Problem> {
   for (const { message } of failures) yield report('error', 'PX4007', null, message)
+}
+
+function* openPorts({ notes }: Findings): Generator<Problem> {
+  for (const note of notes) yield report('warning', 'PX3016', 'config', note.replace(/ \[PX\d{4}\]$/, ''))
 }
 
 function* certificates({ listeners, snapshot, nowMs }: Findings): Generator<Problem> {

@@ -90,10 +90,11 @@ function describe({ where, message, file, line, column }: Finding): readonly [pl
 
 /** Whether a text has one of the top-level fields of a config file and no apiVersion. */
 const isConfigFile = (text: string): boolean =>
-  /^\s{0,2}"?(?:config|binds|backends|services|secrets|policies|llm|mcp)"?\s*:/m.test(text) && !/^\s{0,2}"?apiVersion"?\s*:/m.test(text)
+  /^\s{0,2}"?(?:config|binds|backends|services|secrets|policies|llm|mcp|models|listen|https|keys|guardrails|log|ledger)"?\s*:/m.test(text) &&
+  !/^\s{0,2}"?apiVersion"?\s*:/m.test(text)
 
 /** Valid, because the listeners may come from an operator. */
-const NOTHING_LISTENS = 'no port to listen on; add llm, mcp or binds, unless an operator adds listeners'
+const NOTHING_LISTENS = 'no port to listen on; add models, mcp or binds, unless an operator adds listeners'
 
 async function checkConfigFile(path: string, text: string | undefined): Promise<Finding[]> {
   // Loaded on demand: the schema of the config is large.
@@ -101,16 +102,32 @@ async function checkConfigFile(path: string, text: string | undefined): Promise<
   const { ConfigFileError } = await import('../../../dataplane/config/file/problem.ts')
   const { findUnstableTransformations } = await import('../../translate/backend/unstable.ts')
   try {
-    const { messages, warnings } = await loadConfigFile(path, text === undefined ? {} : { text })
+    const { messages, warnings, notes } = await loadConfigFile(path, text === undefined ? {} : { text })
     const isUseless = !messages.some(({ kind }) => kind === 'bind')
     return [
       ...warnings.map((warning) => toFinding('error', warning)),
+      ...notes.map((note) => toFinding('note', note)),
       ...toNotes(findUnstableTransformations(messages)),
       ...(isUseless ? [{ severity: 'note' as const, where: path, message: NOTHING_LISTENS }] : []),
     ]
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
     return error.problems.map((problem) => toFinding('error', problem))
+  }
+}
+
+/** Prints a config file in the long form, or its errors. */
+export const runConfigExpand: Command = async ({ args, output, readInput }) => {
+  const [path, ...rest] = args
+  if (path === undefined || rest.length > 0) throw new UsageError('config expand takes one config file, or - for standard input')
+  const text = path === '-' ? await readInput() : undefined
+  const { ConfigFileError } = await import('../../../dataplane/config/file/problem.ts')
+  try {
+    return await printExpansion(text === undefined ? path : STDIN, text, output)
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error
+    for (const problem of error.problems) output.note(`${problem}\n`)
+    return 1
   }
 }
 

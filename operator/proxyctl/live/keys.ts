@@ -1,14 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { readApiKeyEntry } from '#api/credentials/api-key.ts'
 import { parseDuration } from '#api/duration.ts'
 import { ApiError, type KubeConnection } from '../../kube/connection.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
+import { createKey } from '../key.ts'
 import { alignColumns, CommandError, UsageError } from '../output.ts'
 import type { Command, Invocation } from '../types.ts'
 
-/** Keys are recognizable, so that scanners find them in code. */
-const KEY_PREFIX = 'pxk_'
-const KEY_BYTES = 32
 const DAY_MS = 86_400_000
 
 interface SecretObject {
@@ -37,8 +34,7 @@ export const runKeysCreate: Command = async (invocation) => {
   const [place, entry] = [placeOf(invocation), entryOf(invocation, 'create')]
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair))
   const expires = options.expires === undefined ? undefined : parseExpiry(options.expires, Date.now())
-  const key = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
-  const keyHash = `sha256:${createHash('sha256').update(key).digest('hex')}`
+  const { key, keyHash } = createKey()
   const value = JSON.stringify({ keyHash, ...(expires !== undefined && { expires }), ...(options.metadata !== undefined && { metadata }) })
   const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: place, stringData: { [entry]: value } }
   if (options.write !== true) {
