@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { findCommands } from '../../../docs/site/markdown.ts'
+import { findCommands } from '../../../docs/site/console-blocks.ts'
 import { navigation } from '../../../docs/site/navigation.ts'
 import { listFiles, readText } from './tree.ts'
 
