@@ -20,7 +20,7 @@ export interface NamedModel {
 export type Models = Readonly<Record<string, NamedModel>>
 
 /** Where a target of a model is written. */
-export interface NamedTarget {
+interface NamedTarget {
   readonly target: ShortModelTarget & { readonly model: string }
   readonly path: Path
   /** A copy of requests goes there. */
@@ -112,7 +112,7 @@ function remember(target: ShortModelTarget, path: Path): ShortModelTarget {
 }
 
 /** All targets of a model. */
-export function listTargets({ to = [], rules = [], fallback = [] }: ShortLLMModel = {}): NamedTarget[] {
+function listTargets({ to = [], rules = [], fallback = [] }: ShortLLMModel = {}): NamedTarget[] {
   const targets = [...to, ...rules.flatMap((rule) => rule.to), ...fallback.flatMap((entry) => entry.to ?? [])]
   return targets.map((target) => ({ target: { ...target, model: target.model ?? '' }, path: places.get(target) ?? [] }))
 }
