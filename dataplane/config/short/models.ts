@@ -100,7 +100,7 @@ export function nameProviders(models: Readonly<Record<string, ShortLLMModel>>, w
 const weightOf = ({ weight }: ShortModelTarget): Pick<ShortModelTarget, 'weight'> => (weight === undefined ? {} : { weight })
 
 const valueAt = (value: unknown, path: Path): object =>
-  path.reduce<object>((at, part) => ((at as Readonly<Record<string | number, unknown>>)[part] ?? {}) as object, value as object)
+  path.reduce<object>((at, part) => (at as Readonly<Record<string | number, unknown>>)[part] ?? {}, value as object)
 
 /** The name of a field in the file: both objects have the same fields in the same order. */
 const writtenField = (value: object, written: object, field: string): string => Object.keys(written)[Object.keys(value).indexOf(field)] ?? field
