@@ -60,6 +60,9 @@ export interface RouterSections {
   readonly settings: ImportSource | undefined
 }
 
+/** A name of a model that is no pattern. */
+const NAME = /^[^*\s]{1,256}$/
+
 /** Models of the short form, and the budgets of their limits. */
 export interface ImportedModels {
   readonly models: Readonly<Record<string, unknown>>
@@ -88,6 +91,7 @@ function importDeployment(entry: ImportSource, groups: Map<string, Deployment[]>
   entry.object('model_info')?.withHarmless(...harmlessSettings.model_info)
   if (params === undefined || name === '') return entry.lose('', 'has no model_name or no litellm_params')
   if (name.includes('*')) return entry.loseAll('is a pattern; list its models one by one')
+  if (!NAME.test(name)) return entry.loseAll('has a name with white space, or a longer one than 256 characters')
   const group = groups.get(name) ?? []
   if (group.length >= MAX_TARGETS) return entry.loseAll(`is more than ${MAX_TARGETS} deployments of ${name}; use the long form`)
   if (sizeOf(new Map([...groups, [name, [...group, params]]]), isRouted) > MAX_MODELS)
@@ -123,7 +127,7 @@ function importAliases(router: ImportSource | undefined, groups: ReadonlyMap<str
     if (fields?.flag('hidden') === true) fields.lose('hidden', 'has no equivalent; the name is listed by GET /v1/models')
     fields?.withHarmless('hidden')
     if (!groups.has(model)) source?.lose(name, 'names a model that was not carried over')
-    else if (groups.has(name) || name.includes('*')) source?.lose(name, 'is the name of a model, or a pattern')
+    else if (groups.has(name) || !NAME.test(name)) source?.lose(name, 'is the name of a model, a pattern, empty, or has white space')
     else if (aliases.size >= most) source?.lose(name, `is more than ${MAX_MODELS} models`)
     else aliases.set(name, model)
   }

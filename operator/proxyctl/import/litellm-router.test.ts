@@ -95,7 +95,7 @@ test('retries, times and cooldowns of the router are carried over', async () => 
 })
 
 test('the result of any names, numbers and lists of the router is valid', async () => {
-  const name = fc.constantFrom('a', 'b', 'a-1', 'b-1', 'c*', '', 'x')
+  const name = fc.constantFrom('a', 'b', 'a-1', 'b-1', 'c*', '', 'x', 'a b')
   const number = fc.constantFrom(0, 1, -1, 0.5, 7, 1e9, 1e300, 'os.environ/X', null)
   const params = fc.record({ weight: number, rpm: number, tpm: number, order: number, timeout: number, cooldown_time: number }, { requiredKeys: [] })
   const lists = fc.array(fc.dictionary(name, fc.array(fc.oneof(name, fc.constant({ model: 'a' })), { maxLength: 10 }), { maxKeys: 2 }), { maxLength: 4 })
