@@ -10,6 +10,7 @@ const titles: Readonly<Record<keyof TargetRules, string>> = {
   schema: 'Schemas of tools',
   roles: 'Roles and order of messages',
   blanks: 'Blank text',
+  user: 'Id of the user',
   media: 'Images and documents',
   tokenLimit: 'Field of the token limit',
   reasoning: 'Reasoning',

@@ -1,6 +1,6 @@
 import type { Block, Chat, OutputFormat, Tool, ToolChoice, ToolResult, Turn } from '../common/neutral.ts'
 import { isObject } from '../common/json.ts'
-import { numberOf, without } from '../common/read.ts'
+import { numberOf, textOf, without } from '../common/read.ts'
 import { NO_THOUGHT } from '../common/thoughts.ts'
 import type { JsonObject } from '../common/types.ts'
 import { unsupported } from '../common/unsupported.ts'
@@ -13,6 +13,7 @@ import { closeSchema } from './closed-schemas.ts'
 import { fitSchema } from './schemas.ts'
 import { planReasoningEffort, planThinking } from './thinking.ts'
 import type { TargetRules } from './types.ts'
+import { fitUser } from './users.ts'
 
 /** A chat as its target accepts it. */
 export interface FittedChat {
@@ -38,6 +39,7 @@ export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
     : { maxTokens: chat.maxTokens, thinking: chat.thinking, effort: planReasoningEffort(chat, rules.reasoning) }
   const isReasoning = isClaude ? isThinking(plan.thinking?.['type']) : plan.effort !== undefined && plan.effort !== 'none'
   const sampling = fitSampling(chat, rules, isReasoning)
+  const tools = chat.tools.map((tool) => fitTool(tool, rules, names))
   const fitted = {
     ...chat,
     ...plan,
@@ -46,11 +48,28 @@ export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
     system,
     isSystemPlain: chat.isSystemPlain && system === chat.system,
     turns: isContinued ? [...turns, spoken(CONTINUE)] : turns,
-    tools: chat.tools.map((tool) => fitTool(tool, rules, names)),
+    tools,
+    // Options of tools are rejected without tools (Upsonic/Upsonic#323, writer/writer-framework#1013).
+    isParallel: tools.length > 0 ? chat.isParallel : undefined,
+    ...userOf(chat, rules.user),
     format: chat.format && fitFormat(chat.format, chat.origin, rules),
-    toolChoice: chat.toolChoice && fitChoice(chat.toolChoice, rules, names, plan.thinking?.['type'] === 'enabled'),
+    toolChoice:
+      chat.toolChoice && isOffered(chat.toolChoice, chat.tools) ? fitChoice(chat.toolChoice, rules, names, plan.thinking?.['type'] === 'enabled') : undefined,
   }
   return { chat: fitMarks(fitted, rules.cache), toolNames: names.restored }
+}
+
+/** Whether there is a tool to choose: those that the provider would run itself were left out. */
+const isOffered = (choice: ToolChoice, tools: readonly Tool[]): boolean =>
+  choice.type === 'tool' ? tools.some(({ name }) => name === choice.name) : tools.length > 0
+
+/** The user of the client, in the field or in the metadata of its format. */
+function userOf({ user, metadata }: Chat, rule: TargetRules['user']): Pick<Chat, 'user' | 'metadata'> {
+  const named = textOf(metadata?.['user_id'])
+  return {
+    user: user === undefined ? undefined : fitUser(user, rule),
+    metadata: named === undefined ? metadata : { ...metadata, user_id: fitUser(named, rule) },
+  }
 }
 
 const spoken = (text: string): Turn => ({ role: 'user', blocks: [{ type: 'text', text }], isPlain: true })
@@ -177,9 +196,19 @@ function fitTurns(chat: Chat, rules: TargetRules, names: ToolNames): Pick<Chat, 
     else if (turns.length === 0) leading.push(...blocks.filter((block) => block.type === 'text'))
     else turns.push({ role: roles.late === 'user' ? 'user' : 'system', blocks })
   }
-  const ordered = roles.isMerged ? mergeTurns(turns) : turns
+  const isInstructed = chat.system.length + leading.length > 0 || turns.length > 0
+  if (roles.needsTurn && isInstructed && !turns.some(({ role }) => role === 'user' || role === 'assistant')) turns.push(spoken(BEGIN))
+  const ordered = endWithText(roles.isMerged ? mergeTurns(turns) : turns, rules.blanks)
   if (roles.startsWithUser && ordered[0]?.role === 'assistant') ordered.unshift(spoken(BEGIN))
   return { system: leading.length === 0 ? chat.system : [...chat.system, ...leading], turns: ordered }
+}
+
+/** The turns without white space at the end of a last one of the assistant. */
+function endWithText(turns: Turn[], { takesEnd }: TargetRules['blanks']): Turn[] {
+  const last = turns.at(-1)
+  const block = last?.blocks.at(-1)
+  if (takesEnd || last?.role !== 'assistant' || block?.type !== 'text' || !/\s$/.test(block.text)) return turns
+  return turns.with(-1, { ...last, blocks: last.blocks.with(-1, { ...block, text: block.text.trimEnd() }) })
 }
 
 /** Gemini demands a thought signature at the first call of each step, and accepts a filler for calls of other models. */

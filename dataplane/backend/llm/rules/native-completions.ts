@@ -9,6 +9,7 @@ import { ToolNames } from './names.ts'
 import { fitOrder } from './order.ts'
 import { fitSchema } from './schemas.ts'
 import type { TargetRules } from './types.ts'
+import { fitUser } from './users.ts'
 
 /** A request as its target accepts it, with the names of tools in it that differ from those of the client. */
 export interface FittedBody {
@@ -29,6 +30,7 @@ export function fitCompletions(body: JsonObject, rules: TargetRules): FittedBody
   else if (rules.tokenLimit === 'max_tokens' && body['max_completion_tokens'] !== undefined)
     // Mistral rejects the newer field, and Ollama ignores it: the response has no limit.
     fitted = compact({ ...without(fitted, 'max_completion_tokens'), max_tokens: body['max_completion_tokens'] ?? body['max_tokens'] })
+  fitted = withText(fitted, 'user', (user) => fitUser(user, rules.user))
   const names = namesOf(body, rules)
   const rename = (name: string): string => names.safe(name)
   const keepsMarks = rules.cache.marker === 'native'

@@ -12,6 +12,7 @@ import { closeSchema } from './closed-schemas.ts'
 import { fitSchema } from './schemas.ts'
 import { fitThinking } from './thinking.ts'
 import type { TargetRules } from './types.ts'
+import { fitUser } from './users.ts'
 
 /** Fits thinking, sampling, tools, cache breakpoints and messages of a Messages request to Claude. */
 export function fitMessages(body: JsonObject, rules: TargetRules): FittedBody {
@@ -34,7 +35,8 @@ export function fitMessages(body: JsonObject, rules: TargetRules): FittedBody {
   const fitted = Object.keys(changes).length > 0 ? compact({ ...sampled, ...changes }) : sampled
   const offered = withList(fitted, 'tools', (tool) => fitTool(tool, rules, rename))
   const chosen = withMember(offered, 'tool_choice', (one) => withText(one, 'name', rename))
-  const { body: complete, omitted } = continued(fitTurns(chosen, rules, rename), rules)
+  const known = withMember(chosen, 'metadata', (metadata) => withText(metadata, 'user_id', (user) => fitUser(user, rules.user)))
+  const { body: complete, omitted } = continued(fitTurns(known, rules, rename), rules)
   return { body: limitMarks(complete, rules.cache), toolNames: names.restored, omitted: [...dropped, ...omitted] }
 }
 
@@ -87,9 +89,22 @@ function fitTurns(body: JsonObject, rules: TargetRules, rename: (name: string) =
     if (typeof content === 'string' ? !/\S/.test(content) : Array.isArray(content) && content.length === 0) return undefined
     return content === message['content'] ? message : { ...message, content }
   })
-  const isPlaced = !objectsOf(messages).some(({ role }, at) => role === 'system' && (at === 0 || rules.roles.late === 'user'))
-  if (isPlaced) return messages === body['messages'] ? body : { ...body, messages }
-  return { ...body, ...placeInstructions(body['system'], objectsOf(messages), rules) }
+  const ended = endWithText(messages, rules.blanks)
+  const isPlaced = !objectsOf(ended).some(({ role }, at) => role === 'system' && (at === 0 || rules.roles.late === 'user'))
+  if (isPlaced) return ended === body['messages'] ? body : { ...body, messages: ended }
+  return { ...body, ...placeInstructions(body['system'], objectsOf(ended), rules) }
+}
+
+/** The messages without white space at the end of a last one of the assistant (langchain-ai/langchain#35071). */
+function endWithText(messages: unknown, { takesEnd }: TargetRules['blanks']): unknown {
+  const last = Array.isArray(messages) ? objectOf(messages.at(-1)) : undefined
+  if (takesEnd || last?.['role'] !== 'assistant') return messages
+  const blocks = listOf(last['content'])
+  const block = objectOf(blocks.at(-1))
+  const text = textOf(last['content']) ?? (block?.['type'] === 'text' ? textOf(block['text']) : undefined)
+  if (text === undefined || !/\s$/.test(text)) return messages
+  const content = block === undefined ? text.trimEnd() : blocks.with(-1, { ...block, text: text.trimEnd() })
+  return listOf(messages).with(-1, { ...last, content })
 }
 
 /** Leading instructions become a part of the system prompt, later ones text of the user, behind the results of a call. */

@@ -8,6 +8,7 @@ import { isReasoning, type FittedBody } from './native-completions.ts'
 import { ToolNames } from './names.ts'
 import { fitSchema } from './schemas.ts'
 import type { TargetRules } from './types.ts'
+import { fitUser } from './users.ts'
 
 /** Fits a Responses request: sampling, tools, and names, ids and members of the items. */
 export function fitResponses(body: JsonObject, rules: TargetRules): FittedBody {
@@ -15,7 +16,8 @@ export function fitResponses(body: JsonObject, rules: TargetRules): FittedBody {
   const rename = (name: string): string => names.safe(name)
   const ids = new CallIds(rules.ids)
   const { body: sampled, omitted } = fitNativeSampling(body, rules.sampling, isReasoning(textOf(inside(body['reasoning'])['effort'])))
-  let fitted = withList(sampled, 'tools', (tool) => fitTool(tool, rename, rules))
+  let fitted = withText(sampled, 'user', (user) => fitUser(user, rules.user))
+  fitted = withList(fitted, 'tools', (tool) => fitTool(tool, rename, rules))
   fitted = withList(fitted, 'input', (item) => fitItem(item, rename, ids))
   const choice = objectOf(body['tool_choice'])
   if (choice?.['type'] === 'function') {

@@ -35,11 +35,13 @@ const openai: TargetRules = {
     hasRefusal: true,
     late: 'inPlace',
     isMerged: false,
+    needsTurn: false,
     startsWithUser: false,
     takesUserAfterResults: true,
     prefill: 'accepted',
   },
-  blanks: { isDropped: false, result: undefined },
+  blanks: { isDropped: false, takesEnd: true, result: undefined },
+  user: { max: 64, isOpaque: false },
   media: { images: commonImages, hasImageUrls: true, documents: 'files' },
   tokenLimit: 'max_completion_tokens',
   reasoning: {
@@ -81,6 +83,7 @@ const compatible: TargetRules = {
     isClosed: false,
   },
   stops: { max: Infinity, takesBlank: true },
+  user: { max: Infinity, isOpaque: false },
   reasoning: { ...openai.reasoning, history: 'unknown' },
   // vLLM and OpenRouter read it, Mistral and Groq reject it.
   sampling: { ...openai.sampling, topK: 'native' },
@@ -100,11 +103,16 @@ const anthropic: TargetRules = {
     hasRefusal: false,
     late: 'user',
     isMerged: true,
+    // Instructions alone are no message (BerriAI/litellm 1.110.2).
+    needsTurn: true,
     startsWithUser: false,
     takesUserAfterResults: true,
     prefill: 'accepted',
   },
-  blanks: { isDropped: true, result: undefined },
+  // tailcallhq/forgecode#1872, langchain-ai/langchain#35071
+  blanks: { isDropped: true, takesEnd: false, result: undefined },
+  // BerriAI/litellm#10106
+  user: { max: 256, isOpaque: true },
   media: { images: commonImages, hasImageUrls: true, documents: 'pdf' },
   tokenLimit: 'max_tokens',
   reasoning: {
@@ -136,8 +144,8 @@ const gemini: TargetRules = {
   ...openai,
   ids: anyId,
   names: googleName,
-  roles: { ...openai.roles, hasDeveloper: false, hasRefusal: false },
-  blanks: { isDropped: true, result: undefined },
+  roles: { ...openai.roles, hasDeveloper: false, hasRefusal: false, needsTurn: true },
+  blanks: { isDropped: true, takesEnd: true, result: undefined },
   media: { images: googleImages, hasImageUrls: true, documents: 'files' },
   tokenLimit: 'max_tokens',
   stops: { max: 5, takesBlank: true },
@@ -203,7 +211,7 @@ export const table: Readonly<Record<Target, TargetRules>> = {
     // langgenius/dify#12340
     roles: { ...anthropic.roles, startsWithUser: true },
     schema: { ...anthropic.schema, hasStrict: false },
-    blanks: { isDropped: true, result: '(no content)' },
+    blanks: { isDropped: true, takesEnd: false, result: '(no content)' },
     media: { images: commonImages, hasImageUrls: false, documents: 'files' },
     tokenLimit: 'maxTokens',
     cache: { marker: 'cachePoint', max: 4, hasTtl: false },

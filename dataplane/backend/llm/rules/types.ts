@@ -45,6 +45,8 @@ interface RoleRule {
   readonly late: 'inPlace' | 'user'
   /** Consecutive messages of one role, and all results of a turn, become one message; the results are first. */
   readonly isMerged: boolean
+  /** A request without any message is rejected; instructions are none. */
+  readonly needsTurn: boolean
   /** The conversation begins with a message of the user. */
   readonly startsWithUser: boolean
   /** A message of the user may follow the results of tools. */
@@ -53,9 +55,18 @@ interface RoleRule {
   readonly prefill: 'accepted' | 'prefix' | 'rejected'
 }
 
+/** The id of the client's user. One that breaks the rule is replaced by a digest. */
+export interface UserRule {
+  readonly max: number
+  /** E-mail addresses and telephone numbers are rejected. */
+  readonly isOpaque: boolean
+}
+
 interface BlankRule {
   /** Text that is empty or white space is left out, and messages without content with it. */
   readonly isDropped: boolean
+  /** A last message of the assistant may end with white space. */
+  readonly takesEnd: boolean
   /** Text of a tool result without content; undefined: it may be empty. */
   readonly result: string | undefined
 }
@@ -137,6 +148,7 @@ export interface TargetRules {
   readonly schema: SchemaRule
   readonly roles: RoleRule
   readonly blanks: BlankRule
+  readonly user: UserRule
   readonly media: MediaRule
   /** The field of the token limit. */
   readonly tokenLimit: 'max_tokens' | 'max_completion_tokens' | 'max_output_tokens' | 'maxTokens'

@@ -64,7 +64,6 @@ export const responsesRows: RequestRows = {
         { role: 'user', content: 'hi' },
       ],
       max_tokens: 5,
-      parallel_tool_calls: true,
       stream: true,
       stream_options: { include_usage: true },
     },
