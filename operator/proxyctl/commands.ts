@@ -312,6 +312,20 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./live/spend.ts')).runSpend,
   },
   {
+    name: 'models compare',
+    arguments: 'NAME',
+    summary: 'Reports how responses of a model and of its shadow differ, as Markdown',
+    details:
+      'Reads the comparisons of a request log in SQLite: latency, first token, tokens, cost, stop reasons, calls of tools, JSON, similarity and verdicts, with intervals of 95 %, and the greatest differences one by one. -o md is the default.',
+    options: ['since', 'until', 'file'],
+    formats: ['md'],
+    examples: [
+      ['A report of the last week', 'proxyctl models compare assistant --file ledger.db'],
+      ['For another program', 'proxyctl models compare assistant --file ledger.db --since 30d -o json'],
+    ],
+    load: async () => (await import('./live/compare.ts')).runModelsCompare,
+  },
+  {
     name: 'version',
     summary: 'Prints the versions of proxyctl, the operator and the data planes',
     options: ['client', 'kubeconfig'],

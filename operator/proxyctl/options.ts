@@ -12,7 +12,7 @@ interface OptionEntry {
 
 export const formats = ['text', 'wide', 'json', 'yaml'] as const
 /** Formats of single commands besides `formats`. */
-const extraFormats = ['table', 'csv'] as const
+const extraFormats = ['table', 'csv', 'md'] as const
 export type Format = (typeof formats | typeof extraFormats)[number]
 
 /** All options, in the order of the help. Each command lists the ones that it takes; `output` and `help` belong to every command. */

@@ -36,7 +36,7 @@ function readDimensions(text = 'model'): readonly Dimension[] {
   }
 }
 
-function readPeriod({ options: { since = '7d', until } }: Invocation, nowMs: number): Period {
+export function readPeriod({ options: { since = '7d', until } }: Invocation, nowMs: number): Period {
   // Exclusive, so that requests of this millisecond are counted.
   const untilMs = until === undefined ? nowMs + 1 : parseTime('--until', until, nowMs)
   const sinceMs = parseTime('--since', since, nowMs)
@@ -118,7 +118,7 @@ function formatTable({ by, rows }: Spend, output: Output): string[] {
 }
 
 /** Clients choose the names of models: control characters could steer the terminal. */
-const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd')
+export const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd')
 
 const sumNames: readonly Sum[] = ['requests', 'errors', 'inputTokens', 'outputTokens', 'cachedTokens', 'reasoningTokens', 'cost', 'unpriced', 'seconds']
 
