@@ -208,7 +208,7 @@ function endWithText(turns: Turn[], { takesEnd }: TargetRules['blanks']): Turn[]
   const last = turns.at(-1)
   const block = last?.blocks.at(-1)
   if (takesEnd || last?.role !== 'assistant' || block?.type !== 'text' || !/\s$/.test(block.text)) return turns
-  return turns.with(-1, { ...last, blocks: last.blocks.with(-1, { ...block, text: block.text.trimEnd() }) })
+  return [...turns.slice(0, -1), { ...last, blocks: [...last.blocks.slice(0, -1), { ...block, text: block.text.trimEnd() }] }]
 }
 
 /** Gemini demands a thought signature at the first call of each step, and accepts a filler for calls of other models. */

@@ -103,8 +103,8 @@ function endWithText(messages: unknown, { takesEnd }: TargetRules['blanks']): un
   const block = objectOf(blocks.at(-1))
   const text = textOf(last['content']) ?? (block?.['type'] === 'text' ? textOf(block['text']) : undefined)
   if (text === undefined || !/\s$/.test(text)) return messages
-  const content = block === undefined ? text.trimEnd() : blocks.with(-1, { ...block, text: text.trimEnd() })
-  return listOf(messages).with(-1, { ...last, content })
+  const content = block === undefined ? text.trimEnd() : [...blocks.slice(0, -1), { ...block, text: text.trimEnd() }]
+  return [...listOf(messages).slice(0, -1), { ...last, content }]
 }
 
 /** Leading instructions become a part of the system prompt, later ones text of the user, behind the results of a call. */
