@@ -1,4 +1,5 @@
 import { LLM_PORT } from '#api/config/short-form-ports.ts'
+import { chatRoutes } from '#api/llm-routes.ts'
 import type {
   AIModel,
   AIModelShadow,
@@ -25,19 +26,6 @@ import { formatPath, type SchemaProblem } from '../validate.ts'
 
 /** Header with the model of the request. The transformation before routing sets or removes it, so that clients cannot choose its value. */
 const MODEL_HEADER = ownHeaders.model
-/** Types of requests by path, as SDKs call them. Other requests are rejected by the backend unless they are chat completions. */
-const routeTypes = {
-  '/chat/completions': 'Completions',
-  '/responses': 'Responses',
-  '/embeddings': 'Embeddings',
-  '/messages': 'Messages',
-  '/messages/count_tokens': 'TokenCount',
-  ':generateContent': 'Gemini',
-  ':streamGenerateContent': 'Gemini',
-  ':countTokens': 'Gemini',
-  ':embedContent': 'Gemini',
-  ':batchEmbedContents': 'Gemini',
-} as const
 /** Routing needs the entire body, and requests with images are large. The limit is that of LLM backends (llm.md §2 step 6). */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
 /** Limit of the body of a direct response. */
@@ -143,7 +131,7 @@ function expandModel(
   const backend: FileBackend = {
     name,
     ai: { provider: { [kind]: settings, ...(target && { host: target.host, port: target.port }) } },
-    policies: { ...defaults, ...model.policies, ...(transformation && { transformation }), ai: { routes: routeTypes, ...model.policies?.ai } },
+    policies: { ...defaults, ...model.policies, ...(transformation && { transformation }), ai: { routes: chatRoutes, ...model.policies?.ai } },
   }
   return { backend, ...(secret && { secret }) }
 }
@@ -301,7 +289,7 @@ function expandVirtual(name: string, models: Models): FileBackend {
     ...(sticky !== undefined && { sticky }),
     ...(shadow && { shadow: shadowOf(shadow, models) }),
   }
-  return { name: backend, ai: { models: [model] }, policies: { ...policies, ai: { routes: routeTypes, ...policies?.ai } } }
+  return { name: backend, ai: { models: [model] }, policies: { ...policies, ai: { routes: chatRoutes, ...policies?.ai } } }
 }
 
 function shadowOf({ to, judge, ...rest }: ShortModelShadow, models: Models): AIModelShadow {

@@ -1,5 +1,6 @@
 import type { Program } from '#api/cel/index.ts'
 import { parseTimeout } from '#api/duration.ts'
+import { chatRoutes } from '#api/llm-routes.ts'
 import type { AIModel, AIModelShadow, AIModelTarget, BackendFull } from '#gen/config/types.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import { compileExpression } from '../../../request/expression/program.ts'
@@ -67,20 +68,8 @@ export interface ModelTable {
   readonly routeOf: ReturnType<typeof createRouteTable>
 }
 
-/** Types of requests by path, unless `ai.routes` is set: those of the vendors' SDKs. */
-const defaultRoutes = {
-  '/chat/completions': 'Completions',
-  '/responses': 'Responses',
-  '/embeddings': 'Embeddings',
-  '/messages': 'Messages',
-  '/messages/count_tokens': 'TokenCount',
-  '/models': 'Models',
-  ':generateContent': 'Gemini',
-  ':streamGenerateContent': 'Gemini',
-  ':countTokens': 'Gemini',
-  ':embedContent': 'Gemini',
-  ':batchEmbedContents': 'Gemini',
-} as const
+/** Types of requests by path, unless `ai.routes` is set. */
+const defaultRoutes = { ...chatRoutes, '/models': 'Models' } as const
 
 /** The states of the providers of a backend, by its key. Copies have states of their own: their failures evict no provider of clients. */
 export type StatesOf = (backend: string, isCopy: boolean) => ProviderStates
