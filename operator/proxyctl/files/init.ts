@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
+import { KEY_BYTES, newKey } from '#api/credentials/new-key.ts'
 import { CommandError, UsageError } from '../output.ts'
-import { createKey } from '../key.ts'
 import type { Command, Options } from '../types.ts'
 
 const DEFAULT_FILE = 'gateway.yaml'
@@ -41,7 +42,7 @@ export const runConfigInit: Command = async ({ args, options, output, readInput,
   if (args.length > 0) throw new UsageError('config init takes no argument; --out names the file')
   const out = options.out ?? DEFAULT_FILE
   const answers = await readAnswers(options, ask, readInput)
-  const keys = answers.clients.map((name) => ({ name, ...createKey() }))
+  const keys = answers.clients.map((name) => ({ name, ...newKey(randomBytes(KEY_BYTES)) }))
   const text = await render(answers, keys)
   await check(out, text, answers)
   await writeFile(out, text, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {

@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { readApiKeyEntry } from '#api/credentials/api-key.ts'
+import { KEY_BYTES, newKey } from '#api/credentials/new-key.ts'
 import { parseDuration } from '#api/duration.ts'
 import { ApiError, type KubeConnection } from '../../kube/connection.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
-import { createKey } from '../key.ts'
 import { alignColumns, CommandError, UsageError } from '../output.ts'
 import type { Command, Invocation } from '../types.ts'
 
@@ -34,7 +35,7 @@ export const runKeysCreate: Command = async (invocation) => {
   const [place, entry] = [placeOf(invocation), entryOf(invocation, 'create')]
   const metadata = Object.fromEntries((options.metadata ?? []).map(parsePair))
   const expires = options.expires === undefined ? undefined : parseExpiry(options.expires, Date.now())
-  const { key, keyHash } = createKey()
+  const { key, keyHash } = newKey(randomBytes(KEY_BYTES))
   const value = JSON.stringify({ keyHash, ...(expires !== undefined && { expires }), ...(options.metadata !== undefined && { metadata }) })
   const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: place, stringData: { [entry]: value } }
   if (options.write !== true) {

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi'
 import type { Context, MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
+import { KEY_BYTES, newKey } from '#api/credentials/new-key.ts'
 import { editPreview, editRequest, editResult, editState, type EditPreview, type EditRequest, type EditState } from '#api/management/edits.ts'
 import type { Logging } from '../../../observe/telemetry/log.ts'
 import { failed, json } from '../responses.ts'
@@ -30,8 +31,6 @@ interface Refusal extends Error {
 
 const isRefusal = (error: unknown): error is Refusal => error instanceof Error && 'status' in error && typeof error.status === 'number' && error.status < 500
 
-/** Keys are recognizable, so that scanners find them in code. */
-const KEY_PREFIX = 'pxk_'
 /** Each of the requests starts a process or calls the API server. */
 const MAX_PER_MINUTE = 60
 const MAX_BODY = 512 * 1024
@@ -148,9 +147,9 @@ function withKeys({ changes, ...rest }: EditRequest): { readonly edit: ReadyEdit
   const keys: { name: string; key: string }[] = []
   const ready = changes.map((change): ReadyChange => {
     if (!('key' in change) || change.key.action === 'revoke') return change
-    const key = KEY_PREFIX + randomBytes(32).toString('base64url')
+    const { key, keyHash } = newKey(randomBytes(KEY_BYTES))
     keys.push({ name: change.key.name, key })
-    return { ...change, keyHash: `sha256:${createHash('sha256').update(key).digest('hex')}` }
+    return { ...change, keyHash }
   })
   return { edit: { ...rest, changes: ready }, keys }
 }
