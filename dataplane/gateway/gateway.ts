@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { deriveSessionKeys } from '../backend/forward/persistence.ts'
 import type { Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { Destinations, type OnEviction } from '../net/destination/destinations.ts'
 import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
@@ -12,7 +11,7 @@ import type { Exchange, RouteLabels } from '../request/exchange/exchange.ts'
 import { prepareTable, RunningListener, type PreparedTable } from './listener.ts'
 import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
 import type { TcpRule } from './tcp-rule.ts'
-import type { SessionKeys } from '../runtime/seal.ts'
+import { deriveKey, type SessionKeys } from '../runtime/seal.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { Quotas } from '../runtime/quotas.ts'
 import type { Shares } from '../runtime/shares.ts'
@@ -56,8 +55,8 @@ export interface GatewayOptions {
   readonly factories?: ServiceFactories
   /** Kinds of backends; default: all of the list. */
   readonly kinds?: BackendKinds
-  /** Keys of login cookies; default: nobody can log in. */
-  readonly sessionKeys?: SessionKeys | undefined
+  /** Keys of login cookies. Default: one from `loopSecret`; if that is random, people log in again after a restart. */
+  readonly loginKeys?: SessionKeys | undefined
   /** Common to the replicas of the Gateway; by it they recognize requests that return to them. Default: random. */
   readonly loopSecret?: Buffer | undefined
   /** Counts connections to upstreams; default: they are not limited. */
@@ -107,7 +106,7 @@ export class Gateway {
     shares,
     quotas,
     log,
-    sessionKeys = [],
+    loginKeys: ownKeys = [],
   }: GatewayOptions) {
     const secret = loopSecret ?? randomBytes(32)
     this.#marks = new LoopMarks(secret)
@@ -122,9 +121,10 @@ export class Gateway {
       kinds: destinationKinds(kinds, registry),
       listens: () => [...this.#binds.values()].map(({ bind }) => bind.port),
     })
-    const state = createPolicyState({ ...clocks, registry, destinations: this.destinations, shared, budgetCells, shares, quotas, log, sessionKeys })
+    const loginKeys = ownKeys.length > 0 ? ownKeys : [deriveKey(secret, 'login')]
+    const state = createPolicyState({ ...clocks, registry, destinations: this.destinations, shared, budgetCells, shares, quotas, log, loginKeys })
     const services = new Services(factories, this.destinations)
-    this.#context = { destinations: this.destinations, services, sessionKeys: deriveSessionKeys(secret), policies: new Map(), state, random }
+    this.#context = { destinations: this.destinations, services, sessionKeys: [deriveKey(secret, 'session-persistence')], policies: new Map(), state, random }
   }
 
   get binds(): ReadonlyMap<string, RunningBind> {

@@ -78,7 +78,6 @@ export function start({
       },
     }),
     clocks: { epochMs: () => seconds() * 1000 },
-    sessionKeys: [Buffer.alloc(32, 7)],
     onEviction: (_, { kind }) => void (evictions += kind === 'evicted' ? 1 : 0),
   })
   const api: Backend = { key: 'ns/api', static: { host: 'api', port: 80 }, ...(backend && { policies: backend }) }

@@ -34,7 +34,7 @@ export interface PolicyState {
   /** Gets assignments from rate limit quota services; undefined: budgets are those of this replica. */
   readonly quotas?: Quotas | undefined
   /** Keys of login cookies; none: nobody can log in. */
-  readonly sessionKeys: SessionKeys
+  readonly loginKeys: SessionKeys
   /** Whether plugins with isolation InProcess may run. Default: no. */
   readonly permitsInProcess?: boolean
 }
@@ -60,7 +60,7 @@ export function createPolicyState(
   own: Partial<
     Pick<
       PolicyState,
-      'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'budgetCells' | 'shares' | 'quotas' | 'log' | 'permitsInProcess' | 'sessionKeys'
+      'monotonicMs' | 'epochMs' | 'destinations' | 'registry' | 'shared' | 'budgetCells' | 'shares' | 'quotas' | 'log' | 'permitsInProcess' | 'loginKeys'
     >
   > = {},
 ): PolicyState {
@@ -71,7 +71,7 @@ export function createPolicyState(
     registry: own.registry ?? createRegistry(),
     monotonicMs: () => performance.now(),
     epochMs: () => Date.now(),
-    sessionKeys: [],
+    loginKeys: [],
     ...own,
   }
 }

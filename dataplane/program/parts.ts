@@ -1,4 +1,3 @@
-import { createHmac, randomBytes } from 'node:crypto'
 import { createConfigStore, type ConfigStore } from '../config/store.ts'
 import { Binds, type RequestRelay, type SharedPorts } from '../gateway/binds.ts'
 import { Gateway } from '../gateway/gateway.ts'
@@ -81,15 +80,7 @@ export function createParts(options: PartsOptions): Parts {
     nodeName: nodeName || undefined,
     factories: services.factories,
     loopSecret,
-    // Without a key, people log in again after a restart.
-    sessionKeys:
-      keys.length > 0
-        ? keys
-        : [
-            createHmac('sha256', loopSecret ?? randomBytes(32))
-              .update('login cookies')
-              .digest(),
-          ],
+    loginKeys: keys,
     connections: new OpenConnections(limits),
     shared: worker?.shared,
     budgetCells,

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
 /** Keys for texts that only this gateway may read or write: the first encrypts, all decrypt (rotation). Without keys, texts are plain, for development only. */
 export type SessionKeys = readonly Buffer[]
@@ -6,6 +6,9 @@ export type SessionKeys = readonly Buffer[]
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
+
+/** A key for one use, from a secret with others (RFC 5869). */
+export const deriveKey = (secret: Buffer, use: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `proxy.dev/${use}`, 32))
 
 /** Encrypts a text for the same context. Without keys it is encoded only. */
 export function seal([key]: SessionKeys, context: string, content: string | Buffer): string {

@@ -1,4 +1,3 @@
-import { hkdfSync } from 'node:crypto'
 import type { RouteRef, SessionPersistence as Config } from '#gen/config/types.ts'
 import { defineSlot } from '../../request/exchange/slot.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
@@ -28,9 +27,6 @@ const sessionOf = defineSlot<Session>('sessionPersistence', { isForked: false })
 
 /** Longer tokens are not from this gateway: names of backends and endpoints are short. */
 const MAX_TOKEN_CHARS = 2048
-
-/** The keys of tokens, from the secret that replicas and workers have in common. */
-export const deriveSessionKeys = (secret: Buffer): SessionKeys => [Buffer.from(hkdfSync('sha256', secret, '', 'proxy.dev/session-persistence', 32))]
 
 /**
  * The session persistence of one rule (traffic.md §7.1). The token of a session is encrypted, with the rule as its context: clients learn no

@@ -2,7 +2,8 @@ import type { BackendAuth, CloudAAuth, CloudBAuth, CloudCAuth, OAuthCredentials,
 import type { UpstreamAuth } from '../upstream/auth.ts'
 import { readAwsSecret, readAzureSecret } from '../upstream/cloud/index.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
-import { createTokenSource, type OAuthClient } from './oauth/token-source.ts'
+import type { OAuthClient } from '../callout/token-endpoint.ts'
+import { createTokenSource } from './oauth/token-source.ts'
 import type { FindDestination } from './tunnel.ts'
 
 type Secrets = ConfigSnapshot['secrets']

@@ -25,7 +25,7 @@ async function start(own: Partial<OIDC> = {}, { tokens, keys = [KEY] }: { tokens
   let nowMs = Date.now()
   const config: OIDC = { issuer: provider.issuer, backendRef: { address: 'a:1' }, clientId: 'gateway', publicUrl: APP, ...own }
   const replica = (sessionKeys = keys) =>
-    compileOidc(config, createPolicyState({ destinations: { forPolicy: () => destination }, epochMs: () => nowMs, sessionKeys }), tokens)
+    compileOidc(config, createPolicyState({ destinations: { forPolicy: () => destination }, epochMs: () => nowMs, loginKeys: sessionKeys }), tokens)
   let policy = replica()
   const jar = new Jar()
   const send = async (

@@ -5,6 +5,7 @@ import type { JWTAuthentication, OIDC } from '#gen/config/types.ts'
 import { pathOf } from '../../http/message.ts'
 import { setLogField } from '../../observe/telemetry/access-log/access-log.ts'
 import type { Policy, PolicyContext } from '../../request/exchange/context.ts'
+import { clientOrigin } from '../../request/exchange/client-origin.ts'
 import { ProxyError } from '../../request/exchange/error.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
 import { variables } from '../../request/exchange/variables.ts'
@@ -84,10 +85,10 @@ class LoginPolicy {
     this.#state = state
     this.#id = policyId(config.issuer, config.clientId)
     this.#provider = new Provider(config, secret, state)
-    this.#sealer = new Sealer(state.sessionKeys, this.#id)
+    this.#sealer = new Sealer(state.loginKeys, this.#id)
     this.#login = config.login === undefined ? undefined : compileExpression(config.login, 'request')
     this.#fault =
-      state.sessionKeys.length === 0
+      state.loginKeys.length === 0
         ? 'there is no key for sessions'
         : config.secretRef !== undefined && secret === undefined
           ? 'the Secret of the client is missing'
@@ -97,7 +98,7 @@ class LoginPolicy {
   async handle(c: PolicyContext, next: () => Promise<void>, isAccepted: boolean): Promise<Response | void> {
     const { exchange } = c.var
     const cookies = takeCookies(exchange.request.headers)
-    const origin = this.#config.publicUrl ?? originOf(exchange)
+    const origin = this.#config.publicUrl ?? clientOrigin(exchange)
     const style = { isSecure: origin.startsWith('https:'), domain: this.#config.cookieDomain, sameSite: this.#config.sameSite ?? 'Lax' } as const
     const visit: Visit = { exchange, cookies, style, origin }
     try {
@@ -295,10 +296,3 @@ class LoginPolicy {
 }
 
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
-
-/** Scheme and host of the request. The listener has replaced a forwarded scheme that no trusted proxy set. */
-function originOf({ request, receivedAuthority, connection }: Exchange): string {
-  const forwarded = request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim().toLowerCase()
-  const scheme = forwarded === 'http' || forwarded === 'https' ? forwarded : connection.tls === undefined ? 'http' : 'https'
-  return `${scheme}://${receivedAuthority}`
-}

@@ -1,8 +1,8 @@
 import { createLocalJWKSet, errors, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose'
-import { isJsonObject } from '#api/json/index.ts'
 import type { OIDC, OIDCEndpoint } from '#gen/config/types.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { fetchDestination } from '../../net/callout/http.ts'
+import { parseObject, tokenRequestHeaders } from '../../net/callout/token-endpoint.ts'
 import { ProxyError } from '../../request/exchange/error.ts'
 import type { PolicyState } from '../state.ts'
 
@@ -106,11 +106,10 @@ export class Provider {
     const { clientId, clientAuthentication = 'Basic' } = this.#config
     const { token } = await this.metadata()
     const body = new URLSearchParams(grant)
-    const headers = new HeaderList(['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json'])
     if (this.#secret === undefined || clientAuthentication === 'Body') body.set('client_id', clientId)
     if (this.#secret !== undefined && clientAuthentication === 'Body') body.set('client_secret', this.#secret)
-    if (this.#secret !== undefined && clientAuthentication === 'Basic')
-      headers.append('authorization', `Basic ${Buffer.from(`${formEncode(clientId)}:${formEncode(this.#secret)}`).toString('base64')}`)
+    const client = this.#secret !== undefined && clientAuthentication === 'Basic' ? { id: clientId, secret: this.#secret } : undefined
+    const headers = tokenRequestHeaders(client)
     const answer = await this.#call(token.backendRef, { method: 'POST', target: token.path, headers, body: body.toString() }, 'token endpoint')
     const reply = parseObject(answer.body)
     if (answer.status !== 200) {
@@ -205,18 +204,7 @@ export class Provider {
   }
 }
 
-/** RFC 6749 §2.3.1: id and secret are form-encoded before they are joined. */
-const formEncode = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 const isCredential = (text: string): boolean => text.length > 0 && text.length <= MAX_TOKEN_CHARACTERS && /^[!-~]+$/.test(text)
 /** An error code of a provider (RFC 6749 §4.1.2.1) that may stand in logs and pages; undefined if it is none. */
 export const safeCode = (value: unknown): string | undefined => (typeof value === 'string' && /^[a-z0-9_.-]{1,64}$/i.test(value) ? value : undefined)
-
-function parseObject(body: Buffer): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString())
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}

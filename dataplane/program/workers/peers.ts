@@ -1,9 +1,9 @@
-import { constants, hkdfSync } from 'node:crypto'
+import { constants } from 'node:crypto'
 import { connect } from 'node:tls'
 import { releaseBodies } from '../../request/exchange/held.ts'
 import type { SharedPorts } from '../../gateway/binds.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import type { SessionKeys } from '../../runtime/seal.ts'
+import { deriveKey, type SessionKeys } from '../../runtime/seal.ts'
 import type { OnGone, PeerAddress, PeerMessages } from '../../backend/mcp/session/sharing.ts'
 import { createBind, drainBinds, type Bind } from '../../net/server/bind.ts'
 import { createTerminator } from '../../net/server/tls.ts'
@@ -66,7 +66,7 @@ export class Peers implements PeerMessages {
   constructor(options: PeersOptions) {
     const { address, keys, ports } = options
     this.#options = options
-    this.#keys = keys.map(deriveKey)
+    this.#keys = keys.map(peerKeyOf)
     const pskCallback = (_: unknown, identity: string): Buffer | null => this.#keys.find((key) => key.identity === identity)?.psk ?? null
     const terminator = createTerminator({ ...tlsTerms, pskCallback })
     const choice = { listener: 'peers', kind: 'terminate-http', terminator, problem: undefined, expiresAtMs: undefined } as const
@@ -151,7 +151,4 @@ export class Peers implements PeerMessages {
 }
 
 /** The key of connections between replicas with a session key. */
-function deriveKey(key: Buffer): PeerKey {
-  const derive = (use: string): Buffer => Buffer.from(hkdfSync('sha256', key, '', `proxy.dev/peers ${use}`, 32))
-  return { identity: derive('identity').toString('hex'), psk: derive('key') }
-}
+const peerKeyOf = (key: Buffer): PeerKey => ({ identity: deriveKey(key, 'peers identity').toString('hex'), psk: deriveKey(key, 'peers key') })

@@ -1,3 +1,4 @@
+import { clientOrigin } from '../../../request/exchange/client-origin.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { pathOf } from '../../../http/message.ts'
 
@@ -13,11 +14,9 @@ export interface ClientUrl {
   readonly path: string
 }
 
-/** The URL that the client sent its request to. The scheme may come from X-Forwarded-Proto; X-Forwarded-Host is not trusted. */
-export function clientUrlOf({ request, receivedAuthority, receivedTarget, connection }: Exchange): ClientUrl {
-  const forwarded = request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim().toLowerCase()
-  const scheme = forwarded === 'http' || forwarded === 'https' ? forwarded : connection.tls === undefined ? 'http' : 'https'
-  return { origin: `${scheme}://${receivedAuthority}`, path: pathOf(receivedTarget) }
+/** The URL that the client sent its request to. */
+export function clientUrlOf(exchange: Exchange): ClientUrl {
+  return { origin: clientOrigin(exchange), path: pathOf(exchange.receivedTarget) }
 }
 
 /** A requested metadata document and the path of the protected resource that it describes ('' for the entire host). */

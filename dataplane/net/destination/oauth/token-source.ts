@@ -8,16 +8,10 @@ import { variables } from '../../../request/exchange/variables.ts'
 import { withinDeadline } from '../../../request/expression/buffer.ts'
 import { compileExpression } from '../../../request/expression/program.ts'
 import { ExchangeView } from '../../../request/expression/view.ts'
-import { HeaderList } from '../../../http/headers.ts'
 import type { TokenSource } from '../../upstream/auth.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { RejectedError, TokenCache, type AccessToken } from './token-cache.ts'
-
-/** Id and secret of the gateway at the authorization server. */
-export interface OAuthClient {
-  readonly id: string
-  readonly secret: string
-}
+import { parseObject, tokenRequestHeaders, type OAuthClient } from '../../callout/token-endpoint.ts'
 
 /** What a token source depends on besides its config. */
 export interface OAuthContext {
@@ -66,7 +60,12 @@ export function createTokenSource(config: OAuthCredentials, { client, find, cach
     const startedAtMs = nowMs()
     const { status, body } = await fetchDestination(
       destination,
-      { method: 'POST', target: tokenEndpoint.path, headers: headersOf(config, client), body: bodyOf(config, client, subject) },
+      {
+        method: 'POST',
+        target: tokenEndpoint.path,
+        headers: tokenRequestHeaders(config.clientAuthentication === 'Body' ? undefined : client),
+        body: bodyOf(config, client, subject),
+      },
       { timeoutMs: TIMEOUT_MS, limitBytes: RESPONSE_LIMIT_BYTES, isGuarded: true },
     )
     return readToken(status, body, subject, startedAtMs)
@@ -114,16 +113,6 @@ function tokenOf(exchange: Exchange): string | undefined {
   return others.length === 0 ? /^bearer +(\S+) *$/i.exec(value ?? '')?.[1] : undefined
 }
 
-function headersOf({ clientAuthentication = 'Basic' }: OAuthCredentials, client: OAuthClient | undefined): HeaderList {
-  const headers = new HeaderList(['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json'])
-  if (client === undefined || clientAuthentication === 'Body') return headers
-  headers.append('authorization', `Basic ${Buffer.from(`${formEncode(client.id)}:${formEncode(client.secret)}`).toString('base64')}`)
-  return headers
-}
-
-/** RFC 6749 §2.3.1: id and secret are form-encoded before they are joined. */
-const formEncode = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
-
 function bodyOf(config: OAuthCredentials, client: OAuthClient | undefined, subject: string | undefined): string {
   const { grantType, clientAuthentication, subjectTokenType = 'AccessToken', scopes = [], audiences = [], resources = [], parameters = {} } = config
   const body = new URLSearchParams(parameters)
@@ -165,13 +154,4 @@ function expiryOf(token = ''): number {
   const payload = token.split('.')[1]
   const expiry = payload === undefined ? undefined : parseObject(Buffer.from(payload, 'base64url'))?.['exp']
   return typeof expiry === 'number' ? expiry * 1000 : Infinity
-}
-
-function parseObject(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(bytes.toString())
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : undefined
-  } catch {
-    return undefined
-  }
 }
