@@ -17,8 +17,8 @@ export const search = {
         prefix: true,
         boost: { title: 6, text: 1, titles: 2 },
         boostDocument: (id: string, term: string): number => {
-          if (/\/guide\//.test(id)) return 4
-          return /\/(?:spec|adr)\//.test(id) && /^(?:spec|adr|decision)/.test(term) ? 100 : 1
+          if (/\/guide\//.test(id)) return 20
+          return /\/(?:spec|adr)\//.test(id) && /^(?:spec|adr|decision)/.test(term) ? 400 : 1
         },
         filter: ({ id, queryTerms }: Result): boolean =>
           !/\/(?:spec|adr|performance|contributing)\//.test(id) ||
