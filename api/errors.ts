@@ -66,6 +66,8 @@ export const errorTable = {
   BACKEND_TOKEN: { status: 502, reason: 'UpstreamFailure', text: 'backend authentication failed', detail: ': ' },
   FILTER_FAILED: { status: 500, reason: 'Internal', text: 'failed to apply filters', detail: ': ' },
   JWT: { status: 401, reason: 'JwtAuth', text: 'authentication failure', detail: ': ' },
+  /** The authorization server that knows the token does not respond. */
+  JWT_UNAVAILABLE: { status: 503, reason: 'JwtAuth', text: 'authentication not available', detail: ': ', retryAfter: 5 },
   /** No session, and the request does not start a login. */
   LOGIN: { status: 401, reason: 'JwtAuth', text: 'login required' },
   /** The provider or the browser returned something that is no login. */

@@ -33,7 +33,7 @@ const claims = { iss: 'i', sub: 'bob', exp: nowSeconds + 300 }
 const token = makeToken(key, claims)
 const good: JWTProvider = { issuer: 'i', jwks: { inline: JSON.stringify({ keys: [key.jwk] }) } }
 const second = makeSigningKey('two')
-const jwt = (jwks: JWTProvider['jwks'], mode?: 'Optional'): Traffic => ({
+const jwt = (jwks: NonNullable<JWTProvider['jwks']>, mode?: 'Optional'): Traffic => ({
   jwtAuthentication: { providers: [{ issuer: 'i', jwks }], ...(mode && { mode }) },
 })
 
@@ -72,6 +72,16 @@ row('jwtAuthentication', 'the clocks differ by more than a minute', '401 `Expire
 row('jwtAuthentication', 'the token is longer than 16 KiB', '401 without parsing it', async () => {
   const answer = await start({ traffic: { jwtAuthentication: { providers: [good] } } })(bearer('x'.repeat(16_385)))
   expect(answer).toMatchObject({ status: 401, text: 'authentication failure: token too long', forwarded: [] })
+})
+
+row('jwtAuthentication', 'the introspection endpoint fails, or the Secret of its client is missing', '503 for every token that needs it', async () => {
+  const introspection = { backendRef: { invalid: 'BACKEND_NOT_FOUND' }, path: '/introspect', ...toSecret } as const
+  const traffic: Traffic = { jwtAuthentication: { providers: [good, { issuer: 'j', introspection }] } }
+  const secrets = secret({ clientId: 'a', clientSecret: 'b' })
+  for (const world of [{ traffic }, { traffic, secrets }]) {
+    expect(await start(world)(bearer('opaque'))).toMatchObject({ status: 503, forwarded: [] })
+    expect((await start(world)(bearer(token))).status).toBe(200)
+  }
 })
 
 row('basicAuthentication', 'the Secret is missing, in any mode', '401 for all requests', async () => {

@@ -554,7 +554,7 @@ export interface ReplacedResponse {
   }[]
 }
 /**
- * Validates JSON Web Tokens sent as `Authorization: Bearer`. On success the token is removed from the request and its claims are usable as `jwt.<claim>`. Signature, `iss`, `aud` and `exp` (with 60 s leeway) are checked.
+ * Validates tokens sent as `Authorization: Bearer`: JSON Web Tokens by the keys of their issuer, others by introspection. On success the token is removed from the request and its claims are usable as `jwt.<claim>`. Signature, `iss`, `aud` and `exp` (with 60 s leeway) are checked.
  */
 export interface JWTAuthentication {
   /**
@@ -562,7 +562,7 @@ export interface JWTAuthentication {
    */
   mode?: 'Strict' | 'Optional' | 'Permissive'
   /**
-   * Accepted issuers. The `kid` of the token selects the provider.
+   * Accepted issuers. The `kid` of the token selects the provider; a token of no key set is introspected.
    *
    * @minItems 1
    * @maxItems 64
@@ -570,11 +570,11 @@ export interface JWTAuthentication {
   providers: JWTProvider[]
 }
 /**
- * One issuer of tokens.
+ * One issuer of tokens: exactly one of jwks, introspection.
  */
 export interface JWTProvider {
   /**
-   * Required value of the `iss` claim.
+   * Required value of the `iss` claim. A response of the introspection endpoint may lack it.
    */
   issuer: ShortString
   /**
@@ -586,7 +586,33 @@ export interface JWTProvider {
    * Items: Audience.
    */
   audiences?: string[]
-  jwks: JWKS
+  jwks?: JWKS
+  introspection?: TokenIntrospection
+}
+/**
+ * Asks the authorization server about each token (RFC 7662): for opaque tokens, and for JSON Web Tokens that can be revoked. The members of the response are usable as `jwt.<claim>`. If the server does not respond, requests with a token get 503.
+ */
+export interface TokenIntrospection {
+  /**
+   * The authorization server: a Service or a static ProxyBackend. Its `tls` policy applies.
+   */
+  backendRef: BackendRef
+  /**
+   * Path, for example `/realms/demo/protocol/openid-connect/token/introspect`.
+   */
+  path: string
+  /**
+   * Secret with the entries `clientId` and `clientSecret`: the gateway at the authorization server.
+   */
+  secretRef: ResolvedSecret
+  /**
+   * Where id and secret of the client are sent: in the Authorization header (default), or in the body.
+   */
+  clientAuthentication?: 'Basic' | 'Body'
+  /**
+   * Longest time that an active token is accepted without another call; never after its `exp`. 0s: each request makes a call. Default: 30s.
+   */
+  cacheDuration?: Duration
 }
 /**
  * HTTP basic authentication (RFC 7617): exactly one of users, secretRef. On success the Authorization header is removed and the user is `basicAuth.username`.

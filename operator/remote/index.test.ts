@@ -100,7 +100,7 @@ test('a policy is PartiallyValid until its key set arrives, and keeps the last v
   const { snapshot } = await createReader(await writeManifests(manifests(provider.port))).load()
   // A manifest may set five minutes at least, which a test cannot wait for.
   for (const { spec } of snapshot.list('ProxyPolicy'))
-    for (const { jwks } of spec.traffic?.jwtAuthentication?.providers ?? []) Object.assign(jwks.remote ?? {}, { cacheDuration: '1s' })
+    for (const { jwks } of spec.traffic?.jwtAuthentication?.providers ?? []) Object.assign(jwks?.remote ?? {}, { cacheDuration: '1s' })
   const { seen, errors, take } = start(snapshot)
   expect(seen.status).toContain('PartiallyValid')
   expect(seen.keySet).toContain('"remote":{"invalid":')
@@ -158,7 +158,7 @@ test('the status gives the reason of a missing key set, of a useless one and of 
   const provider = await startProvider('<html>')
   const { snapshot } = await createReader(await writeManifests(manifests(provider.port))).load()
   for (const { spec } of snapshot.list('ProxyPolicy'))
-    for (const { jwks } of spec.traffic?.jwtAuthentication?.providers ?? []) Object.assign(jwks.remote ?? {}, { cacheDuration: '1s' })
+    for (const { jwks } of spec.traffic?.jwtAuthentication?.providers ?? []) Object.assign(jwks?.remote ?? {}, { cacheDuration: '1s' })
   const { seen } = start(snapshot)
   const place = 'traffic.jwtAuthentication.providers.0.jwks.remote: '
   const url = 'idp.default.svc.cluster.local:80/keys'

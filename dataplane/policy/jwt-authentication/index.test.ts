@@ -238,13 +238,13 @@ describe('keys that cannot be used', () => {
 })
 
 describe('invalid key sets', () => {
-  test.each<[string, JWTProvider['jwks']]>([
+  test.each<[string, NonNullable<JWTProvider['jwks']>]>([
     ['text that is not JSON', { inline: 'garbage' }],
     ['keys that are no array', { inline: '{"keys":1}' }],
     ['a key set that was not fetched yet', { remote: { invalid: 'not fetched yet' } }],
     ['an empty key set', { inline: '{"keys":[]}' }],
     ['an encryption key', { inline: keySet({ jwk: { ...key.jwk, use: 'enc' } }) }],
-    ...unusable.map(([name, jwk]): [string, JWTProvider['jwks']] => [name, { inline: JSON.stringify({ keys: [jwk] }) }]),
+    ...unusable.map(([name, jwk]): [string, NonNullable<JWTProvider['jwks']>] => [name, { inline: JSON.stringify({ keys: [jwk] }) }]),
   ])('lead to 401 for every token: %s', async (_name, jwks) => {
     expect((await send({ providers: [{ ...provider, jwks }] }, bearer(good))).status).toBe(401)
   })

@@ -5,16 +5,17 @@ import type { Exchange } from '../../request/exchange/exchange.ts'
 import { setLogField } from '../../observe/telemetry/access-log/access-log.ts'
 import { findCredentials, isTokenShaped, removeCredentials } from '../credentials.ts'
 import type { PolicyState } from '../state.ts'
+import { createIntrospector } from './introspect.ts'
 import { createVerifier, jwtError, noToken, type Claims, type VerifyToken } from './verify.ts'
 import { variables } from '../../request/exchange/variables.ts'
 
 /**
- * Verifies JSON Web Tokens in `Authorization: Bearer` (traffic.md §8.3) with the keys of the providers. Later policies see the claims as
+ * Verifies tokens in `Authorization: Bearer` (traffic.md §8.3): JSON Web Tokens with the keys of the providers, others by introspection. Later policies see the claims as
  * `jwt`; a verified token is removed from the header. `mode` is Strict (default: a token is required), Optional (a token must be valid) or
  * Permissive (requests are never rejected). Without usable keys no token is valid.
  *
  * @param isBesideApiKeys the route has `apiKeyAuthentication` too: credentials without the form of a token are ignored.
- * @throws ProxyError JWT (401), for each rejected request.
+ * @throws ProxyError JWT (401), for each rejected request; JWT_UNAVAILABLE (503) if the introspection endpoint fails.
  * @example
  * traffic:
  *   jwtAuthentication:
@@ -25,9 +26,13 @@ import { variables } from '../../request/exchange/variables.ts'
  *         jwks:
  *           inline: '{"keys": […]}'
  */
-export function compileJwtAuthentication(config: JWTAuthentication, { kept, epochMs }: PolicyState, isBesideApiKeys = false): Policy {
+export function compileJwtAuthentication(config: JWTAuthentication, state: PolicyState, isBesideApiKeys = false): Policy {
   const mode = config.mode ?? 'Strict'
-  const verify = kept.get(config, [], () => createVerifier(config, epochMs))
+  const opaque = config.providers.find(({ introspection }) => introspection !== undefined)
+  const secret = opaque?.introspection?.secretRef.secret === undefined ? undefined : state.secrets.get(opaque.introspection.secretRef.secret)
+  const verify = state.kept.get(config, [secret], () => createVerifier(config, state.epochMs, opaque && createIntrospector(opaque, secret?.data, state)))
+  // A destination lives as long as the config that asks for it.
+  if (opaque?.introspection !== undefined) state.destinations.forPolicy(opaque.introspection.backendRef)
   const isConcerned = isBesideApiKeys ? isTokenShaped : undefined
   const accept = (exchange: Exchange, claims: Claims): void => {
     removeCredentials(exchange.request.headers, 'bearer', isConcerned)
@@ -46,7 +51,7 @@ export function compileJwtAuthentication(config: JWTAuthentication, { kept, epoc
       }
       let verified: ReturnType<VerifyToken>
       try {
-        verified = check(verify, token)
+        verified = check(verify, token, exchange.connection.remoteAddress)
       } catch (error) {
         return reject(error)
       }
@@ -56,7 +61,7 @@ export function compileJwtAuthentication(config: JWTAuthentication, { kept, epoc
   })
 }
 
-function check(verify: VerifyToken, token: string | null): ReturnType<VerifyToken> {
+function check(verify: VerifyToken, token: string | null, client: string): ReturnType<VerifyToken> {
   if (token === null || token === '') throw jwtError('malformed authorization header')
-  return verify(token)
+  return verify(token, client)
 }

@@ -14,7 +14,7 @@ export type TokenProvider = Pick<JWTProvider, 'audiences' | 'jwks'> & { readonly
 export function readKeys(providers: readonly TokenProvider[]): ReadonlyMap<string, VerificationKey> {
   const keys = new Map<string, VerificationKey>()
   for (const { issuer, audiences, jwks } of providers) {
-    const text = jwks.inline ?? jwks.remote?.inline
+    const text = jwks?.inline ?? jwks?.remote?.inline
     const set = text === undefined ? '' : readKeySet(text)
     if (typeof set === 'string') continue
     for (const key of set.keys) if (!keys.has(key.kid)) keys.set(key.kid, { ...key, issuer, audiences })

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import type { JWTProvider } from '#gen/config/types.ts'
+import { destinationTo } from '../../net/callout/testing.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { createPolicyState } from '../state.ts'
 import { compileJwtAuthentication } from './index.ts'
@@ -30,13 +31,15 @@ beforeAll(async () => {
     features: {
       clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
+      introspection: { enabled: true },
+      revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,
         // The resource selects the signature algorithm.
         getResourceServerInfo: (_: unknown, resource: string) => ({
           scope: 'read',
           audience: 'shop',
-          accessTokenFormat: 'jwt',
+          accessTokenFormat: resource === 'urn:opaque' ? 'opaque' : 'jwt',
           jwt: { sign: { alg: resource.slice('urn:'.length) } },
         }),
       },
@@ -62,9 +65,10 @@ async function fetchToken(alg: string): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token
 }
 
-async function send(token: string, provider: Partial<JWTProvider> = {}) {
-  const providers = [{ issuer, audiences: ['shop'], jwks: { inline: keySet }, ...provider }]
-  const { response, exchange } = await mountPolicies([compileJwtAuthentication({ providers }, createPolicyState())]).request('http://host/', {
+async function send(token: string, provider: Partial<JWTProvider> = {}, state = createPolicyState()) {
+  const keys = provider.introspection === undefined && { jwks: { inline: keySet } }
+  const providers = [{ issuer, audiences: ['shop'], ...keys, ...provider }]
+  const { response, exchange } = await mountPolicies([compileJwtAuthentication({ providers }, state)]).request('http://host/', {
     headers: { authorization: `Bearer ${token}` },
   })
   return { status: response.status, text: await response.text(), jwt: variables.jwt.get(exchange) }
@@ -73,6 +77,23 @@ async function send(token: string, provider: Partial<JWTProvider> = {}) {
 describe('tokens of an identity provider', () => {
   test.each(['RS256', 'ES256'])('signed with %s are accepted with its published keys', async (alg) => {
     expect(await send(await fetchToken(alg))).toMatchObject({ status: 200, jwt: { iss: issuer, sub: 'app', aud: 'shop', scope: 'read' } })
+  })
+
+  test('that are opaque are introspected, until they are revoked', async () => {
+    const destination = destinationTo(Number(new URL(issuer).port))
+    const secrets = new Map([['s', { key: 's', type: 'opaque' as const, data: { clientId: 'app', clientSecret: 'test' } }]])
+    const state = { ...createPolicyState({ destinations: { forPolicy: () => destination } }), secrets }
+    const introspection = { backendRef: { address: 'a:1' }, path: '/token/introspection', secretRef: { secret: 's' }, cacheDuration: '0s' }
+    const token = await fetchToken('opaque')
+    expect(token).not.toContain('.')
+    expect(await send(token, { introspection }, state)).toMatchObject({ status: 200, jwt: { iss: issuer, aud: 'shop', scope: 'read', client_id: 'app' } })
+    await fetch(`${issuer}/token/revocation`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('app:test').toString('base64')}` },
+      body: new URLSearchParams({ token }),
+    })
+    expect(await send(token, { introspection }, state)).toMatchObject({ status: 401, text: 'authentication failure: token not active' })
+    destination.close()
   })
 
   test.each<[string, Partial<JWTProvider>, string]>([

@@ -13,11 +13,11 @@ interface CachedToken {
   readonly expiresAtSeconds: number
 }
 
-/** Returns the claims of a valid token. Throws ProxyError JWT otherwise. */
-export type VerifyToken = (token: string) => Claims | Promise<Claims>
+/** Returns the claims of a valid token. Throws ProxyError JWT otherwise. `client`: its address, for limits. */
+export type VerifyToken = (token: string, client?: string) => Claims | Promise<Claims>
 
 /** Tolerated difference between the clocks of issuer and gateway (traffic.md §8.3). */
-const LEEWAY_SECONDS = 60
+export const LEEWAY_SECONDS = 60
 /** Longer tokens are rejected unparsed: no issuer creates such tokens. */
 const MAX_TOKEN_LENGTH = 16 * 1024
 const MAX_CACHED = 10_000
@@ -26,14 +26,16 @@ const MAX_CACHED = 10_000
  * Creates the verifier of one policy. Each signature is verified once. The cache is keyed by the complete token, holds verified tokens only,
  * and drops them when they expire. It ends with the keys, because a verifier is created for one set of keys. Map keys are strings and not
  * digests: the hash of a Map is seeded and costs a tenth of a digest.
+ *
+ * @param introspect checks tokens of no key set; undefined: they are rejected
  */
-export function createVerifier({ providers }: { readonly providers: readonly TokenProvider[] }, epochMs: () => number): VerifyToken {
+export function createVerifier({ providers }: { readonly providers: readonly TokenProvider[] }, epochMs: () => number, introspect?: VerifyToken): VerifyToken {
   const keys = readKeys(providers)
   const verified = new Map<string, CachedToken>()
 
-  const verify = async (text: string, nowMs: number): Promise<Claims> => {
+  const verify = async (slice: string, nowMs: number): Promise<Claims> => {
     // A copy, because the text may be a slice that keeps a complete request head in memory.
-    const token = Buffer.from(text).toString()
+    const token = Buffer.from(slice).toString()
     if (!isCompact(token)) throw jwtError('malformed token')
     const kid = readKid(token)
     const key = keys.get(kid)
@@ -48,26 +50,26 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
     }).catch((error: unknown) => {
       throw jwtError(describe(error), error)
     })
-    const claims = Object.freeze({ ...exactClaims(token, payload), rawToken: new Secret(token) })
+    const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
+    const claims = Object.freeze({ ...exactClaims(text, payload), rawToken: new Secret(token) })
     if (verified.size >= MAX_CACHED) for (const oldest of verified.keys()) if (verified.delete(oldest)) break
     verified.set(token, { claims, expiresAtSeconds: payload.exp ?? 0 })
     return claims
   }
 
-  return (token) => {
+  return (token, client) => {
     if (token.length > MAX_TOKEN_LENGTH) throw jwtError('token too long')
     const nowMs = epochMs()
     const known = verified.get(token)
-    if (known === undefined) return verify(token, nowMs)
+    if (known === undefined) return introspect !== undefined && !isOfKey(token, keys) ? introspect(token, client) : verify(token, nowMs)
     if (known.expiresAtSeconds > Math.floor(nowMs / 1000) - LEEWAY_SECONDS) return known.claims
     verified.delete(token)
     throw jwtError('ExpiredSignature')
   }
 }
 
-/** The claims with integers of 64 bits; `payload` has doubles. */
-function exactClaims(token: string, payload: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
+/** The claims of a JSON text with integers of 64 bits; `payload` has doubles. */
+export function exactClaims(text: string, payload: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return /\d{16}/.test(text) ? ((parseStored(text) as Readonly<Record<string, unknown>> | undefined) ?? payload) : payload
 }
 
@@ -78,6 +80,16 @@ function exactClaims(token: string, payload: Readonly<Record<string, unknown>>):
 function isCompact(token: string): boolean {
   const parts = token.split('.')
   return parts.length === 3 && parts.every((part, index) => isBase64Url(part) || (part === '' && index === 2))
+}
+
+/** Whether a key is to verify the token: then its signature decides, and nobody is asked about it. */
+function isOfKey(token: string, keys: ReadonlyMap<string, unknown>): boolean {
+  if (keys.size === 0 || !isCompact(token)) return false
+  try {
+    return keys.has(readKid(token))
+  } catch {
+    return false
+  }
 }
 
 /** The 401 of an invalid token. `detail` is the reason in one word or sentence. */

@@ -188,6 +188,7 @@ const rows: Readonly<Record<string, Row>> = {
       'BackendTunnel.backendRef',
       'OAuthCredentials.tokenEndpoint.backendRef',
       'OIDC.backendRef',
+      'TokenIntrospection.backendRef',
       'OIDCEndpoint.backendRef',
       'Webhook.backendRef',
       'McpOpenApi.backendRef',

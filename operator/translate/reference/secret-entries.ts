@@ -5,6 +5,7 @@ export const neededEntries: Readonly<Record<string, readonly string[]>> = {
   'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
   'A2ACardSigning.secretRef': ['key'],
   'OAuthCredentials.secretRef': ['clientId', 'clientSecret'],
+  'TokenIntrospection.secretRef': ['clientId', 'clientSecret'],
   'OIDC.secretRef': ['clientSecret'],
   'BasicAuthentication.secretRef': ['.htaccess'],
 }

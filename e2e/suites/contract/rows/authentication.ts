@@ -6,6 +6,9 @@ const jwt = (more: object) => traffic({ jwtAuthentication: { providers: [provide
 const jwks = (value: unknown) => jwt({ providers: [{ issuer: 'i', jwks: value }] })
 const remote = (more: object) => jwks({ remote: { jwksPath: '/jwks', backendRef: service, ...more } })
 const oidc = (more: object) => traffic({ oidc: { issuer: 'https://login.example.com', backendRef: service, clientId: 'gateway', ...more } })
+const introspected = (more: object) =>
+  jwt({ providers: [provider, { issuer: 'i', introspection: { backendRef: service, path: '/introspect', secretRef: { name: 's' }, ...more } }] })
+const introspectionAt = `${at}.jwtAuthentication.providers[1].introspection`
 const basic = (section: object) => traffic({ basicAuthentication: section })
 const apiKey = (section: object) => traffic({ apiKeyAuthentication: section })
 const authorization = (section: object) => traffic({ authorization: section })
@@ -30,7 +33,18 @@ export const authenticationRows: Row[] = [
     MANY,
   ],
   ['JWT with no audiences', jwt({ providers: [{ ...provider, audiences: [] }] }), `${at}.jwtAuthentication.providers[0].audiences`, FEW],
-  ['JWT without jwks', jwt({ providers: [{ issuer: 'i' }] }), jwksAt, REQUIRED],
+  ['JWT without jwks', jwt({ providers: [{ issuer: 'i' }] }), `${at}.jwtAuthentication.providers[0]`, one('jwks', 'introspection')],
+  ['JWT with introspection', introspected({ clientAuthentication: 'Body', cacheDuration: '0s' })],
+  ['JWT with introspection cached for 1h', introspected({ cacheDuration: '1h' })],
+  ['JWT with introspection cached for 61m', introspected({ cacheDuration: '61m' }), `${introspectionAt}.cacheDuration`, 'must be at most 1h'],
+  ['JWT with introspection at a path without slash', introspected({ path: 'introspect' }), `${introspectionAt}.path`, PATTERN],
+  ['JWT with introspection without a Secret', introspected({ secretRef: undefined }), `${introspectionAt}.secretRef`, REQUIRED],
+  [
+    'JWT with introspection twice',
+    jwt({ providers: repeat(2, () => ({ issuer: 'i', introspection: { backendRef: service, path: '/i', secretRef: { name: 's' } } })) }),
+    `${at}.jwtAuthentication.providers`,
+    'one provider may have introspection, because a token does not name its provider',
+  ],
   ['an empty jwks', jwks({}), jwksAt, one('remote', 'inline')],
   ['jwks remote and inline', jwks({ inline: '{}', remote: { jwksPath: '/j', backendRef: service } }), jwksAt, one('remote', 'inline')],
   ['an inline jwks of 1 character', jwks({ inline: '{' }), `${jwksAt}.inline`, SHORT],
