@@ -328,6 +328,12 @@ export const policyMessages = {
     cause: 'A ProxyBackend with `ai.models` has policies for connections. The requests are sent with the policies of the targets.',
     fix: 'Move the policies to the ProxyBackends that the targets name, or attach a ProxyPolicy to their Services. Of the policies of a backend with models, only `ai` is used.',
   },
+  PX1388: {
+    title: 'model has no price under a budget',
+    cause:
+      'A budget in US dollars is in force for a model that neither `ai.prices` nor a price catalog has. What a request costs is not known: the budget rejects it with 403, and a shadow sends no copies.',
+    fix: 'Add the model to `ai.prices`, or to the catalog of `ai.priceCatalog`. Set `unpriced: Allow` in the budget if its requests are free; self-hosted models can have a price of 0.',
+  },
   PX1390: {
     title: 'body of a response is missing',
     cause:

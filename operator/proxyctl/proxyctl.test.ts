@@ -144,6 +144,42 @@ spec:
   ])
 })
 
+test('a model without a price under a budget is a note of lint, also in config files', async () => {
+  const manifests = `---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyBackend
+metadata: {name: models}
+spec: {ai: {models: [{name: assistant, to: [{backendRef: {name: openai}, model: mine}]}]}}
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyBackend
+metadata: {name: openai}
+spec: {ai: {provider: {openai: {}}}}
+---
+apiVersion: proxy.dev/v1alpha1
+kind: ProxyPolicy
+metadata: {name: limits}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
+  traffic: {budgets: [{name: daily, limits: [{usd: "10", window: Day}]}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: llm}
+spec:
+  parentRefs: [{name: gw}]
+  rules: [{backendRefs: [{group: proxy.dev, kind: ProxyBackend, name: models}]}]
+`
+  const config = `models:\n  assistant: {openai: {model: mine}}\nkeys:\n  alice: {key: "0123456789abcdef0123456789abcdef", budget: {usd: 10}}\n`
+  for (const text of [`${gateway}${manifests}`, config]) {
+    const { code, stdout } = await run(['lint', write('unpriced.yaml', text)])
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^note .*model "mine" has no price and is rejected with 403 under budget "(daily|keys)" .*\[PX1388\]$/m),
+    ])
+  }
+})
+
 test('hosts that data planes do not connect to are errors of lint, and notes if only pods do not', async () => {
   const backend = (name: string, host: string): string =>
     `---\napiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: ${name}}\nspec: {static: {host: ${host}, port: 80}}\n`

@@ -3,6 +3,7 @@ import type { Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import type { ConfigMessage } from '../model/translation.ts'
 import { findUnsentIdentities, type UnsentIdentities } from './backend/identities.ts'
 import { findUnguardedPaths, type UnguardedPaths } from './backend/unguarded.ts'
+import { findUnpricedModels, type UnpricedModels } from './backend/unpriced.ts'
 import { collectGateway, type Attached } from './collect.ts'
 import { Messages } from './common/messages.ts'
 import type { GatewayState } from './gateway/gateway.ts'
@@ -15,6 +16,7 @@ export class GatewayOutput {
   readonly shadows: ShadowIndex
   messages: readonly ConfigMessage[] = []
   unguarded: UnguardedPaths = new Map()
+  unpriced: UnpricedModels = new Map()
   identities: UnsentIdentities = new Map()
   readonly #held = new Messages()
   readonly #graph: Graph
@@ -56,6 +58,7 @@ export class GatewayOutput {
     this.#inspected = inspected
     this.#isRerouted = false
     this.unguarded = findUnguardedPaths(this.messages)
+    this.unpriced = findUnpricedModels(this.messages)
     this.identities = findUnsentIdentities(this.messages, this.gateway)
   }
 

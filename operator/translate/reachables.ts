@@ -1,6 +1,7 @@
 import { keyOf, type Kind, type KubeObject, type ObjectByKind } from '../source/objects.ts'
 import type { Snapshot } from '../source/snapshot.ts'
 import { describeUnguardedPaths, type UnguardedPaths } from './backend/unguarded.ts'
+import { describeUnpricedModels, type UnpricedModels } from './backend/unpriced.ts'
 import { backendStatus, readBackend, type BackendState } from './backend/proxy-backend.ts'
 import { mergeIdentities, type UnsentIdentities } from './backend/identities.ts'
 import type { SliceGroups } from './backend/slices.ts'
@@ -20,6 +21,7 @@ const ALL = 'all'
 /** Warnings of one Gateway about backends. */
 interface Warnings {
   readonly unguarded: UnguardedPaths
+  readonly unpriced: UnpricedModels
   readonly identities: UnsentIdentities
 }
 
@@ -37,7 +39,7 @@ export class Reachables {
   readonly #backends: Cells<BackendState>
   readonly #backendTls: Cells<BackendTls>
   readonly #pools: Cells<PoolState>
-  #warnings: ReadonlyMap<string, string> = new Map()
+  #warnings: ReadonlyMap<string, readonly string[]> = new Map()
   #identities: UnsentIdentities = new Map()
 
   constructor(context: Context, parents: Parents, slices: SliceGroups, dependencies: Dependencies) {
@@ -131,11 +133,14 @@ export class Reachables {
 
   /** Sets the statuses of objects that changed, that other Gateways reach, or that other warnings of Gateways are about. */
   writeStatuses(gateways: readonly Warnings[], statuses: StatusList): void {
-    const warnings = describeUnguardedPaths(gateways.map(({ unguarded }) => unguarded))
+    const unguarded = describeUnguardedPaths(gateways.map((each) => each.unguarded))
+    const unpriced = describeUnpricedModels(gateways.map((each) => each.unpriced))
+    const warned = new Set([...unguarded.keys(), ...unpriced.keys()])
+    const warnings = new Map([...warned].map((key) => [key, [unguarded.get(key) ?? [], unpriced.get(key) ?? []].flat()]))
     const identities = mergeIdentities(gateways.map((each) => each.identities))
     for (const key of new Set([this.#warnings, warnings, this.#identities, identities].flatMap((map) => [...map.keys()]))) {
       const backend = this.#backends.get(key)
-      const isSame = this.#warnings.get(key) === warnings.get(key) && this.#identities.get(key)?.join() === identities.get(key)?.join()
+      const isSame = this.#warnings.get(key)?.join() === warnings.get(key)?.join() && this.#identities.get(key)?.join() === identities.get(key)?.join()
       if (backend && !isSame) this.touched.add(backend)
     }
     this.#warnings = warnings
@@ -151,8 +156,7 @@ export class Reachables {
         if (this.#pools.get(keyOf(state.pool)) === state) set(state.pool, poolStatus(state))
       } else if ('backend' in state) {
         const key = keyOf(state.backend)
-        const warning = warnings.get(key)
-        if (this.#backends.get(key) === state) set(state.backend, backendStatus(state, warning === undefined ? [] : [warning], identities.get(key)))
+        if (this.#backends.get(key) === state) set(state.backend, backendStatus(state, warnings.get(key) ?? [], identities.get(key)))
       } else if (tls.has(state)) set(state.policy, backendTlsStatus(state))
     }
     this.touched.clear()

@@ -42,9 +42,15 @@ export const runLint: Command = async ({ args, options, output, readInput }) => 
 
 async function checkManifests(path: string, text: string | undefined, defaultNamespace: string | undefined): Promise<Finding[]> {
   // Loaded on demand: the translation is large.
-  const [{ readManifests, readManifestsOf }, { describeUnguardedPaths, findUnguardedPaths }, { findUnstableTransformations }] = await Promise.all([
+  const [
+    { readManifests, readManifestsOf },
+    { describeUnguardedPaths, findUnguardedPaths },
+    { describeUnpricedModels, findUnpricedModels },
+    { findUnstableTransformations },
+  ] = await Promise.all([
     import('./manifests.ts'),
     import('../../translate/backend/unguarded.ts'),
+    import('../../translate/backend/unpriced.ts'),
     import('../../translate/backend/unstable.ts'),
   ])
   const { problems, translation, conditions, strayRoutes, overlaps, refusedHosts, overlays } =
@@ -71,6 +77,7 @@ async function checkManifests(path: string, text: string | undefined, defaultNam
     ...[...describeUnguardedPaths([...translation.gateways.values()].map(findUnguardedPaths))].map(([key, message]) => {
       return { severity: 'note' as const, where: `ProxyBackend ${key}`, message }
     }),
+    ...toNotes(describeUnpricedModels([...translation.gateways.values()].map(findUnpricedModels)), 'ProxyBackend '),
     ...toNotes(findUnstableTransformations([...translation.gateways.values()].flat())),
     // Its Gateway may be among other manifests.
     ...toFindings('note', [...strayRoutes, ...overlaps, ...refusedHosts]),
@@ -78,8 +85,8 @@ async function checkManifests(path: string, text: string | undefined, defaultNam
 }
 
 /** A note for each message about an object. */
-const toNotes = (found: ReadonlyMap<string, readonly string[]>): Finding[] =>
-  [...found].flatMap(([where, texts]) => texts.map((message) => ({ severity: 'note' as const, where, message })))
+const toNotes = (found: ReadonlyMap<string, readonly string[]>, kind = ''): Finding[] =>
+  [...found].flatMap(([where, texts]) => texts.map((message) => ({ severity: 'note' as const, where: `${kind}${where}`, message })))
 
 /** The columns of a finding: `file:line:column`, then the object and the message. */
 function describe({ where, message, file, line, column }: Finding): readonly [place: string, text: string] {
@@ -100,6 +107,7 @@ async function checkConfigFile(path: string, text: string | undefined): Promise<
   // Loaded on demand: the schema of the config is large.
   const { loadConfigFile } = await import('../../../dataplane/config/file/file.ts')
   const { ConfigFileError } = await import('../../../dataplane/config/file/problem.ts')
+  const { describeUnpricedModels, findUnpricedModels } = await import('../../translate/backend/unpriced.ts')
   const { findUnstableTransformations } = await import('../../translate/backend/unstable.ts')
   try {
     const { messages, warnings, notes } = await loadConfigFile(path, text === undefined ? {} : { text })
@@ -107,6 +115,7 @@ async function checkConfigFile(path: string, text: string | undefined): Promise<
     return [
       ...warnings.map((warning) => toFinding('error', warning)),
       ...notes.map((note) => toFinding('note', note)),
+      ...toNotes(describeUnpricedModels([findUnpricedModels(messages)]), 'ProxyBackend '),
       ...toNotes(findUnstableTransformations(messages)),
       ...(isUseless ? [{ severity: 'note' as const, where: path, message: NOTHING_LISTENS }] : []),
     ]

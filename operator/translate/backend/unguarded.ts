@@ -1,7 +1,6 @@
 import { withCode } from '#api/messages/code.ts'
 import { servingTargets, shadowTargets } from '#api/model-problems.ts'
 import type { Backend, BackendFull, Policy, PolicyTarget, Route, RouteType, Secret, Traffic } from '#gen/config/types.ts'
-import type { ConfigMessage } from '../../model/translation.ts'
 
 /** Types whose requests evade some or all checks (llm.md §3). */
 const unguardedTypes: ReadonlySet<RouteType> = new Set(['Passthrough', 'Detect', 'Realtime'])
@@ -9,8 +8,14 @@ const unguardedTypes: ReadonlySet<RouteType> = new Set(['Passthrough', 'Detect',
 /** For each LLM backend of a Gateway, by key, the paths that no check covers although one is in force, and these checks. */
 export type UnguardedPaths = ReadonlyMap<string, { readonly paths: readonly string[]; readonly checks: readonly string[] }>
 
-/** The messages of one Gateway that matter here. */
-interface Messages {
+/** A message of the config, by its kind. */
+export interface Message {
+  readonly kind: string
+  readonly message: object
+}
+
+/** The messages of one Gateway that matter for LLM backends. */
+export interface Messages {
   readonly backends: readonly Backend[]
   readonly routes: readonly Route[]
   readonly policies: readonly Policy[]
@@ -18,7 +23,7 @@ interface Messages {
 }
 
 /** Finds the paths of LLM backends that evade prompt guards, `models` of API keys or token limits, in the messages of one Gateway. */
-export function findUnguardedPaths(list: readonly ConfigMessage[]): UnguardedPaths {
+export function findUnguardedPaths(list: readonly Message[]): UnguardedPaths {
   if (!list.some(({ kind, message }) => kind === 'backend' && (message as Backend).ai !== undefined)) return new Map()
   const messages = sortOut(list)
   const byKey = new Map(messages.backends.map((backend) => [backend.key, backend]))
@@ -47,8 +52,8 @@ function describe(paths: readonly string[], checks: readonly string[]): string {
   )
 }
 
-function sortOut(list: readonly ConfigMessage[]): Messages {
-  const all = <T>(wanted: ConfigMessage['kind']): T[] => list.filter(({ kind }) => kind === wanted).map(({ message }) => message as T)
+export function sortOut(list: readonly Message[]): Messages {
+  const all = <T>(wanted: string): T[] => list.filter(({ kind }) => kind === wanted).map(({ message }) => message as T)
   return {
     backends: all<Backend>('backend').filter(({ ai }) => ai !== undefined),
     routes: all('route'),
@@ -100,7 +105,7 @@ function targetsOf(backend: Backend, byKey: ReadonlyMap<string, Backend>, found 
 }
 
 /** Whether a policy on this target holds for one of the routes. A Gateway's config holds only policies that reach it. */
-function isAbove({ kind, namespace, name }: PolicyTarget, routes: readonly Route[]): boolean {
+export function isAbove({ kind, namespace, name }: PolicyTarget, routes: readonly Route[]): boolean {
   if (routes.length === 0) return false
   if (kind === 'Gateway' || kind === 'ListenerSet') return true
   return routes.some(({ route }) => route.kind === kind && route.namespace === namespace && route.name === name)

@@ -1,12 +1,7 @@
 import { findUnstable } from '#api/cel/index.ts'
 import { withCode } from '#api/messages/code.ts'
 import type { Backend, FieldTransformation, Policy, Route } from '#gen/config/types.ts'
-
-/** A message of the config, by its kind. */
-interface Message {
-  readonly kind: string
-  readonly message: object
-}
+import type { Message } from './unguarded.ts'
 
 /** Fields of requests that neither the model nor a prompt cache reads. */
 const OTHER_FIELDS: ReadonlySet<string> = new Set(['user', 'metadata', 'safety_identifier', 'seed', 'service_tier', 'store'])
