@@ -40,11 +40,14 @@ export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
   const isReasoning = isClaude ? isThinking(plan.thinking?.['type']) : plan.effort !== undefined && plan.effort !== 'none'
   const sampling = fitSampling(chat, rules, isReasoning)
   const tools = chat.tools.map((tool) => fitTool(tool, rules, names))
+  const choice = chat.toolChoice && isOffered(chat.toolChoice, chat.tools) ? chat.toolChoice : undefined
+  const toolChoice = choice && fitChoice(choice, rules, names, plan.thinking?.['type'] === 'enabled')
+  const isFree = toolChoice?.type !== choice?.type
   const fitted = {
     ...chat,
     ...plan,
     ...sampling,
-    omitted: [...chat.omitted, ...findDropped(chat, sampling), ...(isContinued ? [PREFILL] : [])],
+    omitted: [...chat.omitted, ...findDropped(chat, sampling), ...(isFree ? [CHOICE_PLACES[chat.origin]] : []), ...(isContinued ? [PREFILL] : [])],
     system,
     isSystemPlain: chat.isSystemPlain && system === chat.system,
     turns: isContinued ? [...turns, spoken(CONTINUE)] : turns,
@@ -53,8 +56,7 @@ export function fitChat(chat: Chat, rules: TargetRules): FittedChat {
     isParallel: tools.length > 0 ? chat.isParallel : undefined,
     ...userOf(chat, rules.user),
     format: chat.format && fitFormat(chat.format, chat.origin, rules),
-    toolChoice:
-      chat.toolChoice && isOffered(chat.toolChoice, chat.tools) ? fitChoice(chat.toolChoice, rules, names, plan.thinking?.['type'] === 'enabled') : undefined,
+    toolChoice,
   }
   return { chat: fitMarks(fitted, rules.cache), toolNames: names.restored }
 }
@@ -123,6 +125,14 @@ function fitFormat(format: OutputFormat, origin: Chat['origin'], { schema: rule 
 /** Whether a tool can be forced. `hasBudget`: the request has thinking with a budget. */
 export function canForce({ forcesTools }: TargetRules['reasoning'], hasBudget: boolean): boolean {
   return forcesTools === 'always' || (forcesTools === 'withoutBudget' && !hasBudget)
+}
+
+/** Where a client forces a tool. */
+const CHOICE_PLACES: Readonly<Record<Chat['origin'], string>> = {
+  completions: 'tool_choice',
+  messages: 'tool_choice',
+  responses: 'tool_choice',
+  gemini: 'toolConfig.functionCallingConfig',
 }
 
 function fitChoice(choice: ToolChoice, { reasoning }: TargetRules, names: ToolNames, hasBudget: boolean): ToolChoice {

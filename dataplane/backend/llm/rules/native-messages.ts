@@ -28,8 +28,8 @@ export function fitMessages(body: JsonObject, rules: TargetRules): FittedBody {
   const thinking = planned.thinking?.['type']
   const { body: sampled, omitted: dropped } = fitNativeSampling(body, sampling, isThinking(thinking))
   const choice = inside(body['tool_choice'])
-  if ((choice['type'] === 'any' || choice['type'] === 'tool') && !canForce(reasoning, thinking === 'enabled'))
-    changes['tool_choice'] = { ...without(choice, 'name'), type: 'auto' }
+  const isFree = (choice['type'] === 'any' || choice['type'] === 'tool') && !canForce(reasoning, thinking === 'enabled')
+  if (isFree) changes['tool_choice'] = { ...without(choice, 'name'), type: 'auto' }
   const names = namesOf(body, rules)
   const rename = (name: string): string => names.safe(name)
   const fitted = Object.keys(changes).length > 0 ? compact({ ...sampled, ...changes }) : sampled
@@ -37,7 +37,7 @@ export function fitMessages(body: JsonObject, rules: TargetRules): FittedBody {
   const chosen = withMember(offered, 'tool_choice', (one) => withText(one, 'name', rename))
   const known = withMember(chosen, 'metadata', (metadata) => withText(metadata, 'user_id', (user) => fitUser(user, rules.user)))
   const { body: complete, omitted } = continued(fitTurns(known, rules, rename), rules)
-  return { body: limitMarks(complete, rules.cache), toolNames: names.restored, omitted: [...dropped, ...omitted] }
+  return { body: limitMarks(complete, rules.cache), toolNames: names.restored, omitted: [...dropped, ...(isFree ? ['tool_choice'] : []), ...omitted] }
 }
 
 /** The names of the client's tools, of calls and of the choice. */

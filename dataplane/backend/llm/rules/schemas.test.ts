@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { fc } from '#api/property-testing.ts'
 import type { JsonObject } from '../common/types.ts'
 import { violations } from '../testing/target-checks.ts'
+import { toCurrentDraft } from './drafts.ts'
 import { toGoogleSchema } from './google-schemas.ts'
 import { fitSchema } from './schemas.ts'
 import { table } from './table.ts'
@@ -153,5 +155,72 @@ describe('a union at the root of a schema', () => {
   test('stays as it is for servers that accept it', () => {
     const schema = { anyOf: [id, path] }
     expect(fitSchema(schema, table.compatible.schema)).toBe(schema)
+  })
+})
+
+describe('a schema of an earlier draft', () => {
+  const ajv = new Ajv2020({ strict: false })
+
+  test.each([
+    ['a tuple', { type: 'array', items: [{ type: 'string' }] }, { type: 'array', prefixItems: [{ type: 'string' }] }],
+    [
+      'a tuple with further items',
+      { items: [{ type: 'string' }], additionalItems: { type: 'number' } },
+      { prefixItems: [{ type: 'string' }], items: { type: 'number' } },
+    ],
+    ['a closed tuple', { items: [{}], additionalItems: false }, { prefixItems: [{}], items: false }],
+    ['an exclusive bound', { minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false }, { exclusiveMinimum: 0, maximum: 9 }],
+    ['a required property', { properties: { a: { type: 'string', required: true } } }, { properties: { a: { type: 'string' } } }],
+    ['an unknown type', { properties: { a: { type: 'any' }, b: { type: ['string', 'date'] } } }, { properties: { a: {}, b: { type: ['string'] } } }],
+    ['null for no value', { description: null, enum: null, default: null, items: null }, { default: null }],
+    [
+      'properties that are no schemas',
+      { properties: { type: 'object', a: { type: 'string' }, properties: { type: 'object' } } },
+      { properties: { a: { type: 'string' }, properties: { type: 'object' } } },
+    ],
+  ] as const)('is rewritten: %s', (_, given, written) => expect(toCurrentDraft(given, false)).toEqual(written))
+
+  test('keeps its object if nothing has to change', () => {
+    const schema = object({
+      a: {
+        anyOf: [
+          { type: 'string', enum: ['a'] },
+          { type: 'array', items: { type: ['null', 'integer'] }, minItems: 1 },
+        ],
+      },
+    })
+    expect(toCurrentDraft(schema, true)).toBe(schema)
+  })
+
+  test('gets items for each array where they are demanded', () => {
+    const lists = object({ a: { type: 'array' }, b: { type: ['null', 'array'] }, c: { type: 'array', prefixItems: [{ type: 'array' }] } })
+    expect(fitSchema(lists, table.openai.schema)).toEqual(
+      object({ a: { type: 'array', items: {} }, b: { type: ['null', 'array'], items: {} }, c: { type: 'array', prefixItems: [{ type: 'array', items: {} }] } }),
+    )
+    expect(fitSchema(lists, table.anthropic.schema)).toBe(lists)
+    expect(fitSchema(lists, table.compatible.schema)).toBe(lists)
+  })
+
+  const keyword = fc.constantFrom(
+    ...'type,properties,required,items,additionalItems,prefixItems,anyOf,oneOf,enum,minimum,exclusiveMinimum,maximum,exclusiveMaximum,multipleOf,'.split(','),
+    ...'minLength,uniqueItems,description,pattern,$defs,additionalProperties,not,default,__proto__'.split(','),
+  )
+  const { schema } = fc.letrec<{ schema: unknown }>((tie) => ({
+    schema: fc.oneof(
+      { maxDepth: 4 },
+      fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 'string', 'any', [], ['string', 'string', 'x'], {}),
+      fc.dictionary(keyword, tie('schema'), { maxKeys: 4 }),
+      fc.array(tie('schema'), { maxLength: 3 }),
+    ),
+  }))
+
+  test.each(['openai', 'azure', 'responses', 'anthropic', 'vertexClaude', 'converse'] as const)('is valid for %s, whatever its members are', (target) => {
+    fc.assert(
+      fc.property(fc.dictionary(keyword, schema), (given) => {
+        const fitted = fitSchema(given, table[target].schema)
+        expect(ajv.validateSchema(fitted as object) === true ? [] : ajv.errors).toEqual([])
+      }),
+      { numRuns: 300 },
+    )
   })
 })

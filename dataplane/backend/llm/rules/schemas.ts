@@ -1,6 +1,7 @@
 import { isObject } from '../common/json.ts'
 import { inside, listOf, objectsOf, without } from '../common/read.ts'
 import type { JsonObject } from '../common/types.ts'
+import { toCurrentDraft } from './drafts.ts'
 import { toGoogleSchema } from './google-schemas.ts'
 import { refer } from './references.ts'
 import type { SchemaRule } from './types.ts'
@@ -11,9 +12,10 @@ const MAX_DEPTH = 8
 
 /** The schema of a tool's input as a target accepts it; the same object if it is accepted as it is. */
 export function fitSchema(schema: JsonObject | undefined, rule: SchemaRule): JsonObject | undefined {
-  const { isNeeded, needsObject, needsProperties, hasRootUnions, dialect, rootDrops } = rule
+  const { isNeeded, needsObject, needsProperties, needsItems, isChecked, hasRootUnions, dialect, rootDrops } = rule
   if (schema === undefined) return isNeeded ? { type: 'object' } : undefined
-  const flat = hasRootUnions ? schema : flattenRoot(schema)
+  const current = isChecked ? toCurrentDraft(schema, needsItems) : schema
+  const flat = hasRootUnions ? current : flattenRoot(current)
   let fitted = dialect === 'google' ? toGoogleSchema(flat) : rootDrops.length > 0 ? without(flat, ...rootDrops) : flat
   const { type, properties } = fitted
   if (type !== 'object' && (needsObject || (Array.isArray(type) && type.includes('object')))) fitted = { ...fitted, type: 'object' }

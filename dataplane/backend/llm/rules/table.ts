@@ -23,6 +23,9 @@ const openai: TargetRules = {
     isNeeded: false,
     needsObject: true,
     needsProperties: true,
+    // mark3labs/mcphost#35, smallmain/vscode-unify-chat-provider#162, oomkapwn/enquire-mcp#354
+    needsItems: true,
+    isChecked: true,
     hasRootUnions: false,
     dialect: 'json',
     rootDrops: ['enum', 'const', 'not'],
@@ -76,6 +79,8 @@ const compatible: TargetRules = {
     isNeeded: false,
     needsObject: false,
     needsProperties: false,
+    needsItems: false,
+    isChecked: false,
     hasRootUnions: true,
     dialect: 'json',
     rootDrops: [],
@@ -94,9 +99,20 @@ const compatible: TargetRules = {
 const anthropic: TargetRules = {
   ids: plainId,
   names: { ...openaiName, pattern: /^[a-zA-Z0-9_-]{1,128}$/, max: 128 },
-  // A root with a union is rejected (anthropics/claude-code#5973).
+  // A root with a union is rejected (anthropics/claude-code#5973), and what is not valid in draft 2020-12 (Dokploy/mcp#74, kintone/mcp-server#553).
   // Closed schemas: veryfront/veryfront-code#3918, BerriAI/litellm#35808
-  schema: { isNeeded: true, needsObject: true, needsProperties: false, hasRootUnions: false, dialect: 'json', rootDrops: [], hasStrict: true, isClosed: true },
+  schema: {
+    isNeeded: true,
+    needsObject: true,
+    needsProperties: false,
+    needsItems: false,
+    isChecked: true,
+    hasRootUnions: false,
+    dialect: 'json',
+    rootDrops: [],
+    hasStrict: true,
+    isClosed: true,
+  },
   roles: {
     isApart: true,
     hasDeveloper: false,
@@ -157,6 +173,9 @@ const gemini: TargetRules = {
     isNeeded: false,
     needsObject: true,
     needsProperties: false,
+    // Google's subset is written anew, with items.
+    needsItems: false,
+    isChecked: false,
     hasRootUnions: false,
     dialect: 'google',
     rootDrops: [],

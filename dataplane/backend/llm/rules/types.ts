@@ -22,6 +22,10 @@ export interface SchemaRule {
   readonly needsObject: boolean
   /** An object without `properties` is rejected. */
   readonly needsProperties: boolean
+  /** An array without `items` is rejected. */
+  readonly needsItems: boolean
+  /** A schema that is not valid in draft 2020-12 is rejected. */
+  readonly isChecked: boolean
   /** `oneOf`, `anyOf` and `allOf` at the root; without, their properties become those of the root. */
   readonly hasRootUnions: boolean
   /** JSON Schema, or Google's subset of OpenAPI schemas. */
