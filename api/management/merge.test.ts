@@ -10,7 +10,17 @@ test('quantiles are interpolated within a bucket', () => {
   expect(quantile([1, 2], [0, 0, 0], 0.5)).toBeNull()
 })
 
-const endpoint: EndpointNode = { address: 'a:1', health: 1, evictedForMs: null, evictedBecause: null, latencyMs: 2, pending: 1, draining: false, zone: null }
+const endpoint: EndpointNode = {
+  address: 'a:1',
+  health: 1,
+  evictedForMs: null,
+  evictedBecause: null,
+  failedCheck: null,
+  latencyMs: 2,
+  pending: 1,
+  draining: false,
+  zone: null,
+}
 
 test('an endpoint of two pods has the worse health and all requests in flight', () => {
   expect(mergeEndpoint(endpoint, { ...endpoint, health: 0.5, evictedForMs: 100, latencyMs: null, pending: 3, zone: 'z' })).toEqual({

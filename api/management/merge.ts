@@ -41,6 +41,7 @@ export function mergeEndpoint(one: EndpointNode | undefined, other: EndpointNode
     health: ofNumbers(Math.min, one.health, other.health),
     evictedForMs: ofNumbers(Math.max, one.evictedForMs, other.evictedForMs),
     evictedBecause: one.evictedBecause ?? other.evictedBecause,
+    failedCheck: one.failedCheck ?? other.failedCheck,
     latencyMs: ofNumbers(Math.max, one.latencyMs, other.latencyMs),
     pending: one.pending + other.pending,
     draining: one.draining || other.draining,

@@ -48,6 +48,7 @@ const endpointNode = z
       .string()
       .nullable()
       .openapi({ description: 'Why the endpoint is evicted.', example: '3 unhealthy calls in a row, the last with status 503' }),
+    failedCheck: z.string().nullable().openapi({ description: 'Why checks of the endpoint fail; null if they pass or there are none.', example: 'status 503' }),
     latencyMs: z.number().nullable().openapi({ description: 'Moving average of the time to the response head.' }),
     pending: z.number().openapi({ description: 'Requests in flight.' }),
     draining: z.boolean(),

@@ -49,8 +49,8 @@ export const dataplaneMessages = {
   },
   PX4010: {
     title: 'endpoint is ejected',
-    cause: 'An endpoint failed its health condition and receives no requests for some time, unless all endpoints are ejected.',
-    fix: 'Check the endpoint. Thresholds and duration are in section health of a policy.',
+    cause: 'An endpoint failed its health condition, or its health checks fail, and receives no requests for some time, unless all endpoints are out.',
+    fix: 'Check the endpoint. Thresholds, duration and checks are in section health of a policy.',
   },
   PX4011: {
     title: 'request or connection was not recorded',

@@ -421,6 +421,51 @@ test('a request that one authentication rejects costs no other and no budget, an
   expect(await ask({ method: 'OPTIONS', headers: HeaderList.from([['origin', 'https://a.com']]) })).toBe('200 ')
 })
 
+describe('checks of health', () => {
+  const active = { interval: '1ms', jitter: '0s', unhealthyThreshold: 1, http: { path: '/health' } }
+  const health = { health: { active } }
+  const forService: ConfigMessage = { kind: 'policy', message: policyMessage({ target: { kind: 'Service', namespace: 'ns', name: 'a' }, backend: health }) }
+  const tcpRoute: ConfigMessage = {
+    kind: 'tcpRoute',
+    message: {
+      key: 'ns/t',
+      listeners: ['ns/gw.http'],
+      route: { kind: 'TCPRoute', namespace: 'ns', name: 't', ruleIndex: 0 },
+      backends: [{ ref: { service: 'ns/a', port: 80 } }],
+    },
+  }
+  const withBackend = [
+    route('b', { backends: [{ ref: { backend: 'ns/b' } }] }),
+    { kind: 'backend', message: { key: 'ns/b', static: { host: '10.0.0.1', port: 80 }, policies: health } },
+  ] as const satisfies readonly ConfigMessage[]
+  const basic = [bind, listener('http'), route('a'), service('a')]
+
+  test.each<[string, readonly ConfigMessage[]]>([
+    ['a policy on a Service', [...basic, forService]],
+    ['a policy on a Gateway', [...basic, { kind: 'policy', message: policyMessage({ backend: health }) }]],
+    ['a policy of a backend', [bind, listener('http'), ...withBackend]],
+    ['a Service of a TCP route', [bind, listener('http'), tcpRoute, service('a'), forService]],
+  ])('begin before the first request, by %s, and end with the config', async (_, messages) => {
+    const { gateway, pools, replace } = start(...messages)
+    if (pools.length === 0) await new Promise((resolve) => setTimeout(resolve, 0))
+    for (const startedAtMs = performance.now(); pools.length === 0 && performance.now() - startedAtMs < 20_000;)
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    expect(pools).toEqual(['10.0.0.1 http1'])
+    replace(...basic)
+    gateway.tidy()
+    expect([...gateway.destinations.list()].flatMap(({ endpoints }) => endpoints.filter(({ check }) => check !== undefined))).toEqual([])
+  })
+
+  test('begin with a backend that gets them after its route', async () => {
+    const [own, { message }] = withBackend
+    const { pools, replace } = start(bind, listener('http'), own, { kind: 'backend', message: { ...message, policies: {} } })
+    replace(bind, listener('http'), ...withBackend)
+    for (const startedAtMs = performance.now(); pools.length === 0 && performance.now() - startedAtMs < 20_000;)
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    expect(pools).toEqual(['10.0.0.1 http1'])
+  })
+})
+
 describe('backend policies', () => {
   test.each<[string, Partial<Policy>, string]>([
     ['on the Gateway', { target: { kind: 'Gateway', namespace: 'ns', name: 'gw' } }, 'http2'],

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
+import type { BackendFull, Bind, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { Destinations, type OnEviction } from '../net/destination/destinations.ts'
 import { effectiveFrontend, heldBytesLimit, type EffectiveFrontend } from './frontend.ts'
 import { indexPolicies } from '../config/merge.ts'
@@ -11,6 +11,7 @@ import type { Exchange, RouteLabels } from '../request/exchange/exchange.ts'
 import { prepareTable, RunningListener, type PreparedTable } from './listener.ts'
 import { createListenerTable, selectListener, type ListenerTable } from '../route/listeners.ts'
 import type { TcpRule } from './tcp-rule.ts'
+import { runCooperatively, type Cooperative } from '../runtime/cooperative.ts'
 import { deriveKey, type SessionKeys } from '../runtime/seal.ts'
 import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { Quotas } from '../runtime/quotas.ts'
@@ -170,10 +171,27 @@ export class Gateway {
       snapshot.listeners === before.listeners &&
       snapshot.routes === before.routes &&
       snapshot.tcpRoutes === before.tcpRoutes
-    )
+    ) {
+      if (snapshot.backends !== before.backends) this.#startChecks(snapshot)
       return
+    }
     this.#listeners = this.#updateListeners(snapshot, arePoliciesNew || isStateNew || areBackendChainsNew)
     this.#binds = bindsOf(snapshot, this.#listeners)
+    this.#startChecks(snapshot)
+  }
+
+  /** Checks of health begin before the first request. */
+  #startChecks(snapshot: ConfigSnapshot): void {
+    if (!hasChecks(snapshot)) return
+    const { policies } = this.#context
+    const create = function* (listeners: Iterable<RunningListener>, context: RuleContext): Cooperative<void> {
+      for (const listener of listeners) yield* listener.createDestinations(context)
+    }
+    const stopIfOld = (): void => {
+      if (this.#snapshot !== snapshot || this.#context.policies !== policies) throw new Error('another version of the config is in force')
+    }
+    // What cannot be compiled fails the first request.
+    runCooperatively(create(this.#listeners.values(), this.#context), stopIfOld).catch(() => undefined)
   }
 
   /** Drops services and destinations that no route refers to. Not part of `update`, because traffic pauses during that. */
@@ -265,6 +283,17 @@ export class Gateway {
 /** A data plane serves one Gateway, whose listeners all carry its permission. */
 function permitsInProcessPlugins({ listeners }: ConfigSnapshot): boolean {
   return listeners.values().some(({ inProcessPlugins }) => inProcessPlugins === true)
+}
+
+/** Whether any policy or backend has `health.active`. */
+function hasChecks({ policies, backends }: ConfigSnapshot): boolean {
+  return policies.values().some(({ backend }) => backend?.health?.active !== undefined) || backends.values().some(containsCheck)
+}
+
+/** Backends and each of their parts have policies. */
+function containsCheck(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return (value as BackendFull).health?.active !== undefined || Object.values(value).some(containsCheck)
 }
 
 /** Keys of backends whose own policies may change the chains of rules that refer to them. */

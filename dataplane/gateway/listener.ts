@@ -17,8 +17,8 @@ import { compilePolicies } from '../policy/index.ts'
 import { compileTelemetry, sampleTrace } from '../observe/telemetry/policy.ts'
 import type { GatewayTelemetry } from '../observe/telemetry/gateway.ts'
 import { compileTcpRule, type TcpRule } from './tcp-rule.ts'
-import { Rule, type RuleContext } from './rule.ts'
-import { runCooperatively } from '../runtime/cooperative.ts'
+import { createDestinations, Rule, type RuleContext } from './rule.ts'
+import { runCooperatively, type Cooperative } from '../runtime/cooperative.ts'
 import { gatewayTelemetry } from '../observe/telemetry/gateway.ts'
 
 /** A route table built ahead of an update, and its inputs. */
@@ -158,9 +158,24 @@ export class RunningListener {
   }
 
   /** Finds the L4 rule for a server name; undefined: close the connection. */
-  findTcpRule(sni: string | undefined, { destinations, policies, random }: RuleContext): TcpRule | undefined {
+  findTcpRule(sni: string | undefined, context: RuleContext): TcpRule | undefined {
     const route = this.#tcpTable.lookup((sni ?? '').toLowerCase())
-    if (route === undefined) return undefined
+    return route && this.#tcpRuleOf(route, context)
+  }
+
+  /** Creates the destinations of its routes before the first request, for checks of their health. */
+  *createDestinations(context: RuleContext): Cooperative<void> {
+    for (const route of this.#tcpRoutes) {
+      this.#tcpRuleOf(route, context)
+      yield
+    }
+    for (const route of this.#routes) {
+      createDestinations(route, this.#listener, context)
+      yield
+    }
+  }
+
+  #tcpRuleOf(route: TcpRoute, { destinations, policies, random }: RuleContext): TcpRule {
     let rule = this.#tcpRules.get(route)
     if (rule === undefined)
       this.#tcpRules.set(route, (rule = compileTcpRule(route, this.labels, destinations, random, effectiveBackend(policies, this.#listener))))

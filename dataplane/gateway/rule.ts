@@ -137,6 +137,11 @@ function createSharingOf({ backends, persistence }: Pick<ForwardPlan, 'backends'
   }
 }
 
+/** Creates the destinations of a rule before its first request. */
+export function createDestinations(route: Route, listener: Listener, context: RuleContext): void {
+  planForward(route, backendSections(context.policies, listener, route.route), undefined, context)
+}
+
 function planForward(
   route: Route,
   sections: readonly BackendFull[],

@@ -23,6 +23,8 @@ export interface World {
   /** Headers of the responses of the backend. */
   readonly answerHeaders?: Readonly<Record<string, string>>
   readonly seconds?: () => number
+  /** Health checks of the backend fail. */
+  readonly onFailing?: () => void
   readonly remoteAddress?: string
 }
 
@@ -47,6 +49,7 @@ export function start({
   answer = 200,
   answerHeaders = {},
   seconds = () => nowSeconds,
+  onFailing = () => {},
   remoteAddress = testConnection.remoteAddress,
 }: World) {
   let forwarded: Answer['forwarded'] = []
@@ -78,7 +81,10 @@ export function start({
       },
     }),
     clocks: { epochMs: () => seconds() * 1000 },
-    onEviction: (_, { kind }) => void (evictions += kind === 'evicted' ? 1 : 0),
+    onEviction: (_, { kind }) => {
+      if (kind === 'evicted') evictions++
+      if (kind === 'down') onFailing()
+    },
   })
   const api: Backend = { key: 'ns/api', static: { host: 'api', port: 80 }, ...(backend && { policies: backend }) }
   const messages: ConfigMessage[] = [

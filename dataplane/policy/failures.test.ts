@@ -492,6 +492,16 @@ row('backend.health', 'the condition does not compile or fails', 'responses coun
   }
 })
 
+row('backend.health.active', 'checks of all endpoints fail, or cannot be made', 'requests are sent nevertheless', async () => {
+  const active = { interval: '1ms', jitter: '0s', unhealthyThreshold: 1, http: { path: '/health' } }
+  for (const answer of [503, 'refused'] as const) {
+    let isOut = false
+    const send = start({ backend: { health: { active } }, answer, onFailing: () => void (isOut = true) })
+    while (!isOut) await new Promise((resolve) => setTimeout(resolve, 1))
+    expect(await send()).toMatchObject({ status: 503, evictions: 0 })
+  }
+})
+
 describe('the behavior of policies in case of errors', () => {
   test.each(rows.map((each) => [`${each.policy}: ${each.wrong}: ${each.answer}`, each] as const))('%s', (_, { run }) => run())
 

@@ -116,6 +116,7 @@ export type {
   CloudCAuth,
   Health,
   BackendEviction,
+  HealthCheck,
   LoadBalancer,
   ConsistentHash,
   LlmCache,

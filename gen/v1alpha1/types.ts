@@ -2200,7 +2200,7 @@ export interface CloudCAuth {
   audience?: ShortString
 }
 /**
- * Outlier detection: each response moves the health score (0 to 100) of its endpoint, and a bad one can be evicted. Not set: none is.
+ * Health of endpoints: outlier detection by responses, and checks by requests of the gateway. Not set: none.
  */
 export interface Health {
   /**
@@ -2208,9 +2208,10 @@ export interface Health {
    */
   unhealthyCondition?: CELExpression
   eviction?: BackendEviction
+  active?: HealthCheck
 }
 /**
- * Conditions and duration of the eviction of an endpoint. Either threshold suffices; with neither, one unhealthy response evicts. If all endpoints are evicted, all are used.
+ * Conditions and duration of the eviction of an endpoint. One threshold suffices; without any, one unhealthy response evicts. If all endpoints are evicted, all are used.
  */
 export interface BackendEviction {
   /**
@@ -2229,6 +2230,91 @@ export interface BackendEviction {
    * An unhealthy response evicts if the health score was already below this value.
    */
   healthThreshold?: number
+  /**
+   * Evicts an endpoint with too large a share of unhealthy responses.
+   */
+  failurePercentage?: {
+    /**
+     * Percent of the responses of an interval that must be unhealthy.
+     */
+    threshold: number
+    /**
+     * Time after which counting begins anew. At least 1s. Default: "10s".
+     */
+    interval?: Duration
+    /**
+     * Responses that an interval must have. Default: 50.
+     */
+    minRequests?: number
+  }
+  /**
+   * Percent of the endpoints that may be evicted or fail their checks: no further one is evicted, except that one always may be. Default: all. Not for LLM providers.
+   */
+  maxEvictedPercent?: number
+}
+/**
+ * Checks of each endpoint by requests of the gateway. An endpoint whose checks fail receives no requests, unless all endpoints are out. Not for dynamicForwardProxy.
+ */
+export interface HealthCheck {
+  /**
+   * Time between two checks. At least 1s. Default: "3s".
+   */
+  interval?: Duration
+  /**
+   * Random time, up to this, before the first check and in addition to each interval. Default: a tenth of the interval.
+   */
+  jitter?: Duration
+  /**
+   * Time for a check until the end of the response; then it fails. At least 1ms. Default: "1s".
+   */
+  timeout?: Duration
+  /**
+   * Failed checks in a row after which the endpoint is out. Default: 3.
+   */
+  unhealthyThreshold?: number
+  /**
+   * Passed checks in a row after which it is used again. Default: 1.
+   */
+  healthyThreshold?: number
+  /**
+   * GET, with TLS, credentials and HTTP version of requests to the backend. Redirects are not followed.
+   */
+  http?: {
+    /**
+     * Path and query.
+     */
+    path: string
+    /**
+     * Host of the request. Default: that of the backend, or the address of the endpoint.
+     */
+    hostname?: string
+    /**
+     * Status codes of healthy endpoints. Default: 200.
+     *
+     * @minItems 1
+     * @maxItems 100
+     *
+     * Items: Status code.
+     */
+    expectedStatuses?: number[]
+    /**
+     * Text that the body contains, of at most 64 KiB.
+     */
+    expectedBody?: string
+  }
+  /**
+   * A connection, with TLS if the backend has it.
+   */
+  tcp?: {}
+  /**
+   * `Check` of gRPC health v1: status SERVING.
+   */
+  grpc?: {
+    /**
+     * Name of the service. Default: the whole server.
+     */
+    service?: string
+  }
 }
 /**
  * Selects an endpoint of the backend for each request, of the nearest that are not evicted.

@@ -22,13 +22,13 @@ export function Providers({ backends }: { readonly backends: readonly BackendNod
           </thead>
           <tbody>
             {backends.flatMap(({ key, endpoints }) =>
-              endpoints.map(({ address, health, evictedForMs, evictedBecause, pending, latencyMs }) => (
+              endpoints.map(({ address, health, evictedForMs, evictedBecause, failedCheck, pending, latencyMs }) => (
                 <tr key={`${key} ${address}`}>
                   <td>{backendTitle(key)}</td>
                   <td class="mono">{address}</td>
                   <td>
-                    <State health={health} evictedForMs={evictedForMs} />
-                    {evictedBecause !== null && <span class="muted"> {evictedBecause}</span>}
+                    <State health={health} evictedForMs={evictedForMs} failedCheck={failedCheck} />
+                    {(evictedBecause ?? failedCheck) !== null && <span class="muted"> {evictedBecause ?? failedCheck}</span>}
                   </td>
                   <td class="num">{health === null ? '–' : formatPercent(health)}</td>
                   <td class="num">{pending}</td>
@@ -43,7 +43,8 @@ export function Providers({ backends }: { readonly backends: readonly BackendNod
   )
 }
 
-function State({ health, evictedForMs }: { readonly health: number | null; readonly evictedForMs: number | null }) {
+function State({ health, evictedForMs, failedCheck }: Pick<BackendNode['endpoints'][number], 'health' | 'evictedForMs' | 'failedCheck'>) {
   if (evictedForMs !== null) return <Badge tone="bad">evicted for {formatAge(evictedForMs)}</Badge>
+  if (failedCheck !== null) return <Badge tone="bad">fails checks</Badge>
   return health === null ? <Badge>no requests yet</Badge> : <Badge tone="good">takes traffic</Badge>
 }

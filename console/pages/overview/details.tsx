@@ -124,14 +124,14 @@ function Endpoints({ endpoints }: { readonly endpoints: readonly EndpointNode[] 
           </tr>
         </thead>
         <tbody>
-          {endpoints.map(({ address, health, evictedForMs, evictedBecause, latencyMs, pending, draining, zone }) => (
+          {endpoints.map(({ address, health, evictedForMs, evictedBecause, failedCheck, latencyMs, pending, draining, zone }) => (
             <tr key={address}>
               <td class="mono">{address}</td>
               <td>
-                <Badge tone={evictedForMs !== null ? 'bad' : draining ? 'warn' : 'good'}>
-                  {evictedForMs !== null ? `evicted for ${formatMs(evictedForMs)}` : draining ? 'draining' : 'in use'}
+                <Badge tone={evictedForMs !== null || failedCheck !== null ? 'bad' : draining ? 'warn' : 'good'}>
+                  {evictedForMs !== null ? `evicted for ${formatMs(evictedForMs)}` : failedCheck !== null ? 'fails checks' : draining ? 'draining' : 'in use'}
                 </Badge>
-                {evictedBecause !== null && <span class="muted"> {evictedBecause}</span>}
+                {(evictedBecause ?? failedCheck) !== null && <span class="muted"> {evictedBecause ?? failedCheck}</span>}
               </td>
               <td class="num">{health === null ? '–' : formatNumber(health)}</td>
               <td class="num">{formatMs(latencyMs)}</td>

@@ -95,6 +95,27 @@ describe('failover', () => {
     expect(events).toEqual(['ns/llm first evicted 3000', 'ns/llm first back 0'])
   })
 
+  test('requests go to the next group while the checks of the first fail', async () => {
+    const events: string[] = []
+    const active = { interval: '5ms', jitter: '0s', unhealthyThreshold: 2, http: { path: '/health' } }
+    const { post, first, second } = await startTwo(undefined, { onProvider: { first: { health: { active } } }, onEviction: (_, { kind }) => events.push(kind) })
+    const chats = () => [first, second].map(({ requests }) => requests.filter(({ path }) => path !== '/health').length)
+    const until = async (count: number): Promise<void> => {
+      while (events.length < count) await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    first.behave({ status: 500 })
+    await until(1)
+    await post({ body: chat() })
+    expect([events, chats()]).toEqual([['down'], [0, 1]])
+    first.behave({})
+    await until(2)
+    await post({ body: chat() })
+    expect([events, chats()]).toEqual([
+      ['down', 'up'],
+      [1, 1],
+    ])
+  })
+
   test('a provider is evicted after the configured number of consecutive failures', async () => {
     const { post, first, requestCounts } = await startTwo({ eviction: { consecutiveFailures: 3 } })
     first.behave({ status: 503 })

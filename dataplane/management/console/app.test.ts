@@ -92,7 +92,7 @@ const mcpSession = {
 
 let app: ConsoleApp
 let versions: VersionHistory
-const evicted = { address: '10.0.0.1:8080', health: 0.25, evictedForMs: 1500, latencyMs: 3, pending: 2, draining: false, zone: null }
+const evicted = { address: '10.0.0.1:8080', health: 0.25, evictedForMs: 1500, failedCheck: null, latencyMs: 3, pending: 2, draining: false, zone: null }
 
 beforeAll(() => {
   const store = createConfigStore()

@@ -35,6 +35,13 @@ test('an evicted endpoint has the number of its failures and the status of the l
   ])
 })
 
+test('an endpoint whose checks fail has the cause', () => {
+  const balancer = balancerOf(1, 2)
+  const [one] = balancer.endpoints
+  if (one !== undefined) one.check = { isDown: true, problem: 'status 503' }
+  expect(nodesOf(balancer)?.map(({ failedCheck }) => failedCheck)).toEqual(['status 503', null])
+})
+
 test('the endpoint of an LLM provider has the health and eviction of the provider', () => {
   const state = newProviderState()
   for (let i = 0; i < 2; i++) recordOutcome(state, false, undefined, eviction, performance.now(), 429)

@@ -24,12 +24,13 @@ export function listEndpoints(destinations: Pick<Destinations, 'list'>): ThreadE
   return [...byBackend].map(([backend, endpoints]) => ({ backend, endpoints: [...endpoints.values()] }))
 }
 
-function toNode({ label, draining }: EndpointState, { health, failures, evicted, latencySeconds, pending }: Measured): EndpointNode {
+function toNode({ label, draining, check }: EndpointState, { health, failures, evicted, latencySeconds, pending }: Measured): EndpointNode {
   return {
     address: label,
     health,
     evictedForMs: evicted === undefined ? null : Math.max(0, evicted.untilMs - performance.now()),
     evictedBecause: evicted === undefined ? null : describeEviction(failures, evicted.status),
+    failedCheck: check?.problem ?? null,
     latencyMs: latencySeconds === 0 ? null : latencySeconds * 1000,
     pending,
     draining,

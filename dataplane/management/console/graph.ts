@@ -195,6 +195,7 @@ const unused = (address: string): EndpointNode => ({
   health: null,
   evictedForMs: null,
   evictedBecause: null,
+  failedCheck: null,
   latencyMs: null,
   pending: 0,
   draining: false,

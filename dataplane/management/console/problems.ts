@@ -38,6 +38,7 @@ export async function findProblems(findings: Findings): Promise<Problem[]> {
     ...certificates(findings),
     ...(await references(findings)),
     ...evictions(findings),
+    ...failedChecks(findings),
     ...heldTools(findings),
     ...budgetsNearEnd(findings),
   ]
@@ -103,6 +104,12 @@ function* evictions({ backends }: Findings): Generator<Problem> {
           `backend ${key}`,
           `endpoint ${address} of ${key} is evicted for ${Math.ceil(evictedForMs / 1000)} s more: ${evictedBecause ?? 'unhealthy'}`,
         )
+}
+
+function* failedChecks({ backends }: Findings): Generator<Problem> {
+  for (const { key, endpoints } of backends)
+    for (const { address, failedCheck } of endpoints)
+      if (failedCheck !== null) yield report('warning', 'PX4010', `backend ${key}`, `endpoint ${address} of ${key} fails its health checks: ${failedCheck}`)
 }
 
 function* heldTools({ held, snapshot }: Findings): Generator<Problem> {

@@ -8,7 +8,7 @@ import { BufferBody, type Body } from '../../http/body.ts'
 import { HeaderList } from '../../http/headers.ts'
 import { withoutDefaultPort, type HttpVersion, type RequestHead, type ResponseHead } from '../../http/message.ts'
 import { ObservedBody } from '../../http/observe.ts'
-import { authenticate, authorizeRequest, isFetched, type AuthHints } from '../upstream/auth.ts'
+import { authenticate, authorizeRequest, isFetched, type AuthHints, type UpstreamAuth } from '../upstream/auth.ts'
 import type { EndpointState } from '../upstream/balancer/balancer.ts'
 import { defaultSettings, type Destination } from '../upstream/destination.ts'
 import { returnsOnce } from '../upstream/loop.ts'
@@ -52,6 +52,8 @@ export interface CalloutOptions {
   readonly isGuarded?: boolean
   /** The caller reports the health of the endpoint with `record`, because the response head does not determine it. */
   readonly isJudgedByCaller?: boolean
+  /** The call checks the endpoint: outlier detection does not count it, and it has no credentials of users. */
+  readonly isCheck?: boolean
 }
 
 /** A call in progress. */
@@ -155,7 +157,12 @@ class OwnCall implements StartedCall {
   }
 
   get #condition(): object | undefined {
-    return this.#destination.settings.health?.condition
+    return this.#options.isCheck === true ? undefined : this.#destination.settings.health?.condition
+  }
+
+  get #auth(): UpstreamAuth | undefined {
+    const { auth } = this.#destination.settings
+    return this.#options.isCheck === true && auth?.kind === 'oauth' ? undefined : auth
   }
 
   /** Records health by the condition of a health policy. Expressions see the call as if it were a client's request. */
@@ -168,7 +175,7 @@ class OwnCall implements StartedCall {
   }
 
   #recordFailure(): void {
-    if (this.#endpoint !== undefined) this.#destination.record(this.#endpoint, false, 0)
+    if (this.#endpoint !== undefined && this.#options.isCheck !== true) this.#destination.record(this.#endpoint, false, 0)
   }
 
   async #run(callout: Callout): Promise<ResponseHead> {
@@ -183,11 +190,11 @@ class OwnCall implements StartedCall {
     if (isGuarded) this.#permit = acquirePermit(this.#destination)
     exchange?.onAbort((reason) => this.cancel(reason))
     try {
-      if (this.#destination.settings.auth !== undefined && isFetched(this.#destination.settings.auth)) await this.#authorize(request, callout.cloud)
+      if (this.#auth !== undefined && isFetched(this.#auth)) await this.#authorize(request, this.#auth, callout.cloud)
       const response = await this.#send(request, undefined)
       this.#headSeconds = (performance.now() - this.#startedAtMs) / 1000
       if (this.#condition !== undefined) this.#recordByCondition(request, response)
-      if (this.#options.isJudgedByCaller !== true) this.record(response.status < 500)
+      if (this.#options.isJudgedByCaller !== true && this.#options.isCheck !== true) this.record(response.status < 500)
       return this.#open(response)
     } catch (failure) {
       this.#finish()
@@ -197,12 +204,11 @@ class OwnCall implements StartedCall {
   }
 
   /** Runs before the endpoint is chosen. A signature covers the authority, so this sets it. */
-  async #authorize(request: RequestHead, hints: AuthHints | undefined): Promise<void> {
+  async #authorize(request: RequestHead, auth: UpstreamAuth, hints: AuthHints | undefined): Promise<void> {
     const { name, settings } = this.#destination
     if (request.authority === '')
       request.authority = withoutDefaultPort(this.#destination.pick({ request, connection: plain })?.label ?? '', settings.tls !== undefined)
-    if (settings.auth === undefined) return
-    await authorizeRequest(request, settings.auth, { exchange: this.#options.exchange, ...hints }).catch((error: unknown) => {
+    await authorizeRequest(request, auth, { exchange: this.#options.exchange, ...hints }).catch((error: unknown) => {
       throw new UpstreamError('connect', `${name} cannot be called: ${error instanceof ProxyError ? (error.detail ?? error.message) : 'no credentials'}`, error)
     })
   }
@@ -216,7 +222,7 @@ class OwnCall implements StartedCall {
     if (endpoint === undefined || endpoint === failed) throw new UpstreamError('connect', `${this.#destination.name} has no endpoints`)
     this.#acquire(endpoint)
     const sent = { ...request, authority: request.authority === '' ? withoutDefaultPort(endpoint.label, settings.tls !== undefined) : request.authority }
-    if (settings.auth !== undefined) authenticate(sent.headers, settings.auth, this.#options.exchange)
+    if (this.#auth !== undefined) authenticate(sent.headers, this.#auth, this.#options.exchange)
     this.#call = this.#destination.poolFor(endpoint, caller).call(sent, { connectMs: this.#connectMs() })
     try {
       return await this.#call.response

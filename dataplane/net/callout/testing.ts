@@ -8,7 +8,7 @@ import {
   type MethodDefinition,
   type ServiceDefinition,
 } from '@grpc/grpc-js'
-import { defaultSettings, Destination, type DestinationConfig, type UpstreamSettings } from '../upstream/destination.ts'
+import { defaultSettings, Destination, type DestinationConfig, type DestinationOptions, type UpstreamSettings } from '../upstream/destination.ts'
 import { createPool } from '../upstream/pools.ts'
 
 /** A destination with endpoints on 127.0.0.1, without config. */
@@ -16,6 +16,7 @@ export function destinationTo(
   ports: number | readonly number[],
   settings: Partial<UpstreamSettings> = {},
   change: Partial<DestinationConfig> = {},
+  options: DestinationOptions = {},
 ): Destination {
   const config: DestinationConfig = {
     endpoints: [ports].flat().map((port) => ({ address: '127.0.0.1', port })),
@@ -27,7 +28,7 @@ export function destinationTo(
     error: undefined,
     ...change,
   }
-  return new Destination('test/service', config, createPool, { random: () => 0 })
+  return new Destination('test/service', config, createPool, { random: () => 0, ...options })
 }
 
 /** Handler of a unary method. It may throw `{ code, details }` as the status. */

@@ -10,6 +10,7 @@ import type { LoopMarks } from '../upstream/loop.ts'
 import { findZone, placeEndpoints, type Place } from '../upstream/balancer/locality.ts'
 import { targetKey, type PolicyIndex } from '../../config/merge.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
+import { HealthChecks } from './checks.ts'
 import { guardIdentity } from './identity.ts'
 import { addressConfig, addressKinds, compileDestination, noEndpoints, splitAddress, type DestinationKinds, type DestinationParts } from './kinds.ts'
 import { upstreamSettings, type Target } from './upstream.ts'
@@ -84,6 +85,7 @@ export class Destinations {
   readonly #createPool: PoolFactory
   readonly #options: DestinationOptions
   readonly #known = new Map<string, Known>()
+  readonly #checks: HealthChecks
   #snapshot: ConfigSnapshot | undefined
   #policies: PolicyIndex = new Map()
   /** Determined on first use in each version of the services. */
@@ -92,6 +94,7 @@ export class Destinations {
   constructor(createPool: PoolFactory, options: DestinationOptions = {}) {
     this.#createPool = createPool
     this.#options = options
+    this.#checks = new HealthChecks({ table: options.health, onChange: options.onEviction })
   }
 
   /** The destination of a route's reference with the policies `outer` of Gateway, listener, route and rule. Created on first use. */
@@ -183,7 +186,10 @@ export class Destinations {
     for (const known of this.#known.values())
       if ((arePoliciesNew && known.staleWith !== 'nothing') || (areBackendsNew && known.staleWith === 'policies and backends')) known.isStale = true
     // Configuring one may request others: the proxy of a tunnel, the picker of a pool.
-    for (const known of this.#known.values()) known.destination.update(known.configure())
+    for (const { destination, configure } of this.#known.values()) {
+      destination.update(configure())
+      this.#checks.watch(destination)
+    }
   }
 
   /** Closes and removes destinations without a reference. */
@@ -193,12 +199,16 @@ export class Destinations {
     for (const [key, { routeKey, destination, isStale }] of this.#known) {
       if ((routeKey === undefined || used.has(routeKey)) && !isStale) continue
       this.#known.delete(key)
+      this.#checks.forget(destination)
       destination.close()
     }
   }
 
   close(): void {
-    for (const { destination } of this.#known.values()) destination.close()
+    for (const { destination } of this.#known.values()) {
+      this.#checks.forget(destination)
+      destination.close()
+    }
     this.#known.clear()
   }
 
@@ -220,6 +230,7 @@ export class Destinations {
       onEviction: onEviction && ((event: EvictionEvent) => onEviction(name, event)),
     })
     this.#known.set(key, { ...how, configure, destination, isStale: false })
+    this.#checks.watch(destination)
     return destination
   }
 

@@ -148,6 +148,22 @@ export class Destination {
   /** Set if health and load are measured for the whole destination, not for its endpoints. */
   measured: Measured | undefined
 
+  /** Results of checks of endpoints have changed. */
+  refresh(): void {
+    this.#balancer.refresh()
+  }
+
+  /** All endpoints fail their checks. */
+  get isDown(): boolean {
+    return this.#balancer.isDown
+  }
+
+  /** Checks of one endpoint under equal keys have equal results. Contains credentials. */
+  get probeKey(): string {
+    const { settings, appProtocol, hostname, authority } = this.#config
+    return JSON.stringify([this.name, this.#transportKey, settings.httpVersion, settings.auth, appProtocol, hostname, authority])
+  }
+
   /** Endpoints of the config with their state; those of clients' choice (dynamicForwardProxy) are left out. */
   get endpoints(): readonly EndpointState[] {
     return this.#balancer.all

@@ -226,6 +226,7 @@ const rows: Readonly<Record<string, Row>> = {
     'CloudCAuth.audience',
     'MCPBackend.allowOrigins.[]',
     'McpView.hostname',
+    'HealthCheck.http.hostname',
     'McpOpenApi.refreshInterval',
     'McpTarget.path',
     'A2ACardSigning.jwksUrl',

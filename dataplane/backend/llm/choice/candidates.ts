@@ -2,7 +2,9 @@ import { scoreOf, settleOutcome, type EndpointState, type EvictionEvent } from '
 import { restore, type Eviction } from '../../../net/upstream/balancer/health.ts'
 
 /** Health, latency and load of a provider. Kept as long as the config contains a provider of that name. */
-export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictions' | 'evicted' | 'shared' | 'latencySeconds' | 'pending'> & {
+export type ProviderState = Pick<EndpointState, 'health' | 'failures' | 'evictions' | 'interval' | 'evicted' | 'shared' | 'latencySeconds' | 'pending'> & {
+  /** Whether all endpoints of the provider fail their checks; undefined: it is not checked. */
+  isDown: (() => boolean) | undefined
   hasLatency: boolean
   /** Whether the server has the Responses API, as far as its responses tell; monotonic times. */
   readonly responses: { hasUntilMs: number; lacksUntilMs: number }
@@ -18,8 +20,10 @@ export function newProviderState(report: ProviderState['report'] = () => undefin
     health: 1,
     failures: 0,
     evictions: 0,
+    interval: 0n,
     evicted: undefined,
     shared,
+    isDown: undefined,
     latencySeconds: 0,
     pending: 0,
     hasLatency: false,
@@ -75,14 +79,18 @@ export function explainCandidate<T extends Candidate & { readonly name: string }
   const group = groups[index] ?? []
   const where = groups.length === 1 ? 'providers' : `providers of group ${index + 1} of ${groups.length}`
   const evicted = group.filter(({ state }) => state.evicted !== undefined)
+  const failing = group.filter(({ state }) => state.evicted === undefined && state.isDown?.() === true)
   const earlier = groups.slice(0, index).flatMap((before) => before.map(({ name }) => name))
   const notes = [
     ...(evicted.length > 0 ? [`${evicted.map(({ name }) => name).join(', ')} evicted`] : []),
+    ...(failing.length > 0 ? [`${failing.map(({ name }) => name).join(', ')} failing health checks`] : []),
     ...(earlier.length > 0 ? [`${earlier.join(', ')} of earlier groups evicted`] : []),
     ...(avoided !== undefined && avoided !== picked ? [`the attempt with ${avoided.name} failed`] : []),
   ]
   const choice =
-    group.length === 1 ? `the only one of the ${where}` : `the best of two random ones of ${group.length - evicted.length || group.length} ${where}`
+    group.length === 1
+      ? `the only one of the ${where}`
+      : `the best of two random ones of ${group.length - evicted.length - failing.length || group.length} ${where}`
   return `${picked.name}, ${groups.length === 1 && group.length === 1 ? 'the only provider' : choice}${notes.length > 0 ? `; ${notes.join('; ')}` : ''}`
 }
 
@@ -100,8 +108,9 @@ export function firstReturnMs(groups: readonly (readonly Candidate[])[], nowMs: 
 
 const score = ({ state }: Candidate): number => scoreOf(state)
 
-/** Whether a provider is not evicted. Ends an eviction whose time is over. */
+/** Whether a provider is neither evicted nor failing its checks. Ends an eviction whose time is over. */
 export function isAvailable(state: ProviderState, nowMs: number): boolean {
+  if (state.isDown?.() === true) return false
   state.shared?.sync(state)
   if (state.evicted === undefined) return true
   if (state.evicted.untilMs > nowMs) return false

@@ -92,6 +92,7 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, states:
   const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
   const state = stateOf(service, states, backend.key, name)
   if (states.isCopy !== true) destination.measured = state
+  state.isDown = destination.settings.health?.active && (() => destination.isDown)
   return {
     name,
     provider,

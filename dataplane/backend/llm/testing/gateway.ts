@@ -46,6 +46,7 @@ export async function startLlmGateway(options: LlmGatewayOptions): Promise<LlmGa
   const gateway = new Gateway({
     registry,
     createPool,
+    ...(options.onEviction && { onEviction: options.onEviction }),
     ...(options.clocks && { clocks: options.clocks }),
     factories: { ai: createLlmFactory({ ...(options.random && { random: options.random }), ...(options.onEviction && { onEviction: options.onEviction }) }) },
   })

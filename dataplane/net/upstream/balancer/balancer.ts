@@ -1,5 +1,6 @@
 import { authorityOf } from '../../../http/message.ts'
 import { countOutcome, EWMA_ALPHA, restore, type EndpointHealth, type Eviction, type SharedHealth } from './health.ts'
+import type { EndpointCheck } from './check.ts'
 import { hashText } from './hash.ts'
 import { nearestOf, type PlacedEndpoint } from './locality.ts'
 import { pickByKey, type LoadBalancing } from './strategy.ts'
@@ -15,6 +16,8 @@ export interface EndpointState extends EndpointHealth {
   /** When it joined others that were known before; -Infinity: with them. */
   addedAtMs: number
   draining: boolean
+  /** Undefined: it is not checked. */
+  check: EndpointCheck | undefined
   /** Distance; only the nearest of the available endpoints are used. */
   distance: number
   /** EWMA of seconds to the response head, successes only. */
@@ -57,19 +60,24 @@ export function settleOutcome(
 }
 
 function newState(address: string, port: number, label: string): EndpointState {
-  const health = { health: 1, failures: 0, evictions: 0, evicted: undefined, shared: undefined }
+  const health = { health: 1, failures: 0, evictions: 0, interval: 0n, evicted: undefined, shared: undefined, check: undefined }
   return { address, port, label, hash: hashText(label), addedAtMs: -Infinity, draining: false, distance: 0, ...health, latencySeconds: 0, pending: 0 }
 }
 
-/** An endpoint was evicted or returned. */
+/** Whether an endpoint is evicted or fails its checks. */
+export const isOut = ({ evicted, check }: Pick<EndpointState, 'evicted' | 'check'>): boolean => evicted !== undefined || check?.isDown === true
+
+/** An endpoint was evicted or returned; its checks fail, pass again, or ended while they failed. */
 export interface EvictionEvent {
-  readonly kind: 'evicted' | 'back'
+  readonly kind: 'evicted' | 'back' | 'down' | 'up' | 'unchecked'
   /** `host:port`. */
   readonly endpoint: string
   /** Duration of the eviction; 0 on return. */
   readonly durationMs: number
   /** Health at the eviction or after the return, 0 to 1. */
   readonly health: number
+  /** Why checks fail. */
+  readonly error?: string | undefined
 }
 
 /** What was known when an endpoint was picked, for traces. */
@@ -109,7 +117,7 @@ export class Balancer {
   #active: EndpointState[] = []
   #draining: EndpointState[] = []
   readonly #evicted = new Set<EndpointState>()
-  /** The nearest of the active endpoints that are not evicted. */
+  /** The nearest of the active endpoints that are not out. */
   #available: readonly EndpointState[] = []
   readonly #random: () => number
   readonly #nowMs: () => number
@@ -154,10 +162,30 @@ export class Balancer {
   record(endpoint: EndpointState, isHealthy: boolean, seconds: number, eviction: Eviction | undefined, status = 0): void {
     const nowMs = this.#nowMs()
     if (eviction !== undefined) endpoint.shared ??= this.#shared?.open(endpoint.label)
-    if (!settleOutcome(endpoint, isHealthy, seconds, eviction, nowMs, status)) return
+    const isKept = !isHealthy && eviction?.maxEvicted !== undefined && this.#hasMostOut(eviction.maxEvicted)
+    if (!settleOutcome(endpoint, isHealthy, seconds, isKept ? undefined : eviction, nowMs, status)) return
     this.#evicted.add(endpoint)
     this.#onEviction?.({ kind: 'evicted', endpoint: endpoint.label, durationMs: (endpoint.evicted?.untilMs ?? nowMs) - nowMs, health: endpoint.health })
     this.#available = this.#findAvailable()
+  }
+
+  /** Whether no further endpoint may be evicted. */
+  #hasMostOut(share: number): boolean {
+    // Evictions of other workers, and those that are over.
+    this.#candidates()
+    let out = 0
+    for (const endpoint of this.#active) if (isOut(endpoint)) out++
+    return out >= Math.max(1, Math.floor(share * this.#active.length))
+  }
+
+  /** Results of checks have changed. */
+  refresh(): void {
+    this.#available = this.#findAvailable()
+  }
+
+  /** All endpoints fail their checks. */
+  get isDown(): boolean {
+    return this.#active.length > 0 && this.#active.every(({ check }) => check?.isDown === true)
   }
 
   /** Ends all evictions, for a destination without an eviction policy. */
@@ -263,18 +291,18 @@ export class Balancer {
   }
 
   #findAvailable(): readonly EndpointState[] {
-    if (this.#evicted.size === 0) return nearestOf(this.#active)
-    const others = this.#active.filter((endpoint) => !this.#evicted.has(endpoint))
+    const others = this.#active.filter((endpoint) => !this.#evicted.has(endpoint) && endpoint.check?.isDown !== true)
+    if (others.length === this.#active.length) return nearestOf(this.#active)
     // Those that are left would not survive the load of all.
     const isPanic = others.length < (this.#balancing?.panicThreshold ?? 0) * this.#active.length
     return nearestOf(isPanic ? this.#active : others)
   }
 
-  /** The endpoint with that label, also if it is draining or farther than others; undefined if it is evicted while others are not. */
+  /** The endpoint with that label, also if it is draining or farther than others; undefined if it is out while others are not. */
   availableAt(label: string): EndpointState | undefined {
     this.#candidates()
     const endpoint = this.find(label)
-    return endpoint?.evicted === undefined || this.#available.length === 0 || this.#available.includes(endpoint) ? endpoint : undefined
+    return endpoint === undefined || !isOut(endpoint) || this.#available.length === 0 || this.#available.includes(endpoint) ? endpoint : undefined
   }
 
   /** The endpoint with that label, also if it is evicted or draining. */

@@ -26,6 +26,12 @@ const evict = (balancer: Balancer, ...ports: number[]): Balancer => {
   return balancer
 }
 
+function fail(balancer: Balancer, ...ports: number[]): Balancer {
+  for (const endpoint of balancer.endpoints) if (ports.includes(endpoint.port)) endpoint.check = { isDown: true, problem: undefined }
+  balancer.refresh()
+  return balancer
+}
+
 test.each<[string, string, Balancer, number | undefined]>([
   ['the only endpoint', '1: the only endpoint', picking([], endpoints(1)), undefined],
   [
@@ -43,6 +49,18 @@ test.each<[string, string, Balancer, number | undefined]>([
   ['one that is drawn twice', '2: a random one of 3 available endpoints', picking([0.5, 0.5], endpoints(1, 2, 3)), undefined],
   ['the only one that is not evicted', '2: the only one of 1 available endpoint (2 evicted)', evict(picking([], endpoints(1, 2, 3)), 1, 3), undefined],
   ['one of many, all evicted', '1: a random one of 2 endpoints, all evicted and used nevertheless', evict(picking([0, 0], endpoints(1, 2)), 1, 2), undefined],
+  [
+    'the only one whose checks pass',
+    '2: the only one of 1 available endpoint (1 evicted and 1 failing health checks)',
+    fail(evict(picking([], endpoints(1, 2, 3)), 1), 3),
+    undefined,
+  ],
+  [
+    'one of many, all out',
+    '1: a random one of 2 endpoints, all evicted or failing health checks and used nevertheless',
+    fail(picking([0, 0], endpoints(1, 2)), 1, 2),
+    undefined,
+  ],
   [
     'one of many in panic, by turns',
     '2: the next of 3 available endpoints (2 evicted and used nevertheless, by panicThreshold)',

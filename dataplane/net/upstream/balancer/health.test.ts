@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { Balancer, type EvictionEvent } from './balancer.ts'
+import fc from 'fast-check'
+import { Balancer, isOut, type EvictionEvent } from './balancer.ts'
 import type { Eviction } from './health.ts'
 
 const eviction = (limits: Partial<Eviction>): Eviction => ({
@@ -57,6 +58,13 @@ describe('eviction of endpoints', () => {
     ['a success after the return resets consecutive failures', eviction({ consecutiveFailures: 2 }), '- - 3 + -', true],
     ['row 75: then 6 s', eviction({ consecutiveFailures: 2 }), '- - 3 - 5.9', false],
     ['row 75: and back', eviction({ consecutiveFailures: 2 }), '- - 3 - 6', true],
+    ['3 of 4 are not 80 %', eviction({ failureRate: { share: 0.8, intervalMs: 10_000, minRequests: 4 } }), '+ - - -', true],
+    ['4 of 5 are 80 %', eviction({ failureRate: { share: 0.8, intervalMs: 10_000, minRequests: 4 } }), '+ - - - -', false],
+    ['too few responses have no share', eviction({ failureRate: { share: 0.5, intervalMs: 10_000, minRequests: 4 } }), '- - -', true],
+    ['successes count for the number of responses', eviction({ failureRate: { share: 0.5, intervalMs: 10_000, minRequests: 4 } }), '+ + - -', false],
+    ['counting begins anew with each interval', eviction({ failureRate: { share: 0.5, intervalMs: 10_000, minRequests: 4 } }), '- - - 10 - +', true],
+    ['counting begins anew after an eviction', eviction({ failureRate: { share: 0.5, intervalMs: 60_000, minRequests: 2 } }), '- - 3 -', true],
+    ['a share suffices beside other limits', eviction({ consecutiveFailures: 9, failureRate: { share: 1, intervalMs: 10_000, minRequests: 2 } }), '- -', false],
     ['failures during an eviction do not extend it', eviction({}), '- 2 - - 1', true],
     ['a success during an eviction does not shorten it', eviction({}), '- + 2.9', false],
   ])('%s', (_, policy, steps, isUsed) => expect(play(policy, steps).isUsed()).toBe(isUsed))
@@ -129,4 +137,56 @@ test('onEviction receives each eviction and return', () => {
     ['back', 'a:80', 0, 0.5],
     ['back', 'b:80', 0, 0.5],
   ])
+})
+
+describe('the share of endpoints that may be out', () => {
+  const outAfterFailuresOf = (count: number, maxEvicted: number | undefined, failing = 0): number => {
+    const balancer = new Balancer({ nowMs: () => 0 })
+    balancer.update(Array.from({ length: count }, (_, index) => ({ address: `h${index}`, port: 80 })))
+    balancer.endpoints.forEach((endpoint, index) => {
+      if (index < failing) endpoint.check = { isDown: true, problem: undefined }
+    })
+    balancer.refresh()
+    for (const endpoint of balancer.endpoints) balancer.record(endpoint, false, 0, eviction({ maxEvicted }))
+    return balancer.endpoints.filter(isOut).length
+  }
+
+  test('limits evictions for any number of endpoints, except that one may always be evicted', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 100 }), (count, percent) => {
+        expect(outAfterFailuresOf(count, percent / 100)).toBe(Math.max(1, Math.floor((percent / 100) * count)))
+        expect(outAfterFailuresOf(count, undefined)).toBe(count)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('counts endpoints whose checks fail', () => {
+    expect([0, 1, 2, 3, 5].map((failing) => outAfterFailuresOf(10, 0.3, failing))).toEqual([3, 3, 3, 3, 5])
+  })
+})
+
+describe('checks of endpoints', () => {
+  const check = (isDown: boolean) => ({ isDown, problem: undefined })
+  const usedWith = (down: readonly number[], evicted: readonly number[], panicThreshold?: number): number[] => {
+    const balancer = new Balancer({ nowMs: () => 0 })
+    balancer.update(
+      [1, 2, 3, 4].map((port) => ({ address: 'h', port })),
+      { type: 'RoundRobin', hash: undefined, slowStartMs: undefined, panicThreshold },
+    )
+    for (const endpoint of balancer.endpoints) endpoint.check = check(down.includes(endpoint.port))
+    balancer.refresh()
+    for (const endpoint of balancer.endpoints) if (evicted.includes(endpoint.port)) balancer.record(endpoint, false, 0, eviction({}))
+    return [...new Set(Array.from({ length: 20 }, () => balancer.pick()?.port ?? 0))].toSorted((a, b) => a - b)
+  }
+
+  test.each<[string, readonly number[], readonly number[], number | undefined, readonly number[]]>([
+    ['one fails', [1], [], undefined, [2, 3, 4]],
+    ['one fails, another is evicted', [1], [2], undefined, [3, 4]],
+    ['one is both', [1], [1], undefined, [2, 3, 4]],
+    ['all fail', [1, 2, 3, 4], [], undefined, [1, 2, 3, 4]],
+    ['those that do not fail are evicted', [1, 2], [3, 4], undefined, [1, 2, 3, 4]],
+    ['fewer than panicThreshold are left', [1], [2, 3], 0.5, [1, 2, 3, 4]],
+    ['as many as panicThreshold are left', [1], [2], 0.5, [3, 4]],
+  ])('the endpoints in use if %s', (_, down, evicted, threshold, used) => expect(usedWith(down, evicted, threshold)).toEqual(used))
 })

@@ -1,4 +1,5 @@
 import type { Program } from '#api/cel/index.ts'
+import type { HealthCheck } from './check.ts'
 
 /** Health policy of a destination's endpoints (part 2, Health). */
 export interface HealthPolicy {
@@ -6,10 +7,12 @@ export interface HealthPolicy {
   readonly condition: Program | undefined
   /** Undefined: endpoints are never evicted. */
   readonly eviction: Eviction | undefined
+  /** Undefined: endpoints are not checked. */
+  readonly active?: HealthCheck | undefined
 }
 
 /**
- * When and for how long an endpoint is evicted. Health is 0 to 1. Either limit suffices; without any limit one unhealthy response evicts.
+ * When and for how long an endpoint is evicted. Health is 0 to 1. One limit suffices; without any limit one unhealthy response evicts.
  */
 export interface Eviction {
   readonly durationMs: number
@@ -19,8 +22,20 @@ export interface Eviction {
   readonly consecutiveFailures: number | undefined
   /** An unhealthy response evicts if the health before that response was below this (llm.md §15.2). */
   readonly healthThreshold: number | undefined
+  readonly failureRate?: FailureRate | undefined
+  /** Share of the endpoints that may be out, 0 to 1; one may always be. Default: all. */
+  readonly maxEvicted?: number | undefined
   /** The duration is that of the upstream's own word: it does not grow with consecutive evictions. */
   readonly isExact?: boolean
+}
+
+/** A limit of the share of unhealthy responses. */
+export interface FailureRate {
+  /** 0 to 1. */
+  readonly share: number
+  readonly intervalMs: number
+  /** Responses that an interval must have. */
+  readonly minRequests: number
 }
 
 /** Measured health of an endpoint. */
@@ -31,6 +46,8 @@ export interface EndpointHealth {
   failures: number
   /** Consecutive evictions; reset by a success. */
   evictions: number
+  /** Responses of the interval of a FailureRate, see `countInInterval`. */
+  interval: bigint
   /** End of the current eviction, by the balancer's clock, the health on return, and the status of the response that evicted it; 0: the call failed. */
   evicted: { readonly untilMs: number; readonly health: number; readonly status: number } | undefined
   /** Measured together with the other workers; undefined: by this thread alone. The other fields are copies then. */
@@ -64,6 +81,8 @@ export function countOutcome(
   nowMs: number,
   status: number,
 ): boolean {
+  if (eviction?.failureRate !== undefined && endpoint.evicted === undefined)
+    endpoint.interval = countInInterval(endpoint.interval, isHealthy, eviction.failureRate, nowMs)
   if (isHealthy) {
     endpoint.failures = 0
     endpoint.evictions = 0
@@ -71,8 +90,9 @@ export function countOutcome(
   }
   if (endpoint.evicted !== undefined) return false
   endpoint.failures++
-  if (eviction === undefined || !isOverLimit(endpoint.failures, healthBefore, eviction)) return false
+  if (eviction === undefined || !isOverLimit(endpoint.failures, healthBefore, eviction, endpoint.interval)) return false
   endpoint.evictions++
+  endpoint.interval = 0n
   endpoint.evicted = { untilMs: nowMs + durationAfter(eviction, endpoint.evictions), health: eviction.restoreHealth ?? endpoint.health, status }
   return true
 }
@@ -80,10 +100,35 @@ export function countOutcome(
 /** Duration of the eviction that is the `count`th in a row. */
 export const durationAfter = ({ durationMs, isExact }: Eviction, count: number): number => (isExact === true ? durationMs : durationMs * count)
 
-/** Whether an unhealthy response evicts, by the failures with it and the health before it. */
-export function isOverLimit(failures: number, health: number, { consecutiveFailures, healthThreshold }: Eviction): boolean {
-  if (consecutiveFailures === undefined && healthThreshold === undefined) return true
-  return (consecutiveFailures !== undefined && failures >= consecutiveFailures) || (healthThreshold !== undefined && health < healthThreshold)
+/** Whether an unhealthy response evicts, by the failures with it, the health before it, and the interval with it. */
+export function isOverLimit(failures: number, health: number, { consecutiveFailures, healthThreshold, failureRate }: Eviction, interval: bigint): boolean {
+  if (consecutiveFailures === undefined && healthThreshold === undefined && failureRate === undefined) return true
+  return (
+    (consecutiveFailures !== undefined && failures >= consecutiveFailures) ||
+    (healthThreshold !== undefined && health < healthThreshold) ||
+    (failureRate !== undefined && isOverRate(interval, failureRate))
+  )
+}
+
+const COUNT_BITS = 20n
+const COUNT_MASK = (1n << COUNT_BITS) - 1n
+/** Keeps a word positive: it is stored as a signed number. */
+const INTERVAL_MASK = (1n << 23n) - 1n
+
+/**
+ * Counts a response in a word that workers can exchange at once: the number of the interval, its responses, and the unhealthy ones of them. Counts stop at
+ * a million.
+ */
+export function countInInterval(word: bigint, isHealthy: boolean, { intervalMs }: FailureRate, nowMs: number): bigint {
+  const interval = BigInt(Math.floor(nowMs / intervalMs)) & INTERVAL_MASK
+  const counts = word >> (2n * COUNT_BITS) === interval ? word : interval << (2n * COUNT_BITS)
+  if (((counts >> COUNT_BITS) & COUNT_MASK) === COUNT_MASK) return counts
+  return counts + (1n << COUNT_BITS) + (isHealthy ? 0n : 1n)
+}
+
+function isOverRate(word: bigint, { share, minRequests }: FailureRate): boolean {
+  const total = Number((word >> COUNT_BITS) & COUNT_MASK)
+  return total >= minRequests && Number(word & COUNT_MASK) >= share * total
 }
 
 /** Ends the eviction of an endpoint. Its earlier failures count until a success (llm.md §15.2). Returns false if another worker ended it, or nothing was to end. */

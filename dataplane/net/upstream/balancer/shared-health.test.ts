@@ -47,6 +47,23 @@ describe('an endpoint that several workers use', () => {
     expect(balancers.map((balancer) => balancer.find(bad)?.evicted?.status)).toEqual([503, 503, 503])
   })
 
+  test('is evicted by the share of unhealthy responses that different workers saw', () => {
+    const rate = { ...threeFailures, consecutiveFailures: undefined, failureRate: { share: 0.5, intervalMs: 10_000, minRequests: 4 } }
+    const { record, picks, balancers, pass } = start(3)
+    for (const [worker, isHealthy] of [true, false, true].entries()) record(worker, bad, isHealthy, rate)
+    expect(picks(0)).toEqual([bad, good])
+    record(0, bad, false, rate)
+    expect([picks(0), picks(1), picks(2)]).toEqual([[good], [good], [good]])
+    expect(balancers.map((balancer) => balancer.find(bad)?.evicted)).toMatchObject([0, 1, 2].map(() => ({ status: 503, health: 0.5 })))
+    pass(1001)
+    expect([picks(1), picks(2)]).toEqual([
+      [bad, good],
+      [bad, good],
+    ])
+    for (const isHealthy of [false, false, false]) record(1, bad, isHealthy, rate)
+    expect(picks(2)).toEqual([bad, good])
+  })
+
   test('is not evicted if another worker had a success in between', () => {
     const { record, picks } = start(2)
     for (const isHealthy of [false, false]) record(0, bad, isHealthy)

@@ -28,6 +28,7 @@ const exchange = { grantType: 'TokenExchange', tokenEndpoint }
 const own = { grantType: 'ClientCredentials', tokenEndpoint, secretRef: { name: 's' } }
 const balancer = (section: object) => backendPolicy({ loadBalancer: section })
 const eviction = (section: object) => backendPolicy({ health: { eviction: section } })
+const active = (section: object) => backendPolicy({ health: { active: section } })
 const identity = { clientId: 'c', objectId: 'o', resourceId: 'r' }
 const kindsOfBackend = one('ai', 'static', 'dynamicForwardProxy', 'mcp', 'cloudBackend', 'a2a')
 const kindsOfAuth = one('key', 'secretRef', 'passthrough', 'aws', 'azure', 'gcp', 'oauth')
@@ -209,6 +210,27 @@ export const backendRows: Row[] = [
       health: { unhealthyCondition: 'response.code >= 500', eviction: { duration: '1s', restoreHealth: 0, consecutiveFailures: 0, healthThreshold: 100 } },
     }),
   ],
+  ['eviction with failurePercentage', eviction({ failurePercentage: { threshold: 1, interval: '1s', minRequests: 1 }, maxEvictedPercent: 100 })],
+  ['failurePercentage 0', eviction({ failurePercentage: { threshold: 0 } }), `${at}.health.eviction.failurePercentage.threshold`, SMALL],
+  ['maxEvictedPercent 101', eviction({ maxEvictedPercent: 101 }), `${at}.health.eviction.maxEvictedPercent`, BIG],
+  [
+    'active checks with everything',
+    active({
+      interval: '1s',
+      jitter: '0s',
+      timeout: '1ms',
+      unhealthyThreshold: 1,
+      healthyThreshold: 1000,
+      http: { path: '/a?b', hostname: 'a.b:80', expectedStatuses: [200, 599], expectedBody: 'ok' },
+    }),
+  ],
+  ['active checks by TCP', active({ tcp: {} })],
+  ['active checks by gRPC', active({ grpc: { service: 'a.B' } })],
+  ['active checks of no kind', active({ interval: '1s' }), `${at}.health.active`, one('http', 'tcp', 'grpc')],
+  ['active checks of two kinds', active({ tcp: {}, grpc: {} }), `${at}.health.active`, one('http', 'tcp', 'grpc')],
+  ['active checks each 999ms', active({ interval: '999ms', tcp: {} }), `${at}.health.active.interval`, 'must be at least 1s'],
+  ['active checks by a relative path', active({ http: { path: 'a' } }), `${at}.health.active.http.path`, PATTERN],
+  ['active checks with status 199', active({ http: { path: '/', expectedStatuses: [199] } }), `${at}.health.active.http.expectedStatuses[0]`, SMALL],
   ['eviction for 1s', eviction({ duration: '1s' })],
   ['loadBalancer with everything', balancer({ type: 'ConsistentHash', consistentHash: { type: 'Cookie', name: 'a', ttl: '1s', maxLoad: 110 } })],
   ['loadBalancer with slow start', balancer({ type: 'RoundRobin', slowStart: { window: '1s' } })],
