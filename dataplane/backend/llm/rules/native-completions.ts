@@ -7,7 +7,7 @@ import { withList, withMember, withText } from './lists.ts'
 import { fitImageUrl } from './media.ts'
 import { ToolNames } from './names.ts'
 import { fitOrder } from './order.ts'
-import { fitSchema } from './schemas.ts'
+import { fitSchema } from './schemas/index.ts'
 import type { TargetRules } from './types.ts'
 import { fitUser } from './users.ts'
 

@@ -6,7 +6,7 @@ import { withList, withText } from './lists.ts'
 import { fitImageUrl } from './media.ts'
 import { isReasoning, type FittedBody } from './native-completions.ts'
 import { ToolNames } from './names.ts'
-import { fitSchema } from './schemas.ts'
+import { fitSchema } from './schemas/index.ts'
 import type { TargetRules } from './types.ts'
 import { fitUser } from './users.ts'
 

@@ -1,10 +1,10 @@
-import { isObject } from '../common/json.ts'
-import { inside, listOf, objectsOf, without } from '../common/read.ts'
-import type { JsonObject } from '../common/types.ts'
-import { toCurrentDraft } from './drafts.ts'
-import { toGoogleSchema } from './google-schemas.ts'
+import { isObject } from '../../common/json.ts'
+import { inside, listOf, objectsOf, without } from '../../common/read.ts'
+import type { JsonObject } from '../../common/types.ts'
+import { toCurrentDraft } from './draft.ts'
+import { toGoogleSchema } from './google.ts'
 import { refer } from './references.ts'
-import type { SchemaRule } from './types.ts'
+import type { SchemaRule } from './rule.ts'
 
 const UNIONS = ['oneOf', 'anyOf', 'allOf']
 /** Unions in unions deeper than this are left out. */

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { fc } from '#api/property-testing.ts'
-import type { JsonObject } from '../common/types.ts'
-import { violations } from '../testing/target-checks.ts'
-import { toCurrentDraft } from './drafts.ts'
-import { toGoogleSchema } from './google-schemas.ts'
-import { fitSchema } from './schemas.ts'
-import { table } from './table.ts'
+import type { JsonObject } from '../../common/types.ts'
+import { violations } from '../../testing/target-checks.ts'
+import { toCurrentDraft } from './draft.ts'
+import { toGoogleSchema } from './google.ts'
+import { fitSchema } from './index.ts'
+import { table } from '../table.ts'
 
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more })
 

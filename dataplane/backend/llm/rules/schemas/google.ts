@@ -1,6 +1,6 @@
-import { isObject } from '../common/json.ts'
-import { compact, inside, listOf, objectOf, objectsOf, textOf } from '../common/read.ts'
-import type { JsonObject } from '../common/types.ts'
+import { isObject } from '../../common/json.ts'
+import { compact, inside, listOf, objectOf, objectsOf, textOf } from '../../common/read.ts'
+import type { JsonObject } from '../../common/types.ts'
 import { refer } from './references.ts'
 
 /** Members of Google's schemas that are as in JSON Schema (@google/genai 3.1.0, type Schema). */

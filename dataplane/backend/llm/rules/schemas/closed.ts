@@ -1,6 +1,6 @@
-import { isObject } from '../common/json.ts'
-import { textOf } from '../common/read.ts'
-import type { JsonObject } from '../common/types.ts'
+import { isObject } from '../../common/json.ts'
+import { textOf } from '../../common/read.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** Keywords that limit values, which Claude rejects in schemas that it must follow. Anthropic's SDKs put them into the description, too. */
 const LIMITS = new Set(

@@ -1,6 +1,6 @@
-import { isObject } from '../common/json.ts'
-import { objectOf, textOf } from '../common/read.ts'
-import type { JsonObject } from '../common/types.ts'
+import { isObject } from '../../common/json.ts'
+import { objectOf, textOf } from '../../common/read.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** The target of a reference inside the schema. */
 export function refer(reference: unknown, root: JsonObject): JsonObject | undefined {

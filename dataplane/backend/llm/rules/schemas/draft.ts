@@ -1,5 +1,5 @@
-import { isObject } from '../common/json.ts'
-import type { JsonObject } from '../common/types.ts'
+import { isObject } from '../../common/json.ts'
+import type { JsonObject } from '../../common/types.ts'
 
 /** What the metaschema of draft 2020-12 says of a keyword. Others may have any value. */
 type Kind = 'text' | 'number' | 'step' | 'count' | 'flag' | 'list' | 'names' | 'types' | 'schema' | 'schemas' | 'schemasByName'
