@@ -3,6 +3,7 @@ import type { Cloud } from './identity-hosts.ts'
 
 /** Default port of providers and agent runtimes. */
 const HTTPS_PORT = 443
+const HTTP_PORT = 80
 export const DEFAULT_BEDROCK_REGION = 'us-east-1'
 
 export const bedrockHost = (region = DEFAULT_BEDROCK_REGION): string => `bedrock-runtime.${region}.amazonaws.com`
@@ -22,6 +23,13 @@ export function splitEndpoint(endpoint: string): { host: string; port: number | 
     .replace(/[/?#].*$/, '')
   const [, host = authority, port] = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(authority) ?? []
   return { host: host.replace(/^\[(.*)\]$/, '$1'), port: port === undefined ? undefined : Number(port) }
+}
+
+/** The parts of a base URL of a valid config: `http://` or `https://`, host, port and path. */
+export function splitBaseUrl(url: string): { readonly host: string; readonly port: number; readonly isTls: boolean; readonly path: string } {
+  const { host, port } = splitEndpoint(url)
+  const isTls = /^https:/i.test(url)
+  return { host, port: port ?? (isTls ? HTTPS_PORT : HTTP_PORT), isTls, path: url.replace(/^https?:\/\/[^/]*/i, '').replace(/\/+$/, '') }
 }
 
 /** Credentials of the policies of a backend or of its parts, as far as they matter here. */
@@ -44,6 +52,7 @@ interface Provider extends Partial<Place> {
   readonly providerB?: { readonly endpoint: string }
   readonly providerE?: { readonly region: string }
   readonly providerF?: { readonly region?: string }
+  readonly custom?: { readonly baseUrl: string }
 }
 
 /** The fields of a ProxyBackend, or of a backend of the config, that name hosts. */
@@ -89,9 +98,13 @@ export function listHosts(backend: BackendFields): BackendHost[] {
 }
 
 function providerHost(path: string, provider: Provider): BackendHost | undefined {
-  const { name: section = '', host, port = HTTPS_PORT, policies, providerB, providerE, providerF } = provider
+  const { name: section = '', host, port = HTTPS_PORT, policies, providerB, providerE, providerF, custom } = provider
   const at = (field: string, place: Place, identity?: Cloud): BackendHost => ({ path: `${path}.${field}`, ...place, section, policies, identity })
   if (host !== undefined) return at('host', { host, port })
+  if (custom !== undefined) {
+    const url = splitBaseUrl(custom.baseUrl)
+    return at('custom.baseUrl', { host: url.host, port: url.port })
+  }
   if (providerB !== undefined) {
     const endpoint = splitEndpoint(providerB.endpoint)
     return at('azureOpenAI.endpoint', { host: endpoint.host, port: endpoint.port ?? port }, 'Azure')

@@ -1,3 +1,5 @@
+import { CUSTOM_SYSTEM, PRESET_NAMES, systemOf } from './llm-presets.ts'
+
 /** Prices in US dollars per million tokens. Kinds of tokens without a price of their own cost what input or output tokens cost (llm.md §18). */
 export interface CatalogRates {
   readonly input: string
@@ -65,7 +67,7 @@ export interface PriceCatalog {
 }
 
 /** Values of `gen_ai.provider.name`. */
-const PRICED_PROVIDERS = ['openai', 'azure', 'anthropic', 'gcp.gemini', 'gcp.vertex_ai', 'aws.bedrock'] as const
+const PRICED_PROVIDERS = ['openai', 'azure', 'anthropic', 'gcp.gemini', 'gcp.vertex_ai', 'aws.bedrock', ...PRESET_NAMES.map(systemOf), CUSTOM_SYSTEM]
 
 export const REASONING = ['None', 'Effort', 'Budget'] as const
 export const SAMPLING = ['Any', 'Fixed', 'FixedWhileReasoning'] as const

@@ -22,6 +22,7 @@ const titles: Readonly<Record<keyof TargetRules, string>> = {
   asksStreamUsage: 'Usage of streams on request only',
   thoughts: 'Thought signatures of Gemini',
   drops: 'Fields that are left out',
+  renames: 'Fields under other names',
 }
 
 const targets = Object.keys(table) as (keyof typeof table)[]

@@ -7,6 +7,7 @@ import { kinds } from '../v1alpha1/kinds.ts'
 import { findSchemaMistakes } from './check.ts'
 import { toCrd } from './crd.ts'
 import { toErrorPage } from './errors.ts'
+import { toLlmProvidersPage } from './llm-providers.ts'
 import { toLlmRulesPage } from './llm-rules.ts'
 import { toMessagePages } from './messages.ts'
 import { toBundle, toFileBundle } from './json-schema.ts'
@@ -36,6 +37,7 @@ async function generate(): Promise<Files> {
     'gen/config/file.schema.json': toFileBundle(configDefinitions, 'ConfigFile', 'The config file, for editors'),
     ...Object.fromEntries(kinds.map((kind) => [`charts/proxy-crds/templates/${kind.plural}.yaml`, toCrd(definitions, kind)])),
     ...toErrorPage(),
+    ...toLlmProvidersPage(),
     ...toLlmRulesPage(),
     ...toMessagePages(),
     ...toReferencePages(definitions, kinds, configDefinitions, Object.values(messageKinds)),

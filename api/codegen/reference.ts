@@ -110,6 +110,7 @@ export function toReferencePages(api: Definitions, kinds: readonly Kind[], confi
       '- [Errors](errors.md): responses that the data plane makes when a request fails.',
       '- [Management API](management-api/README.md): what the console reads, on the management port of a data plane.',
       '- [Messages](messages/README.md): codes of problems in statuses, logs, validation and proxyctl, with cause and fix.',
+      '- [LLM providers](llm-providers.md): the presets with base URL, formats and peculiarities.',
       '- [Rules of LLM targets](llm-rules.md): what each LLM API and family of models demands of requests.',
     ].join('\n'),
   ].join('\n\n')

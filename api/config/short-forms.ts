@@ -1,5 +1,6 @@
 import { atMostOneOf, ref, type Definitions, type Schema } from '../schema.ts'
 import { aiBackendDefinitions, modelFields, modelTargetDefinitions, modelTargets } from '../v1alpha1/backends/ai.ts'
+import { presetName } from '../v1alpha1/backends/custom-provider.ts'
 import { exactlyOneOfNames, withRealNames } from '../v1alpha1/real-names.ts'
 import { shortAccessDefinitions } from './short-access.ts'
 import { inheritEnv } from './mcp-program.ts'
@@ -31,7 +32,8 @@ const listen = string('Address and port in one text, in place of addresses and p
   maxLength: 64,
 })
 
-const providers = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
+const kinds = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
+const providers = [...kinds, 'preset', 'custom'] as const
 const targetNames = {
   rule: 'ShortModelRule',
   fallback: 'ShortModelFallback',
@@ -45,8 +47,11 @@ const accessKey = (description: string): Schema => string(description, { minLeng
 const pick = ({ properties = {} }: Schema = {}, ...names: string[]): Record<string, Schema> =>
   Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name)))
 
-const providerFields = (definition: string): Record<string, Schema> =>
-  withRealNames(definition, Object.fromEntries(providers.map((name) => [name, ref(`ShortP${name.slice(1)}`)])))
+const providerFields = (definition: string): Record<string, Schema> => ({
+  ...withRealNames(definition, Object.fromEntries(kinds.map((name) => [name, ref(`ShortP${name.slice(1)}`)]))),
+  preset: ref('ShortPreset'),
+  custom: ref('ShortCustom'),
+})
 const targetDefinitions = modelTargetDefinitions(
   targetNames,
   'Another model of the file.',
@@ -84,7 +89,7 @@ export const shortFormDefinitions: Definitions = {
   ),
   ShortLLMModel: {
     ...object(
-      'A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, providers, to, rules.',
+      'A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, preset, custom, providers, to, rules.',
       {
         ...modelTargets(targetNames),
         providers: list(ref(targetNames.target), 'Another name of to.', { minItems: 1, maxItems: 16 }),
@@ -122,6 +127,19 @@ export const shortFormDefinitions: Definitions = {
     secretAccessKey: accessKey('AWS secret key.'),
     sessionToken: accessKey('AWS session token.'),
   }),
+  ShortPreset: {
+    ...object(
+      'A provider by its name.',
+      {
+        name: presetName,
+        model: ref('ShortString', 'Model to use instead of that of the request. Not set: that of the request.'),
+        apiKey,
+        url: url('Base URL, as SDKs take it: `http://localhost:11434/v1`. Default: that of the provider, or the usual port of localhost.'),
+      },
+      ['name'],
+    ),
+  },
+  ShortCustom: object('A provider that has no preset.', { ...aiBackendDefinitions['CustomProvider']?.properties, apiKey }, ['baseUrl']),
   ShortMCP: {
     ...object('MCP servers on one port, merged into one server: every field is a server by its name, except those listed here.', {
       port: port(`TCP port. Default: ${MCP_PORT}.`),

@@ -46,6 +46,8 @@ import type {
   CustomResponse,
   Regex,
   LLMProvider,
+  CustomProvider,
+  ServerRules,
   ProviderA,
   ProviderB,
   ProviderC,
@@ -130,6 +132,8 @@ export type {
   CustomResponse,
   Regex,
   LLMProvider,
+  CustomProvider,
+  ServerRules,
   ProviderA,
   ProviderB,
   ProviderC,
@@ -1563,7 +1567,7 @@ export interface PriorityGroup {
   providers: NamedLLMProvider[]
 }
 /**
- * One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.
+ * One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, their neutral names providerA to providerF, preset, custom.
  */
 export interface NamedLLMProvider {
   /**
@@ -1576,6 +1580,43 @@ export interface NamedLLMProvider {
   providerD?: ProviderD
   providerE?: ProviderE
   providerF?: ProviderF
+  /**
+   * A provider whose host, paths, APIs and peculiarities are known. Servers of your own: databricks, ollama, vllm, sglang, llamacpp, lmstudio, tgi.
+   */
+  preset?:
+    | 'groq'
+    | 'mistral'
+    | 'deepseek'
+    | 'xai'
+    | 'together'
+    | 'fireworks'
+    | 'openrouter'
+    | 'baseten'
+    | 'cerebras'
+    | 'deepinfra'
+    | 'huggingface'
+    | 'nvidia'
+    | 'perplexity'
+    | 'cohere'
+    | 'moonshot'
+    | 'zhipu'
+    | 'zai'
+    | 'minimax'
+    | 'dashscope'
+    | 'sambanova'
+    | 'novita'
+    | 'databricks'
+    | 'ollama'
+    | 'vllm'
+    | 'sglang'
+    | 'llamacpp'
+    | 'lmstudio'
+    | 'tgi'
+  /**
+   * Model to use instead of that of the request, of a preset. Not set: that of the request.
+   */
+  model?: ShortString
+  custom?: CustomProvider
   /**
    * Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.
    */
@@ -3573,7 +3614,7 @@ export interface ShortLLM {
   policies?: Traffic
 }
 /**
- * A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, providers, to, rules.
+ * A model: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, of their neutral names providerA to providerF, preset, custom, providers, to, rules.
  */
 export interface ShortLLMModel {
   /**
@@ -3647,6 +3688,8 @@ export interface ShortLLMModel {
    * Amazon Bedrock. Neutral name: providerF, where the fields are described.
    */
   bedrock?: ShortProviderF
+  preset?: ShortPreset
+  custom?: ShortCustom
   /**
    * Policies of this model.
    */
@@ -3706,6 +3749,8 @@ export interface ShortModelFallback {
    * Amazon Bedrock. Neutral name: providerF, where the fields are described.
    */
   bedrock?: ShortProviderF
+  preset?: ShortPreset
+  custom?: ShortCustom
   /**
    * Policies of this provider, in addition to those of the model. Not with model.
    */
@@ -3778,6 +3823,8 @@ export interface ShortModelTarget {
    * Amazon Bedrock. Neutral name: providerF, where the fields are described.
    */
   bedrock?: ShortProviderF
+  preset?: ShortPreset
+  custom?: ShortCustom
   /**
    * Policies of this provider, in addition to those of the model. Not with model.
    */
@@ -3988,6 +4035,95 @@ export interface ShortProviderF {
    * AWS session token.
    */
   sessionToken?: string
+}
+/**
+ * A provider by its name.
+ */
+export interface ShortPreset {
+  /**
+   * A provider whose host, paths, APIs and peculiarities are known. Servers of your own: databricks, ollama, vllm, sglang, llamacpp, lmstudio, tgi.
+   */
+  name:
+    | 'groq'
+    | 'mistral'
+    | 'deepseek'
+    | 'xai'
+    | 'together'
+    | 'fireworks'
+    | 'openrouter'
+    | 'baseten'
+    | 'cerebras'
+    | 'deepinfra'
+    | 'huggingface'
+    | 'nvidia'
+    | 'perplexity'
+    | 'cohere'
+    | 'moonshot'
+    | 'zhipu'
+    | 'zai'
+    | 'minimax'
+    | 'dashscope'
+    | 'sambanova'
+    | 'novita'
+    | 'databricks'
+    | 'ollama'
+    | 'vllm'
+    | 'sglang'
+    | 'llamacpp'
+    | 'lmstudio'
+    | 'tgi'
+  /**
+   * Model to use instead of that of the request. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.
+   */
+  apiKey?: string
+  /**
+   * Base URL, as SDKs take it: `http://localhost:11434/v1`. Default: that of the provider, or the usual port of localhost.
+   */
+  url?: string
+}
+/**
+ * A provider that has no preset.
+ */
+export interface ShortCustom {
+  /**
+   * URL in front of `/chat/completions`, `/responses`, `/messages` and `/embeddings`, such as `https://llm.example.com/v1`.
+   */
+  baseUrl: string
+  /**
+   * Model to use instead of that of the request. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * APIs of the server. Default: Completions and Embeddings.
+   *
+   * @minItems 1
+   * @maxItems 4
+   *
+   * Items: API.
+   */
+  formats?: ('Completions' | 'Responses' | 'Messages' | 'Embeddings')[]
+  /**
+   * How the credential of `policies.auth` is sent. Default: `Authorization: Bearer`.
+   */
+  auth?: {
+    /**
+     * Header; its name ends with key, token or authorization. Default: Authorization.
+     */
+    header?: string
+    /**
+     * Word before the credential. Default: Bearer in Authorization, none in other headers.
+     */
+    scheme?: string
+  }
+  rules?: ServerRules
+  /**
+   * API key of the provider, sent in the way the provider requires. Usually a placeholder such as `${OPENAI_API_KEY}`.
+   */
+  apiKey?: string
 }
 /**
  * MCP servers on one port, merged into one server: every field is a server by its name, except those listed here.

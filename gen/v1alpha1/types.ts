@@ -3001,7 +3001,7 @@ export interface PriorityGroup {
   providers: NamedLLMProvider[]
 }
 /**
- * One LLM provider: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.
+ * One LLM provider: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, their neutral names providerA to providerF, preset, custom.
  */
 export interface LLMProvider {
   providerA?: ProviderA
@@ -3010,6 +3010,43 @@ export interface LLMProvider {
   providerD?: ProviderD
   providerE?: ProviderE
   providerF?: ProviderF
+  /**
+   * A provider whose host, paths, APIs and peculiarities are known. Servers of your own: databricks, ollama, vllm, sglang, llamacpp, lmstudio, tgi.
+   */
+  preset?:
+    | 'groq'
+    | 'mistral'
+    | 'deepseek'
+    | 'xai'
+    | 'together'
+    | 'fireworks'
+    | 'openrouter'
+    | 'baseten'
+    | 'cerebras'
+    | 'deepinfra'
+    | 'huggingface'
+    | 'nvidia'
+    | 'perplexity'
+    | 'cohere'
+    | 'moonshot'
+    | 'zhipu'
+    | 'zai'
+    | 'minimax'
+    | 'dashscope'
+    | 'sambanova'
+    | 'novita'
+    | 'databricks'
+    | 'ollama'
+    | 'vllm'
+    | 'sglang'
+    | 'llamacpp'
+    | 'lmstudio'
+    | 'tgi'
+  /**
+   * Model to use instead of that of the request, of a preset. Not set: that of the request.
+   */
+  model?: ShortString
+  custom?: CustomProvider
   /**
    * Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.
    */
@@ -3048,7 +3085,7 @@ export interface LLMProvider {
   bedrock?: ProviderF
 }
 /**
- * One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.
+ * One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, their neutral names providerA to providerF, preset, custom.
  */
 export interface NamedLLMProvider {
   /**
@@ -3061,6 +3098,43 @@ export interface NamedLLMProvider {
   providerD?: ProviderD
   providerE?: ProviderE
   providerF?: ProviderF
+  /**
+   * A provider whose host, paths, APIs and peculiarities are known. Servers of your own: databricks, ollama, vllm, sglang, llamacpp, lmstudio, tgi.
+   */
+  preset?:
+    | 'groq'
+    | 'mistral'
+    | 'deepseek'
+    | 'xai'
+    | 'together'
+    | 'fireworks'
+    | 'openrouter'
+    | 'baseten'
+    | 'cerebras'
+    | 'deepinfra'
+    | 'huggingface'
+    | 'nvidia'
+    | 'perplexity'
+    | 'cohere'
+    | 'moonshot'
+    | 'zhipu'
+    | 'zai'
+    | 'minimax'
+    | 'dashscope'
+    | 'sambanova'
+    | 'novita'
+    | 'databricks'
+    | 'ollama'
+    | 'vllm'
+    | 'sglang'
+    | 'llamacpp'
+    | 'lmstudio'
+    | 'tgi'
+  /**
+   * Model to use instead of that of the request, of a preset. Not set: that of the request.
+   */
+  model?: ShortString
+  custom?: CustomProvider
   /**
    * Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.
    */
@@ -3101,6 +3175,118 @@ export interface NamedLLMProvider {
    * Policies for this provider; they take precedence over those of the backend.
    */
   policies?: BackendWithAI
+}
+/**
+ * A provider that has no preset: an address, APIs and their peculiarities.
+ */
+export interface CustomProvider {
+  /**
+   * URL in front of `/chat/completions`, `/responses`, `/messages` and `/embeddings`, such as `https://llm.example.com/v1`.
+   */
+  baseUrl: string
+  /**
+   * Model to use instead of that of the request. Not set: that of the request.
+   */
+  model?: ShortString
+  /**
+   * APIs of the server. Default: Completions and Embeddings.
+   *
+   * @minItems 1
+   * @maxItems 4
+   *
+   * Items: API.
+   */
+  formats?: ('Completions' | 'Responses' | 'Messages' | 'Embeddings')[]
+  /**
+   * How the credential of `policies.auth` is sent. Default: `Authorization: Bearer`.
+   */
+  auth?: {
+    /**
+     * Header; its name ends with key, token or authorization. Default: Authorization.
+     */
+    header?: string
+    /**
+     * Word before the credential. Default: Bearer in Authorization, none in other headers.
+     */
+    scheme?: string
+  }
+  rules?: ServerRules
+}
+/**
+ * Peculiarities of a server with the Chat Completions API. A field that is not set: the rule of the family of the model.
+ */
+export interface ServerRules {
+  /**
+   * Field of the token limit.
+   */
+  tokenLimit?: 'max_tokens' | 'max_completion_tokens'
+  /**
+   * Fields of requests that the server rejects; they are left out.
+   *
+   * @minItems 1
+   * @maxItems 32
+   *
+   * Items: Field.
+   */
+  drop?: string[]
+  /**
+   * Fields of requests that the server has under another name.
+   */
+  rename?: {
+    /**
+     * Field.
+     */
+    [k: string]: string
+  }
+  /**
+   * Whether messages may have a field name.
+   */
+  messageNames?: boolean
+  /**
+   * Whether messages may have the role developer; if not, it becomes system.
+   */
+  developerRole?: boolean
+  /**
+   * Ids of tool calls that the server accepts. NineAlphanumeric: nine letters and digits.
+   */
+  toolCallIds?: 'Any' | 'NineAlphanumeric'
+  /**
+   * How reasoning is asked for. Effort: reasoning_effort. Thinking: thinking.type, and reasoning_effort with efforts. EnableThinking: enable_thinking. None: not at all.
+   */
+  reasoning?: 'Effort' | 'Thinking' | 'EnableThinking' | 'None'
+  /**
+   * Reasoning of earlier responses. Text: sent as reasoning_content. None: left out.
+   */
+  reasoningHistory?: 'Text' | 'None'
+  /**
+   * Values of the effort, in rising order. Others become the nearest one.
+   *
+   * @minItems 1
+   * @maxItems 8
+   *
+   * Items: Field.
+   */
+  efforts?: string[]
+  /**
+   * Formats of responses. Object: JSON without a schema; schemas become it. None: response_format is left out.
+   */
+  outputFormat?: 'Schema' | 'Object' | 'None'
+  /**
+   * Whether tools may have the field strict.
+   */
+  strictTools?: boolean
+  /**
+   * Whether images may be URLs. If not, requests with them get 400.
+   */
+  imageUrls?: boolean
+  /**
+   * Most stop sequences; others are left out.
+   */
+  maxStops?: number
+  /**
+   * Whether streams report usage only if stream_options asks for it.
+   */
+  streamUsage?: boolean
 }
 /**
  * OpenAI, `openai`.

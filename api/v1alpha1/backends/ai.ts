@@ -1,6 +1,7 @@
 import { choice, exactlyOneOf, integer, keyedList, list, object, ref, set, string, type Definitions, type Schema, type ValidationRule } from '../../schema.ts'
 import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
 import { duration, usd } from '../shared.ts'
+import { customProviderDefinitions, dataProviderFields, dataProviderRules } from './custom-provider.ts'
 
 const model = ref('ShortString', 'Model to use instead of that of the request. Not set: that of the request.')
 const providers = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
@@ -12,12 +13,14 @@ const providerFields: Readonly<Record<string, Schema>> = {
   providerD: ref('ProviderD'),
   providerE: ref('ProviderE'),
   providerF: ref('ProviderF'),
+  ...dataProviderFields,
   host: ref('Host', 'Host to send requests to, in plaintext unless `policies.tls` is set; needs port. Default: the host of the provider, over TLS.'),
   port: integer('Port to send requests to; needs host. Default: 443.', 1, 65535),
   path: ref('LongString', 'Path of all requests to the provider, instead of its own.'),
 }
 const providerRules: readonly ValidationRule[] = [
-  exactlyOneOfNames('LLMProvider', ...providers),
+  exactlyOneOfNames('LLMProvider', ...providers, 'preset', 'custom'),
+  ...dataProviderRules,
   { rule: 'has(self.host) == has(self.port)', message: 'host and port must both be set together' },
 ]
 
@@ -179,13 +182,13 @@ export const aiBackendDefinitions: Definitions = {
     ['providers'],
   ),
   LLMProvider: object(
-    'One LLM provider: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.',
+    'One LLM provider: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, their neutral names providerA to providerF, preset, custom.',
     withRealNames('LLMProvider', providerFields),
     [],
     providerRules,
   ),
   NamedLLMProvider: object(
-    'One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, or of their neutral names providerA to providerF.',
+    'One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, their neutral names providerA to providerF, preset, custom.',
     {
       name: ref('SectionName', 'Name, unique in the backend; a policy can target the provider by it (`sectionName`).'),
       ...withRealNames('NamedLLMProvider', providerFields),
@@ -194,6 +197,7 @@ export const aiBackendDefinitions: Definitions = {
     ['name'],
     providerRules,
   ),
+  ...customProviderDefinitions,
   ProviderA: object('OpenAI, `openai`.', {
     model,
     formats: set(choice(['Completions', 'Responses'], 'API.'), 'Chat APIs of the server. Default: both; Completions after a 404 of Responses.', 1, 2),

@@ -227,12 +227,39 @@ mcp: { port: 3001, prefixMode: Always, failureMode: FailOpen, sessionRouting: St
     ['https://proxy.example.com/a/v1', 'anthropic', 'proxy.example.com', 443, true, '"/a" + request.pathAndQuery'],
     ['http://localhost:11434/v1/', 'openai', 'localhost', 11_434, false, undefined],
     ['http://[::1]:8000', 'openai', '::1', 8000, false, undefined],
+    ['https://api.groq.com/openai/v1', 'preset', 'api.groq.com', 443, true, undefined],
+    ['https://proxy.example.com/groq/openai/v1', 'preset', 'proxy.example.com', 443, true, '"/groq" + request.pathAndQuery'],
+    ['http://proxy.example.com/api', 'preset', 'proxy.example.com', 80, false, '"/api" + request.pathAndQuery.stripPrefix("/openai/v1")'],
     ['https://proxy.example.com/anthropic', 'anthropic', 'proxy.example.com', 443, true, '"/anthropic" + request.pathAndQuery'],
   ])('send requests to %s of %s', async (url, kind, host, port, isTls, path) => {
-    const backend = backendOf(await load(model(`{ ${kind}: { url: '${url}' } }`)), 'default/llm.m')
+    const backend = backendOf(await load(model(`{ ${kind}: { ${kind === 'preset' ? 'name: groq, ' : ''}url: '${url}' } }`)), 'default/llm.m')
     expect(backend?.ai?.provider).toMatchObject({ host, port })
     expect(backend?.policies?.tls).toEqual(isTls ? {} : undefined)
     expect(backend?.policies?.transformation?.request?.set).toEqual(path === undefined ? undefined : [{ name: ':path', value: path }])
+  })
+
+  test.each<[written: string, provider: object, policies: object]>([
+    ['{ preset: { name: groq, model: x, apiKey: k } }', { preset: 'groq', model: 'x' }, { auth: { key: 'k' } }],
+    ['{ preset: { name: ollama } }', { preset: 'ollama', host: 'localhost', port: 11_434 }, {}],
+    ['{ preset: { name: databricks, url: "https://x.example.com" } }', { preset: 'databricks', host: 'x.example.com', port: 443 }, { tls: {} }],
+    ['{ preset: { name: ollama, url: "http://gpu:1/v1" } }', { preset: 'ollama', host: 'gpu', port: 1 }, {}],
+    [
+      '{ custom: { baseUrl: "https://llm.example.com/v1", model: x, apiKey: k, formats: [Messages], rules: { drop: [seed] } } }',
+      { custom: { baseUrl: 'https://llm.example.com/v1', model: 'x', formats: ['Messages'], rules: { drop: ['seed'] } } },
+      { auth: { key: 'k' } },
+    ],
+  ])('expand %s', async (written, provider, policies) => {
+    const messages = await load(model(written))
+    expect(backendOf(messages, 'default/llm.m')?.ai?.provider).toEqual(provider)
+    expect(backendOf(messages, 'default/llm.m')?.policies).toMatchObject(policies)
+    expect(backendOf(messages, 'default/llm')?.ai?.groups).toHaveLength(1)
+  })
+
+  test.each<[written: string, problem: string]>([
+    ['{ preset: { name: databricks } }', 'llm.models.m.preset.url: is needed: databricks is a server of your own'],
+    ['{ custom: { baseUrl: "https://u:p@x" } }', 'llm.models.m.custom.baseUrl: '],
+  ])('reject %s', async (written, problem) => {
+    expect(await problemsOf(`llm:\n  models:\n    m: ${written}\n`)).toEqual([expect.stringContaining(problem)])
   })
 
   test('list as many names in the error of unknown models as a response can have', async () => {
@@ -267,7 +294,9 @@ describe('an invalid short form is an error with file, line, column and path', (
     [
       'no provider',
       model('{}'),
-      ['gateway.yaml:1:18: llm.models.m: exactly one of the fields in [openai azureOpenAI anthropic gemini vertexAI bedrock providers to rules] must be set'],
+      [
+        'gateway.yaml:1:18: llm.models.m: exactly one of the fields in [openai azureOpenAI anthropic gemini vertexAI bedrock preset custom providers to rules] must be set',
+      ],
     ],
     [
       'a target that is no model of the section, and one that leads back',

@@ -1,4 +1,5 @@
 import { LLM_PORT } from '#api/config/short-form-ports.ts'
+import { presets } from '#api/llm-presets.ts'
 import { chatRoutes } from '#api/llm-routes.ts'
 import type {
   AIModel,
@@ -28,6 +29,7 @@ import { formatPath, type SchemaProblem } from '../validate.ts'
 const MODEL_HEADER = ownHeaders.model
 /** Routing needs the entire body, and requests with images are large. The limit is that of LLM backends (llm.md §2 step 6). */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
+const HTTPS_PORT = 443
 /** Limit of the body of a direct response. */
 const MAX_RESPONSE_CHARACTERS = 4096
 
@@ -109,11 +111,14 @@ function expandModel(
   report: ReportModel,
 ): { readonly backend: FileBackend; readonly secret?: Secret } {
   const kind = kindOf(model) ?? 'providerA'
-  const { apiKey, url, accessKeyId, secretAccessKey, sessionToken, settings } = splitProvider(model[kind] ?? {})
+  const { apiKey, url: given, accessKeyId, secretAccessKey, sessionToken, settings } = splitProvider(model[kind] ?? {})
+  const url = given ?? usualUrl(model.preset)
   const address = url === undefined ? undefined : parseUpstreamUrl(url)
   if (typeof address === 'string') report('url', address)
   const target = typeof address === 'object' ? address : undefined
   if (target !== undefined && target.query !== '') report('url', 'contains a query, which the paths of the API do not have; remove it')
+  if (model.preset !== undefined && url === undefined && presets[model.preset.name].host === undefined)
+    report('url', `is needed: ${model.preset.name} is a server of your own`)
   if (apiKey !== undefined && model.policies?.auth !== undefined) report('apiKey', 'is not used with policies.auth; remove one of them')
   if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) report('', 'needs both accessKeyId and secretAccessKey, or neither')
   if (accessKeyId !== undefined && apiKey !== undefined) report('apiKey', 'is not used with accessKeyId; remove one of them')
@@ -126,11 +131,11 @@ function expandModel(
           data: { accessKey: accessKeyId, secretKey: secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
         }
   const auth = authOf(kind, apiKey, secret)
-  const transformation = withPath(model.policies?.transformation, target === undefined ? undefined : pathExpression(kind, target.path))
+  const transformation = withPath(model.policies?.transformation, target === undefined ? undefined : pathExpression(baseOf(kind, model), target.path))
   const defaults: BackendFull = { ...(target?.isTls === true && { tls: {} }), ...(auth && { auth }) }
   const backend: FileBackend = {
     name,
-    ai: { provider: { [kind]: settings, ...(target && { host: target.host, port: target.port }) } },
+    ai: { provider: { ...providerOf(kind, settings), ...(target && { host: target.host, port: target.port }) } },
     policies: { ...defaults, ...model.policies, ...(transformation && { transformation }), ai: { routes: chatRoutes, ...model.policies?.ai } },
   }
   return { backend, ...(secret && { secret }) }
@@ -150,19 +155,35 @@ function authOf(kind: ProviderKind, apiKey: string | undefined, secret: Secret |
   return undefined
 }
 
-/** Base path of the APIs of OpenAI and Anthropic. */
-const BASE_PATH = '/v1'
+/** A provider in the long form. */
+function providerOf(kind: ProviderKind, settings: Readonly<Record<string, unknown>>): object {
+  if (kind !== 'preset') return { [kind]: settings }
+  const { name, ...rest } = settings
+  return { preset: name, ...rest }
+}
+
+/** Where a server of the user's own listens by default. */
+function usualUrl(preset: ShortLLMModel['preset']): string | undefined {
+  const { host, port } = preset === undefined ? {} : presets[preset.name]
+  return preset === undefined || host !== undefined || port === HTTPS_PORT ? undefined : `http://localhost:${port}`
+}
 
 /**
- * Expression for the path of requests to a URL; undefined for the paths of the provider. The URL of OpenAI includes `/v1`, as its SDK takes it; for other
- * providers the path is put in front of theirs.
+ * The path that URLs of a provider may end with, as its SDK takes them, and whether it is that of URLs with another path too: without it, the path of the
+ * URL is put in front.
  */
-function pathExpression(kind: ProviderKind, urlPath: string): string | undefined {
+function baseOf(kind: ProviderKind, { preset }: ShortLLMModel): { readonly base: string; readonly isReplaced: boolean } {
+  if (preset !== undefined) return { base: presets[preset.name].base, isReplaced: true }
+  return { base: kind === 'providerA' || kind === 'providerC' ? '/v1' : '', isReplaced: kind === 'providerA' }
+}
+
+/** Expression for the path of requests to a URL; undefined for the paths of the provider. */
+function pathExpression({ base, isReplaced }: ReturnType<typeof baseOf>, urlPath: string): string | undefined {
   const path = urlPath.replace(/\/+$/, '')
-  const hasBase = path.endsWith(BASE_PATH) && (kind === 'providerA' || kind === 'providerC')
-  const prefix = JSON.stringify(hasBase ? path.slice(0, -BASE_PATH.length) : path)
+  const hasBase = base !== '' && path.endsWith(base)
+  const prefix = JSON.stringify(hasBase ? path.slice(0, -base.length) : path)
   if (prefix === '""') return undefined
-  return kind === 'providerA' && !hasBase ? `${prefix} + request.pathAndQuery.stripPrefix(${JSON.stringify(BASE_PATH)})` : `${prefix} + request.pathAndQuery`
+  return isReplaced && !hasBase ? `${prefix} + request.pathAndQuery.stripPrefix(${JSON.stringify(base)})` : `${prefix} + request.pathAndQuery`
 }
 
 /** Adds the path to the transformation of the model's policies. */
@@ -204,10 +225,19 @@ function listBackend(root: string, models: Models): FileBackend {
   const listed = Object.entries(models).filter(([, { model }]) => model.visibility !== 'Internal')
   if (listed.length < Object.keys(models).length || listed.some(([, entry]) => isVirtual(entry)))
     return { name: root, ai: { models: listed.map(([name]) => ({ name, to: [targetOf({ model: name }, models)] })) }, policies }
-  const byKind = Map.groupBy(Object.entries(models), ([, { model }]) => kindOf(model) ?? 'providerA')
-  const providers = Array.from(byKind, ([kind, entries]): NamedLLMProvider => {
-    const { model: _, ...settings } = splitProvider(entries[0]?.[1].model[kind] ?? {}).settings
-    return { name: kind.toLowerCase(), [kind]: settings, policies: { ai: { modelAliases: Object.fromEntries(entries.map(([name]) => [name, name])) } } }
+  const byKind = Map.groupBy(Object.entries(models), ([, { model }]) => model.preset?.name ?? kindOf(model) ?? 'providerA')
+  const providers = Array.from(byKind, ([group, entries]): NamedLLMProvider => {
+    const model: ShortLLMModel = entries[0]?.[1].model ?? {}
+    const kind = kindOf(model) ?? 'providerA'
+    const { model: _, ...settings } = splitProvider(model[kind] ?? {}).settings
+    // Nothing is sent there.
+    const place = model.preset === undefined || presets[model.preset.name].host !== undefined ? undefined : { host: 'localhost', port: HTTPS_PORT }
+    return {
+      name: group.toLowerCase(),
+      ...providerOf(kind, settings),
+      ...place,
+      policies: { ai: { modelAliases: Object.fromEntries(entries.map(([name]) => [name, name])) } },
+    }
   })
   return { name: root, ai: { groups: [{ providers }] }, policies }
 }
@@ -303,6 +333,6 @@ function targetOf({ model = '', weight }: ShortModelTarget, models: Models): AIM
 }
 
 function ownModel(model: ShortLLMModel | undefined): string | undefined {
-  const { providerA, providerB, providerC, providerD, providerE, providerF } = model ?? {}
-  return [providerA, providerC, providerD, providerE, providerF].find((provider) => provider !== undefined)?.model ?? providerB?.deploymentName
+  const { providerA, providerB, providerC, providerD, providerE, providerF, preset, custom } = model ?? {}
+  return [providerA, providerC, providerD, providerE, providerF, preset, custom].find((provider) => provider !== undefined)?.model ?? providerB?.deploymentName
 }

@@ -1,7 +1,7 @@
 import type { ShortLLMModel, ShortModelFallback, ShortModelTarget } from '#gen/config/types.ts'
 import type { Path } from './expansion.ts'
 
-const providerKinds = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF'] as const
+const providerKinds = ['providerA', 'providerB', 'providerC', 'providerD', 'providerE', 'providerF', 'preset', 'custom'] as const
 export type ProviderKind = (typeof providerKinds)[number]
 
 /** A model that has one provider, or targets that are names of other models of the list. */

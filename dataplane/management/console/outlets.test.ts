@@ -64,6 +64,8 @@ const secretFields: Readonly<Record<string, (secret: string) => object>> = {
   'ShortKey.key': (secret) => ({ keys: { alice: { key: secret } } }),
   'ShortProviderF.secretAccessKey': (secret) => ({ bedrock: { secretAccessKey: secret } }),
   'ShortProviderF.sessionToken': (secret) => ({ bedrock: { sessionToken: secret } }),
+  'ShortPreset.apiKey': (secret) => ({ preset: { name: 'groq', apiKey: secret } }),
+  'ShortCustom.apiKey': (secret) => ({ custom: { apiKey: secret } }),
   'ShortMCPServer.apiKey': (secret) => ({ files: { apiKey: secret } }),
   'ShortMCPServer.command': (secret) => ({ files: { command: ['server', `--token=${secret}`] } }),
   'ShortMCPServer.env': (secret) => ({ files: { env: { OPENAI_API_KEY: secret } } }),
@@ -73,7 +75,7 @@ const secretFields: Readonly<Record<string, (secret: string) => object>> = {
 }
 /** Text fields whose names sound like credentials, and that have none. */
 const publicFields =
-  /^(?:(?:Bind|Listener|Secret|Route|TcpRoute|Service|Backend|Policy)\.key|ResolvedSecret(?:s|Key)?\.(?:secret|secrets|key)|(?:Budget|LocalRateLimit)\.key|BudgetQuotaService\.keyName|OAuthCredentials\.(?:subjectToken|tokenEndpoint\.path|audiences)|A2ACardSigning\.(?:keyId|jwksUrl)|BackendAI\.firstTokenTimeout|CORS\.\w+|AgentExtAuthHTTP\.allowed\w+|RouteExtAuth\.\w+|ProcessConfig\.logging\.sensitiveHeaders|.*\.passwordFile|JWKS\.inline|ResolvedKeySet\.inline|Secret\.privateKey|ShortProvider[A-F]\.url|ShortProviderF\.accessKeyId|ShortMCPServer\.url|ShortKey\.keyHash|ShortMCPRule\.keys|HTTPHeaderMatch\.value|ReplacedResponse\.headers\.\w+|ClientIP\.header|OIDC\.(?:endpoints\.authorization|cookieDomain|forwardIdToken))$/
+  /^(?:(?:Bind|Listener|Secret|Route|TcpRoute|Service|Backend|Policy)\.key|ResolvedSecret(?:s|Key)?\.(?:secret|secrets|key)|(?:Budget|LocalRateLimit)\.key|BudgetQuotaService\.keyName|OAuthCredentials\.(?:subjectToken|tokenEndpoint\.path|audiences)|A2ACardSigning\.(?:keyId|jwksUrl)|BackendAI\.firstTokenTimeout|CORS\.\w+|AgentExtAuthHTTP\.allowed\w+|RouteExtAuth\.\w+|ProcessConfig\.logging\.sensitiveHeaders|.*\.passwordFile|JWKS\.inline|ResolvedKeySet\.inline|Secret\.privateKey|ShortProvider[A-F]\.url|ShortPreset\.url|(?:CustomProvider|ShortCustom)\.auth\.(?:header|scheme)|ShortProviderF\.accessKeyId|ShortMCPServer\.url|ShortKey\.keyHash|ShortMCPRule\.keys|HTTPHeaderMatch\.value|ReplacedResponse\.headers\.\w+|ClientIP\.header|OIDC\.(?:endpoints\.authorization|cookieDomain|forwardIdToken))$/
 const written = Object.keys(secretFields).map((field) => `written-into-${field.toLowerCase().replaceAll('.', '-')}`)
 
 const secrets = [SECRET, QUERY_KEY, HEADER, OWN_HEADER, MODIFIER_KEY, ISSUED, SESSION_KEY, PASSWORD, ADMIN_TOKEN, ...written]

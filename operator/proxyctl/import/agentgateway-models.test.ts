@@ -9,6 +9,15 @@ async function importModels(llm: object) {
   return { models: (config as { llm: { models: Record<string, object> } }).llm.models, lost, config }
 }
 
+/** `ProviderPreset` of agentgateway 75b4e6ce. */
+const agentgatewayPresets = 'cohere ollama baseten cerebras deepinfra deepseek groq huggingface mistral openrouter togetherai xai fireworks'.split(' ')
+
+test.each(agentgatewayPresets)('the preset %s is carried over without loss', async (provider) => {
+  const { models, lost } = await importModels({ models: [{ name: 'm', provider, params: { model: 'x', apiKey: 'k' } }] })
+  expect(lost).toEqual([])
+  expect(models).toEqual({ m: { preset: { name: provider === 'togetherai' ? 'together' : provider, model: 'x', apiKey: 'k' } } })
+})
+
 test('weighted, failover and conditional models of the published examples are carried over', async () => {
   const { models, lost } = await importModels({
     models: [

@@ -1,4 +1,5 @@
 import { environments, compile, isParseError } from '#api/cel/index.ts'
+import type { PresetName } from '#api/llm-presets.ts'
 import { harmlessFields } from './agentgateway-fields.ts'
 import { asTraffic, importRoutePolicies, importSecret, type RoutePolicies } from './agentgateway-policies.ts'
 import { closePolicies, compact, ImportSource, type Loss } from './source.ts'
@@ -10,13 +11,29 @@ const MAX_FALLBACKS = 8
 export const providerNames: Readonly<Record<string, string>> = {
   openAI: 'openai',
   openai: 'openai',
-  ollama: 'openai',
   azureOpenAI: 'azureOpenAI',
   azure: 'azureOpenAI',
   anthropic: 'anthropic',
   gemini: 'gemini',
   vertex: 'vertexAI',
   bedrock: 'bedrock',
+}
+
+/** Names of presets -> ours. */
+const presetNames: Readonly<Record<string, PresetName>> = {
+  cohere: 'cohere',
+  ollama: 'ollama',
+  baseten: 'baseten',
+  cerebras: 'cerebras',
+  deepinfra: 'deepinfra',
+  deepseek: 'deepseek',
+  groq: 'groq',
+  huggingface: 'huggingface',
+  mistral: 'mistral',
+  openrouter: 'openrouter',
+  togetherai: 'together',
+  xai: 'xai',
+  fireworks: 'fireworks',
 }
 
 /** Fields of a provider, which a model of the section `llm` has under longer names. */
@@ -96,7 +113,8 @@ function importModel(source: ImportSource, shared: ReadonlyMap<string, ImportSou
   const reference = source.object('provider')?.text('reference')
   const provider = reference === undefined ? undefined : shared.get(reference)
   const kind = reference === undefined ? (source.text('provider') ?? '') : (provider?.text('provider') ?? '')
-  const ours = providerNames[kind]
+  const preset = Object.hasOwn(presetNames, kind) ? presetNames[kind] : undefined
+  const ours = preset === undefined ? providerNames[kind] : 'preset'
   const params = paramsOf(source.withHarmless(...harmlessFields.model), provider, losses)
   const isPattern = name.includes('*')
   const prefix = isPattern ? prefixOf(source.object('transformation')) : undefined
@@ -112,8 +130,7 @@ function importModel(source: ImportSource, shared: ReadonlyMap<string, ImportSou
     source.loseAll(ours === undefined ? 'has a provider that is not supported' : reason)
     return undefined
   }
-  const isLocal = kind === 'ollama'
-  const [apiKey, base] = [importSecret(params, 'apiKey'), params?.text('baseUrl') ?? (isLocal ? 'http://localhost:11434/v1' : undefined)]
+  const [apiKey, base] = [importSecret(params, 'apiKey'), params?.text('baseUrl')]
   const fields = providerFields(ours, params ?? new ImportSource({}, '', []))
   const health = importHealth(source.object('health'))
   // A key of the model takes precedence over that of the section.
@@ -122,7 +139,7 @@ function importModel(source: ImportSource, shared: ReadonlyMap<string, ImportSou
   const modelField = ours === 'azureOpenAI' ? 'deploymentName' : 'model'
   const write = (asked: string): Record<string, unknown> => {
     const model = isPattern ? { [modelField]: prefix !== undefined && asked.startsWith(prefix) ? asked.slice(prefix.length) : asked } : {}
-    return { [ours]: { ...model, ...fields, ...compact({ apiKey, url: base }) }, ...compact({ policies }) }
+    return { [ours]: { ...(preset !== undefined && { name: preset }), ...model, ...fields, ...compact({ apiKey, url: base }) }, ...compact({ policies }) }
   }
   if (provider !== undefined) params?.finish()
   return { source, name, isPublic: visibility === 'public', write }

@@ -1,18 +1,10 @@
+import { PRESET_NAMES, presets, type PresetName } from '#api/llm-presets.ts'
 import { compact, literal, type ImportSource } from './source.ts'
 
-/** Base URLs of services with the API of OpenAI, by the prefix of `model`. */
-const compatible: Readonly<Record<string, string>> = {
-  deepseek: 'https://api.deepseek.com/v1',
-  fireworks_ai: 'https://api.fireworks.ai/inference/v1',
-  groq: 'https://api.groq.com/openai/v1',
-  mistral: 'https://api.mistral.ai/v1',
-  openrouter: 'https://openrouter.ai/api/v1',
-  perplexity: 'https://api.perplexity.ai',
-  together_ai: 'https://api.together.xyz/v1',
-  xai: 'https://api.x.ai/v1',
-}
-/** Prefixes of servers that need `api_base`. */
-const selfHosted: ReadonlySet<string> = new Set(['hosted_vllm', 'vllm', 'lm_studio', 'openai_like', 'custom_openai', 'text-completion-openai', 'litellm_proxy'])
+/** Presets by the prefix of `model`. */
+const presetOf: ReadonlyMap<string, PresetName> = new Map(PRESET_NAMES.flatMap((name) => (presets[name].litellm ?? []).map((prefix) => [prefix, name])))
+/** Prefixes of other servers with the API of OpenAI, which need `api_base`. */
+const compatible: ReadonlySet<string> = new Set(['openai_like', 'custom_openai', 'litellm_proxy'])
 
 /** A value of a LiteLLM config: `os.environ/NAME` becomes the placeholder `${NAME}`. */
 export function value(text: string | undefined): string | undefined {
@@ -58,14 +50,21 @@ export function importProvider(params: ImportSource): Record<string, unknown> | 
           url: base ?? value(params.text('aws_bedrock_runtime_endpoint')),
         }),
       }
-    case 'ollama':
-    case 'ollama_chat':
-      return { openai: compact({ ...common, url: `${(base ?? 'http://localhost:11434').replace(/\/$/, '')}/v1` }) }
     default: {
-      const url = base ?? compatible[prefix]
-      return url === undefined || (compatible[prefix] === undefined && !selfHosted.has(prefix)) ? undefined : { openai: compact({ ...common, url }) }
+      const preset = presetOf.get(prefix)
+      if (preset === undefined) return base === undefined || !compatible.has(prefix) ? undefined : { openai: compact(common) }
+      // LiteLLM knows no address of these servers but that of Ollama.
+      if (base === undefined && presets[preset].host === undefined && preset !== 'ollama') return undefined
+      return { preset: compact({ name: preset, ...common, model: toOwnName(preset, model) }) }
     }
   }
+}
+
+/** The name that a provider has for a model, where LiteLLM has another. */
+function toOwnName(preset: PresetName, model: string): string {
+  if (preset === 'fireworks' && !model.startsWith('accounts/')) return `accounts/fireworks/models/${model}`
+  const [, provider, name] = (preset === 'huggingface' && /^([^/]+)\/([^/]+\/[^/]+)$/.exec(model)) || []
+  return name === undefined ? model : `${name}:${provider}`
 }
 
 /** Models without a prefix are recognized by their names. */

@@ -1,3 +1,4 @@
+import { PRESET_NAMES, presets } from '#api/llm-presets.ts'
 import { describe, expect, test } from '@jest/globals'
 import { harmlessSettings, keyStores, switches } from './litellm-settings.ts'
 import { litellm, rejectsAll, run, runImport } from './testing.ts'
@@ -45,8 +46,8 @@ describe('import of LiteLLM proxy', () => {
           claude: { anthropic: { model: 'claude-sonnet-4-5', apiKey: 'sk-ant-$${odd' } },
           'sonnet-bedrock': { bedrock: { model: 'anthropic.claude-sonnet-4-5', region: 'us-east-1' } },
           'gemini-pro': { vertexAI: { model: 'gemini-2.5-pro', projectId: 'my-project', region: 'us-central1' } },
-          llama: { openai: { model: 'llama3.1', url: 'http://localhost:11434/v1' } },
-          fast: { openai: { model: 'llama-3.3-70b-versatile', apiKey: '${GROQ_API_KEY}', url: 'https://api.groq.com/openai/v1' } },
+          llama: { preset: { name: 'ollama', model: 'llama3.1', url: 'http://localhost:11434' } },
+          fast: { preset: { name: 'groq', model: 'llama-3.3-70b-versatile', apiKey: '${GROQ_API_KEY}' } },
         },
         policies: {
           apiKeyAuthentication: { secretRef: { secret: 'opaque/default/clients' } },
@@ -80,6 +81,30 @@ describe('import of LiteLLM proxy', () => {
       expect(config).toMatchObject({ llm: { policies: { authorization: { action: 'Deny', policy: { matchExpressions: ['true'] } } } } })
     }
   })
+})
+
+test.each<[model: string, more: object, expected: object | undefined]>([
+  ...PRESET_NAMES.flatMap((name) =>
+    (presets[name].litellm ?? []).map((prefix): [string, object, object] => [
+      `${prefix}/m`,
+      { api_base: 'http://h:1/v1' },
+      { preset: { name, model: name === 'fireworks' ? 'accounts/fireworks/models/m' : 'm', url: 'http://h:1/v1' } },
+    ]),
+  ),
+  ['fireworks_ai/accounts/a/models/m', {}, { preset: { name: 'fireworks', model: 'accounts/a/models/m' } }],
+  ['huggingface/together/org/m', {}, { preset: { name: 'huggingface', model: 'org/m:together' } }],
+  ['huggingface/org/m', {}, { preset: { name: 'huggingface', model: 'org/m' } }],
+  ['ollama/m', {}, { preset: { name: 'ollama', model: 'm' } }],
+  ['hosted_vllm/m', {}, undefined],
+  ['m', { custom_llm_provider: 'groq' }, { preset: { name: 'groq', model: 'm' } }],
+])('the model %s of LiteLLM with %j is that of a preset', async (model, more, expected) => {
+  const list = [
+    { model_name: 'a', litellm_params: { model, ...more } },
+    { model_name: 'b', litellm_params: { model: 'gpt-4o' } },
+  ]
+  const { config, lost } = await runImport(JSON.stringify({ model_list: list }))
+  expect((config as { llm: { models: object } }).llm.models).toEqual({ ...(expected && { a: expected }), b: { openai: { model: 'gpt-4o' } } })
+  expect(lost).toEqual(expected === undefined ? ['model_list[0]'] : [])
 })
 
 describe('a setting that may protect something and is not carried over closes what it protected', () => {

@@ -159,6 +159,10 @@ const rows: Readonly<Record<string, Row>> = {
     way: backend((host, port) => ({ ai: { provider: { providerB: { endpoint: `https://${host}:${port}/openai`, apiVersion: 'v1' } } } })),
     isPossible: names,
   },
+  'CustomProvider.baseUrl': {
+    way: backend((host, port) => ({ ai: { provider: { custom: { baseUrl: `http://${host.includes(':') ? `[${host}]` : host}:${port}/v1` } } } })),
+    isPossible: () => true,
+  },
   'McpTarget.host': backend((host, port) => ({ mcp: { targets: [{ name: 't', static: { host, port } }] } })),
   'ProviderE.region': { vendor: (region) => ({ ai: { provider: { providerE: { projectId: 'p', region } } } }) },
   'ProviderF.region': { vendor: (region) => ({ ai: { provider: { providerF: { region } } } }) },
@@ -285,6 +289,8 @@ const rows: Readonly<Record<string, Row>> = {
     'ShortProviderE.url',
     'ShortProviderF.region',
     'ShortProviderF.url',
+    'ShortPreset.url',
+    'ShortCustom.baseUrl',
     'ShortMCPServer.url',
   ]),
 }

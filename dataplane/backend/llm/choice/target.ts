@@ -87,7 +87,7 @@ function compileTarget(config: NamedLLMProvider, service: ServiceConfig, states:
     inline: mergeBackend(inline),
     // The credentials of the process have the lowest precedence.
     outer: isOwnHost && provider.defaultAuth !== undefined ? { auth: provider.defaultAuth, ...outer } : outer,
-    isTlsDefault: isOwnHost,
+    isTlsDefault: provider.isTls ?? isOwnHost,
   })
   const settings = compileSettings(mergeAi([...service.sections, ...service.sectionsOf(name), ...inline]))
   const state = stateOf(service, states, backend.key, name)

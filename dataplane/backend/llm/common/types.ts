@@ -4,6 +4,7 @@
  * changed, and `renderBody` (json.ts) keeps the bytes of unchanged members.
  */
 
+import type { ServerRules } from '#api/llm-presets.ts'
 import type { ModelCapabilities } from '#api/price-catalog.ts'
 
 /** A JSON object as parsed by `parseJson`: numbers that a double cannot hold are raw (json.ts). */
@@ -75,6 +76,8 @@ export interface RequestContext {
   readonly target?: Target
   /** What a catalog says that the model accepts. */
   readonly capabilities?: ModelCapabilities
+  /** How the server differs from others with its API. */
+  readonly server?: ServerRules
   /** Guardrail for every Converse body (providerF). */
   readonly guardrail?: { readonly identifier: string; readonly version: string }
   /** Adds cache points to Converse bodies of Chat Completions and Responses clients (llm.md §14). */

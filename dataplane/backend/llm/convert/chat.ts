@@ -87,7 +87,7 @@ export function translateChat(from: ChatFormat, to: keyof typeof upstreams): Con
     to,
     isNative: false,
     request(body, context) {
-      const rules = rulesOf(context.target ?? targetOfFormat[to], context.model, context.capabilities)
+      const rules = rulesOf(context.target ?? targetOfFormat[to], context.model, context.capabilities, context.server)
       const { chat, toolNames } = fitChat(client.readRequest(body), rules)
       const converted = upstream.writeRequest(chat, context, rules)
       return { ...converted, memo: { ...converted.memo, toolNames } }

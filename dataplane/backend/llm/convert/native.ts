@@ -64,8 +64,8 @@ export function passChat(format: ChatFormat): Conversion {
     from: format,
     to: format,
     isNative: true,
-    request(body, { model, target = targetOfFormat[format], capabilities }) {
-      const { body: fitted, toolNames, omitted } = fitNative(body, format, rulesOf(target, model, capabilities))
+    request(body, { model, target = targetOfFormat[format], capabilities, server }) {
+      const { body: fitted, toolNames, omitted } = fitNative(body, format, rulesOf(target, model, capabilities, server))
       return { body: fitted, memo: { model, isStreaming: body['stream'] === true, toolNames }, omitted }
     },
     response(body, { memo }) {

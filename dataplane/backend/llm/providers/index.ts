@@ -2,6 +2,7 @@ import type { NamedLLMProvider } from '#gen/config/types.ts'
 import { createAnthropic } from './anthropic.ts'
 import { createAzureOpenai } from './azure-openai.ts'
 import { createBedrock } from './bedrock.ts'
+import { createCustom, createPreset } from './described.ts'
 import { createGemini } from './gemini.ts'
 import { createOpenai } from './openai.ts'
 import type { Provider, ProviderKind, ProviderSettings } from './types.ts'
@@ -19,10 +20,12 @@ const factories: { readonly [K in ProviderKind]: (settings: ProviderSettings<K>)
 /** Fields of all providers in the config. */
 export const kinds = Object.keys(factories) as readonly ProviderKind[]
 
-type Config = Pick<NamedLLMProvider, ProviderKind>
+type Config = Pick<NamedLLMProvider, ProviderKind | 'preset' | 'model' | 'custom'>
 
 /** Creates the provider that a config selects; undefined if it selects none. */
 export function createProvider(config: Config): Provider | undefined {
+  if (config.preset !== undefined) return createPreset(config.preset, config.model)
+  if (config.custom !== undefined) return createCustom(config.custom)
   const kind = kinds.find((name) => config[name] !== undefined)
   return kind && create(kind, config[kind])
 }

@@ -1,4 +1,5 @@
 import type { BackendAuth, NamedLLMProvider } from '#gen/config/types.ts'
+import type { ServerRules } from '#api/llm-presets.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 import type { ClientFormat, JsonObject, Target, UpstreamFormat } from '../common/types.ts'
 
@@ -22,6 +23,8 @@ export interface Provider {
   readonly host: string
   /** Port of `host`; default 443. */
   readonly port?: number
+  /** Whether requests go over TLS if no policy configures it. Default: to `host`, not to the user's own. */
+  readonly isTls?: boolean
   /** Replaces the model of requests; undefined if the client's model is used. */
   readonly model: string | undefined
   /** Credentials if no policy configures any and the request goes to `host`. */
@@ -36,6 +39,8 @@ export interface Provider {
   supports(from: ClientFormat, model: string): readonly UpstreamFormat[]
   /** Whose rules requests in a format must meet (llm.md §7.15). */
   targetOf(format: UpstreamFormat, model: string): Target
+  /** How the server differs from others with the Chat Completions API. */
+  readonly server?: ServerRules | undefined
   /** Path of a call, optionally with a query. */
   pathFor(call: ProviderCall): string
   /** Set if the provider implements the realtime API; `path` replaces the client's path (llm.md §5). */

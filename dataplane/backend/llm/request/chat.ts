@@ -1,3 +1,4 @@
+import type { ServerRules } from '#api/llm-presets.ts'
 import type { ModelCapabilities } from '#api/price-catalog.ts'
 import type { BackendAI } from '#gen/config/types.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
@@ -156,7 +157,8 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   if (capabilities !== undefined && isChat) checkCapabilities(body, capabilities, model)
   const api = provider.targetOf(conversion.to, capabilities?.family ?? model)
   record.aim(api)
-  const converted = conversion.request(body, requestContext(context, model, api, capabilities))
+  const server = conversion.to === 'completions' ? provider.server : undefined
+  const converted = conversion.request(body, requestContext(context, model, api, { capabilities, server }))
   checkOmitted(converted.omitted, settings.section.unsupported)
   record.omit(converted.omitted)
   const call = { format: conversion.to, model, isStreaming }
@@ -174,7 +176,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   return {
     draft: {
       path: provider.pathFor(call),
-      api: { from: entry.format, to: conversion.to, rules: rulesOf(api, model, capabilities) },
+      api: { from: entry.format, to: conversion.to, rules: rulesOf(api, model, capabilities, server) },
       body: bytes,
       reads: isStreaming ? 'stream' : 'buffered',
     },
@@ -212,7 +214,12 @@ function hasReservation({ exchange, target }: PrepareContext): boolean {
   return target.settings.section.reserveTokens === true && exchange.tokenBudgets !== undefined
 }
 
-function requestContext({ exchange, target }: PrepareContext, model: string, api: Target, capabilities: ModelCapabilities | undefined): RequestContext {
+function requestContext(
+  { exchange, target }: PrepareContext,
+  model: string,
+  api: Target,
+  { capabilities, server }: { readonly capabilities: ModelCapabilities | undefined; readonly server: ServerRules | undefined },
+): RequestContext {
   const { headers } = exchange.request
   const { provider, settings } = target
   const betas = headers.has('anthropic-beta') ? headers.getAll('anthropic-beta').flatMap((line) => line.split(',').map((beta) => beta.trim())) : []
@@ -222,6 +229,7 @@ function requestContext({ exchange, target }: PrepareContext, model: string, api
     model,
     target: api,
     ...(capabilities && { capabilities }),
+    ...(server && { server }),
     ...(provider.guardrail && { guardrail: provider.guardrail }),
     ...(settings.promptCaching && { promptCaching: settings.promptCaching }),
     ...(betas.length > 0 && { betas: betas.filter((beta) => beta !== '') }),

@@ -1,4 +1,5 @@
 import type { ModelCapabilities } from '#api/price-catalog.ts'
+import type { ServerRules } from '#api/llm-presets.ts'
 import type { TargetRules } from './types.ts'
 
 const fixed = { Any: 'never', Fixed: 'always', FixedWhileReasoning: 'reasoning' } as const
@@ -18,6 +19,46 @@ export function applyCapabilities(rules: TargetRules, capabilities: ModelCapabil
     // Claude has one field.
     tokenLimit: tokenLimit !== undefined && hasChatLimit && !rules.roles.isApart ? tokenLimit : rules.tokenLimit,
     media: images === false ? { ...rules.media, images: [] } : rules.media,
+  }
+}
+
+/** Efforts of servers that only know whether to think. */
+const switched = ['none', 'low', 'medium', 'high']
+const reasoningFields = { Effort: 'effort', Thinking: 'thinking', EnableThinking: 'enable_thinking', None: 'none' } as const
+const histories = { Text: 'text', None: 'none' } as const
+const outputs = { Schema: 'schema', Object: 'object', None: 'none' } as const
+const callIds = {
+  Any: { pattern: /^[^\s]{1,64}$/, max: 64, isUnique: false },
+  NineAlphanumeric: { pattern: /^[a-zA-Z0-9]{9}$/, max: 9, isUnique: true },
+} as const
+
+/** The rules of a model at a server that is described as data (llm.md §4.4): what the server does, whatever the model. */
+export function applyServerRules(rules: TargetRules, server: ServerRules): TargetRules {
+  const { roles, reasoning, schema, media, stops } = rules
+  return {
+    ...rules,
+    tokenLimit: server.tokenLimit ?? rules.tokenLimit,
+    drops: server.drop ?? rules.drops,
+    renames: server.rename ?? rules.renames,
+    ids: server.toolCallIds === undefined ? rules.ids : callIds[server.toolCallIds],
+    roles: { ...roles, hasNames: server.messageNames ?? roles.hasNames, hasDeveloper: server.developerRole ?? roles.hasDeveloper },
+    reasoning: {
+      ...reasoning,
+      ...(server.reasoning !== undefined && {
+        field: reasoningFields[server.reasoning],
+        efforts: server.reasoning === 'Effort' ? reasoning.efforts : switched,
+      }),
+      ...(server.efforts !== undefined && { efforts: server.efforts, ...(server.reasoning === 'Thinking' && { field: 'thinkingEffort' as const }) }),
+      ...(server.reasoningHistory !== undefined && { history: histories[server.reasoningHistory] }),
+    },
+    schema: {
+      ...schema,
+      hasStrict: server.strictTools ?? schema.hasStrict,
+      output: server.outputFormat === undefined ? schema.output : outputs[server.outputFormat],
+    },
+    media: { ...media, hasImageUrls: server.imageUrls ?? media.hasImageUrls },
+    stops: { ...stops, max: server.maxStops ?? stops.max },
+    asksStreamUsage: server.streamUsage ?? rules.asksStreamUsage,
   }
 }
 

@@ -243,6 +243,14 @@ export const families: readonly FamilyRow[] = [
     source: 'NousResearch/hermes-agent#84944, 0xPlaygrounds/rig#1130, @mistralai/mistralai 2.7.0',
   },
   {
+    vendor: 'grok',
+    from: 400,
+    until: Infinity,
+    targets: ['compatible'],
+    change: () => ({ drops: ['presence_penalty', 'frequency_penalty'], stops: { max: 0, takesBlank: true } }),
+    source: '@ai-sdk/xai 3.0.138, docs.x.ai (reasoning models)',
+  },
+  {
     vendor: 'llama',
     from: 0,
     until: Infinity,

@@ -1,6 +1,7 @@
 import type { Target, UpstreamFormat } from '../common/types.ts'
 import type { ModelCapabilities } from '#api/price-catalog.ts'
-import { applyCapabilities } from './capabilities.ts'
+import type { ServerRules } from '#api/llm-presets.ts'
+import { applyCapabilities, applyServerRules } from './capabilities.ts'
 import { families, familyOf } from './families.ts'
 import { table } from './table.ts'
 import type { TargetRules } from './types.ts'
@@ -8,22 +9,27 @@ import type { TargetRules } from './types.ts'
 /** Models whose rules are kept. Clients choose the model, so the number is bounded. */
 const MAX_MODELS = 1000
 const known = new Map<Target, Map<string, TargetRules>>()
-/** Rules by the capabilities of a catalog, and by the rules of the family. */
-const overridden = new WeakMap<ModelCapabilities, WeakMap<TargetRules, TargetRules>>()
+/** Rules that data changes: by the capabilities of a catalog or the rules of a server, then by the rules that they change. */
+const changed = new WeakMap<ModelCapabilities | ServerRules, WeakMap<TargetRules, TargetRules>>()
 
 /**
- * The rules of a target for a model (llm.md §7.15): those of the API, with what differs for the model's family, and with what a catalog of the user says.
+ * The rules of a target for a model (llm.md §7.15): those of the API, with what differs for the model's family, with what the server does, and with what a catalog of the user says.
  *
  * @example
  * rulesOf('compatible', 'mistral-large-latest').tokenLimit // 'max_tokens'
  */
-export function rulesOf(target: Target, model: string, capabilities?: ModelCapabilities): TargetRules {
-  const rules = familyRules(target, capabilities?.family ?? model)
-  if (capabilities === undefined) return rules
-  let changed = overridden.get(capabilities)
-  if (changed === undefined) overridden.set(capabilities, (changed = new WeakMap()))
-  let own = changed.get(rules)
-  if (own === undefined) changed.set(rules, (own = applyCapabilities(rules, capabilities)))
+export function rulesOf(target: Target, model: string, capabilities?: ModelCapabilities, server?: ServerRules): TargetRules {
+  let rules = familyRules(target, capabilities?.family ?? model)
+  if (server !== undefined) rules = change(rules, server, applyServerRules)
+  return capabilities === undefined ? rules : change(rules, capabilities, applyCapabilities)
+}
+
+/** The rules as data changes them, once for each pair. */
+function change<T extends ModelCapabilities | ServerRules>(rules: TargetRules, data: T, apply: (rules: TargetRules, data: T) => TargetRules): TargetRules {
+  let byRules = changed.get(data)
+  if (byRules === undefined) changed.set(data, (byRules = new WeakMap()))
+  let own = byRules.get(rules)
+  if (own === undefined) byRules.set(rules, (own = apply(rules, data)))
   return own
 }
 

@@ -8,6 +8,7 @@ import { fitImageUrl } from './media.ts'
 import { ToolNames } from './names.ts'
 import { fitOrder } from './order.ts'
 import { fitSchema } from './schemas/index.ts'
+import { nearestEffort } from './thinking.ts'
 import type { TargetRules } from './types.ts'
 import { fitUser } from './users.ts'
 
@@ -20,9 +21,9 @@ export interface FittedBody {
 
 /** Fits a Chat Completions request: usage of streams, token limit, sampling, tools, and roles, ids, names and members of the messages. */
 export function fitCompletions(body: JsonObject, rules: TargetRules): FittedBody {
-  const dropped = rules.drops.filter((field) => body[field] !== undefined)
-  const { body: sampled, omitted } = fitNativeSampling(body, rules.sampling, isReasoning(textOf(body['reasoning_effort'])))
-  let fitted = dropped.length > 0 ? without(sampled, ...dropped) : sampled
+  const { body: known, omitted: dropped } = fitFields(body, rules)
+  const { body: sampled, omitted } = fitNativeSampling(known, rules.sampling, isReasoning(textOf(body['reasoning_effort'])))
+  let fitted = sampled
   const addsUsage = rules.asksStreamUsage && body['stream'] === true && (body['stream_options'] === undefined || body['stream_options'] === null)
   if (addsUsage) fitted = { ...fitted, stream_options: { include_usage: true } }
   if (rules.tokenLimit === 'max_completion_tokens' && body['max_tokens'] !== undefined)
@@ -48,6 +49,48 @@ export function fitCompletions(body: JsonObject, rules: TargetRules): FittedBody
   return { body: fitted, toolNames: names.restored, omitted: [...dropped, ...omitted] }
 }
 
+/**
+ * Fits the fields of a Chat Completions request whose names and values differ by server: those that it rejects or has under another name, the format of the
+ * response, and how reasoning is asked for.
+ */
+export function fitFields(body: JsonObject, { drops, renames, reasoning, schema }: TargetRules): { readonly body: JsonObject; readonly omitted: string[] } {
+  const omitted = drops.filter((field) => body[field] !== undefined)
+  let fitted = omitted.length > 0 ? without(body, ...omitted) : body
+  const format = schema.output === 'schema' ? undefined : textOf(inside(fitted['response_format'])['type'])
+  if (format === 'json_schema' && schema.output === 'object') {
+    omitted.push('response_format.json_schema')
+    fitted = { ...fitted, response_format: { type: 'json_object' } }
+  } else if (format !== undefined && schema.output === 'none') {
+    if (format !== 'text') omitted.push('response_format')
+    fitted = without(fitted, 'response_format')
+  }
+  const effort = reasoning.field === 'effort' ? undefined : textOf(fitted['reasoning_effort'])
+  if (effort !== undefined) fitted = { ...without(fitted, 'reasoning_effort'), ...writeEffort(effort, reasoning, fitted) }
+  for (const [name, theirs] of Object.entries(renames)) {
+    const { [name]: value, ...rest } = fitted
+    if (value !== undefined) fitted = { ...rest, [theirs]: fitted[theirs] ?? value }
+  }
+  return { body: fitted, omitted }
+}
+
+/** An effort in the fields of a server. Those that the client has set stay. */
+function writeEffort(effort: string, { field, efforts }: TargetRules['reasoning'], given: JsonObject): JsonObject {
+  const isOn = effort !== 'none'
+  switch (field) {
+    case 'thinking':
+      return { thinking: given['thinking'] ?? { type: isOn ? 'enabled' : 'disabled' } }
+    case 'thinkingEffort':
+      return compact({
+        thinking: given['thinking'] ?? { type: isOn ? 'enabled' : 'disabled' },
+        reasoning_effort: isOn ? nearestEffort(effort, efforts) : undefined,
+      })
+    case 'enable_thinking':
+      return { enable_thinking: given['enable_thinking'] ?? isOn }
+    default:
+      return {}
+  }
+}
+
 /** Whether an effort makes a model reason that does not by default. */
 export const isReasoning = (effort: string | undefined): boolean => effort !== undefined && effort !== 'none'
 
@@ -62,7 +105,7 @@ function namesOf(body: JsonObject, rules: TargetRules): ToolNames {
 }
 
 function fitFunction(called: JsonObject, rename: (name: string) => string, { schema }: TargetRules): JsonObject {
-  const named = withText(called, 'name', rename)
+  const named = withText(schema.hasStrict ? called : without(called, 'strict'), 'name', rename)
   const given = objectOf(called['parameters'])
   const fitted = fitSchema(given, schema)
   return fitted === given ? named : { ...named, parameters: fitted }
@@ -71,9 +114,10 @@ function fitFunction(called: JsonObject, rename: (name: string) => string, { sch
 function fitMessage(given: JsonObject, rules: TargetRules, ids: CallIds, rename: (name: string) => string): JsonObject | undefined {
   const { roles, reasoning, thoughts, cache } = rules
   // Members that the gateway or a server of another vendor has added.
-  const hidden = reasoning.history === 'text' || reasoning.history === 'unknown' ? ['reasoning_signature'] : ['reasoning_signature', 'reasoning_content']
+  const hidden =
+    reasoning.history === 'text' || reasoning.history === 'unknown' ? ['reasoning_signature'] : ['reasoning_signature', 'reasoning_content', 'reasoning']
   const isMarked = cache.marker === 'native'
-  let message = without(given, ...hidden, ...(isMarked ? [] : ['cache_control']))
+  let message = without(given, ...hidden, ...(isMarked ? [] : ['cache_control']), ...(roles.hasNames ? [] : ['name']))
   if (message['role'] === 'developer' && !roles.hasDeveloper) message = { ...message, role: 'system' }
   message = withList(message, 'content', (part) => {
     const fitted = withMember(part, 'image_url', (image) => withText(image, 'url', fitImageUrl))

@@ -30,11 +30,13 @@ const openai: TargetRules = {
     dialect: 'json',
     rootDrops: ['enum', 'const', 'not'],
     hasStrict: true,
+    output: 'schema',
     isClosed: false,
   },
   roles: {
     isApart: false,
     hasDeveloper: true,
+    hasNames: true,
     hasRefusal: true,
     late: 'inPlace',
     isMerged: false,
@@ -48,6 +50,7 @@ const openai: TargetRules = {
   media: { images: commonImages, hasImageUrls: true, documents: 'files' },
   tokenLimit: 'max_completion_tokens',
   reasoning: {
+    field: 'effort',
     efforts: undefined,
     withTools: 'any',
     hasBudget: false,
@@ -63,6 +66,7 @@ const openai: TargetRules = {
   // `?beta=true` is a version of the Messages API.
   query: { only: undefined, never: ['beta'] },
   drops: [],
+  renames: {},
   asksStreamUsage: true,
   thoughts: 'none',
 }
@@ -85,6 +89,7 @@ const compatible: TargetRules = {
     dialect: 'json',
     rootDrops: [],
     hasStrict: true,
+    output: 'schema',
     isClosed: false,
   },
   stops: { max: Infinity, takesBlank: true },
@@ -111,11 +116,13 @@ const anthropic: TargetRules = {
     dialect: 'json',
     rootDrops: [],
     hasStrict: true,
+    output: 'schema',
     isClosed: true,
   },
   roles: {
     isApart: true,
     hasDeveloper: false,
+    hasNames: true,
     hasRefusal: false,
     late: 'user',
     isMerged: true,
@@ -132,6 +139,7 @@ const anthropic: TargetRules = {
   media: { images: commonImages, hasImageUrls: true, documents: 'pdf' },
   tokenLimit: 'max_tokens',
   reasoning: {
+    field: 'effort',
     efforts: undefined,
     withTools: 'any',
     hasBudget: true,
@@ -146,6 +154,7 @@ const anthropic: TargetRules = {
   betas: { place: 'header', values: undefined, countValues: undefined, renames: {} },
   query: { only: undefined, never: [] },
   drops: [],
+  renames: {},
   asksStreamUsage: false,
   thoughts: 'none',
 }
@@ -180,6 +189,7 @@ const gemini: TargetRules = {
     dialect: 'google',
     rootDrops: [],
     hasStrict: true,
+    output: 'schema',
     isClosed: false,
   },
 }

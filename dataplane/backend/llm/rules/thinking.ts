@@ -69,11 +69,13 @@ export function planReasoningEffort(chat: Chat, { efforts: accepted, withTools }
 }
 
 /** The accepted effort that is nearest to the given one, rather lower than higher; undefined if the model has none. An unknown effort stays. */
-function nearestEffort(effort: string | undefined, accepted: readonly string[] | undefined): string | undefined {
+export function nearestEffort(effort: string | undefined, accepted: readonly string[] | undefined): string | undefined {
   if (effort === undefined || accepted === undefined || accepted.includes(effort)) return effort
   const rank = efforts.indexOf(effort)
   if (rank === -1 && accepted.length > 0) return effort
-  return accepted.findLast((one) => efforts.indexOf(one) <= rank) ?? accepted[0]
+  // Of the others only the smallest effort is close to none.
+  const isNear = (one: string): boolean => one !== 'none' || rank <= efforts.indexOf('minimal')
+  return accepted.findLast((one) => efforts.indexOf(one) <= rank && isNear(one)) ?? accepted.find(isNear) ?? accepted[0]
 }
 
 /** The effort with about a thinking budget. */

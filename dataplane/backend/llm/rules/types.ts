@@ -22,6 +22,8 @@ interface RoleRule {
   readonly isApart: boolean
   /** The role `developer` is known beside `system`. */
   readonly hasDeveloper: boolean
+  /** Messages have the member `name`. */
+  readonly hasNames: boolean
   /** Messages of the assistant have the members `refusal` and `annotations`. */
   readonly hasRefusal: boolean
   /** Instructions behind a message of the user: `inPlace` keeps the role `system`, `user` sends them as text of the user at the same place. */
@@ -65,6 +67,8 @@ interface MediaRule {
 
 /** The parts of a chat that make the model think. */
 export interface ReasoningRule {
+  /** How Chat Completions ask for an effort: `reasoning_effort`, `thinking.type`, both, `enable_thinking`, or not at all. */
+  readonly field: 'effort' | 'thinking' | 'thinkingEffort' | 'enable_thinking' | 'none'
   /** Values of the effort, in rising order; undefined: not known, sent as it is; empty: the field is left out. */
   readonly efforts: readonly string[] | undefined
   /** Efforts of requests with tools: `none` must be sent, `absent` must be left out. */
@@ -143,6 +147,8 @@ export interface TargetRules {
   readonly query: QueryRule
   /** Fields of native requests that the API rejects and that only add an option. */
   readonly drops: readonly string[]
+  /** Fields of Chat Completions that the server has under another name. */
+  readonly renames: Readonly<Record<string, string>>
   /** Streams report usage only if the request asks for it. */
   readonly asksStreamUsage: boolean
   /** The thought signature of Gemini at tool calls: sent, demanded at the first call of each step, or unknown. */

@@ -19,12 +19,24 @@ export function readCompletionsUsage(usage: JsonObject): RawUsage {
   return {
     ...splitTotal(countOf(usage['prompt_tokens']), countOf(usage['completion_tokens']), total),
     total,
-    cacheRead: countOf(input['cached_tokens']),
-    cacheWrite: countOf(input['cache_write_tokens']) ?? countOf(usage['cache_creation_input_tokens']),
-    reasoning: countOf(output['reasoning_tokens']),
+    cacheRead: firstCount(input['cached_tokens'], ...CACHED.map((field) => usage[field])),
+    cacheWrite: firstCount(input['cache_write_tokens'], usage['cache_creation_input_tokens']),
+    // SGLang has it beside the totals.
+    reasoning: firstCount(output['reasoning_tokens'], usage['reasoning_tokens']),
     isCacheExcluded: false,
     modal: modalOf(input, output),
   }
+}
+
+/** Where servers other than OpenAI have cached tokens, which their prompt includes: DeepSeek, Moonshot, Mistral. */
+const CACHED = ['prompt_cache_hit_tokens', 'cached_tokens', 'num_cached_tokens']
+
+function firstCount(...values: readonly unknown[]): number | undefined {
+  for (const value of values) {
+    const count = countOf(value)
+    if (count !== undefined) return count
+  }
+  return undefined
 }
 
 /**

@@ -35,7 +35,8 @@ const response = (guard: object) => policies({ promptGuard: { response: [guard] 
 const regex = { matches: ['a+'], builtins: ['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin'], action: 'Reject' }
 const guardrails = { identifier: 'i', version: '1', region: 'us-east-1' }
 const armor = { templateId: 't', projectId: 'p' }
-const oneProvider = one('openai', 'azureOpenAI', 'anthropic', 'gemini', 'vertexAI', 'bedrock')
+const oneProvider = one('openai', 'azureOpenAI', 'anthropic', 'gemini', 'vertexAI', 'bedrock', 'preset', 'custom')
+const custom = (more: object = {}) => provider({ custom: { baseUrl: 'https://llm.example.com/v1', ...more } })
 const requestGuards = one('regex', 'webhook', 'openAIModeration', 'bedrockGuardrails', 'googleModelArmor')
 const responseGuards = one('regex', 'webhook', 'bedrockGuardrails', 'googleModelArmor')
 const at = 'spec.ai.provider'
@@ -90,6 +91,52 @@ export const aiRows: Row[] = [
   ['no format', provider({ providerA: { formats: [] } }), `${at}.providerA.formats`, FEW],
   ['an unknown format', provider({ providerA: { formats: ['Messages'] } }), `${at}.providerA.formats[0]`, UNSUPPORTED],
   ['a format twice', provider({ providerA: { formats: ['Completions', 'Completions'] } }), `${at}.providerA.formats[1]`, DUPLICATE],
+  ['a preset', provider({ preset: 'groq', model: 'llama-3.3-70b-versatile' })],
+  ['a preset of an own server', provider({ preset: 'ollama', host: 'ollama.models.svc', port: 11434 })],
+  ['a preset of an own server without host', provider({ preset: 'ollama' }), `${at}.preset`, 'set host and port'],
+  ['an unknown preset', provider({ preset: 'grok' }), `${at}.preset`, UNSUPPORTED],
+  ['a preset and a provider', provider({ preset: 'groq', openai: {} }), at, oneProvider],
+  ['a model beside a provider', provider({ openai: {}, model: 'm' }), `${at}.model`, 'model is for presets'],
+  ['a custom provider', custom()],
+  [
+    'a custom provider with everything',
+    custom({
+      model: 'm',
+      formats: ['Completions', 'Responses', 'Messages', 'Embeddings'],
+      auth: { header: 'X-Api-Key', scheme: 'Key' },
+      rules: {
+        tokenLimit: 'max_tokens',
+        drop: ['seed'],
+        rename: { user: 'user_id' },
+        messageNames: false,
+        developerRole: true,
+        toolCallIds: 'NineAlphanumeric',
+        reasoning: 'Thinking',
+        reasoningHistory: 'None',
+        efforts: ['none', 'high'],
+        outputFormat: 'Object',
+        strictTools: false,
+        imageUrls: false,
+        maxStops: 4,
+        streamUsage: false,
+      },
+    }),
+  ],
+  ...['ftp://x', 'https://u:p@x', 'https://x?q', 'https://x/#f', 'x/v1', 'https://x:0'].map((baseUrl): Row => [
+    `the base URL ${baseUrl}`,
+    custom({ baseUrl }),
+    `${at}.custom.baseUrl`,
+    PATTERN,
+  ]),
+  ['a custom provider without base URL', provider({ custom: {} }), `${at}.custom.baseUrl`, REQUIRED],
+  [
+    'a custom provider with host',
+    provider({ custom: { baseUrl: 'https://x' }, host: 'h', port: 1 }),
+    `${at}.custom`,
+    'custom has its host and path in baseUrl',
+  ],
+  ['a credential in a header that is not secret', custom({ auth: { header: 'content-length' } }), `${at}.custom.auth.header`, PATTERN],
+  ['stop sequences of -1', custom({ rules: { maxStops: -1 } }), `${at}.custom.rules.maxStops`, SMALL],
   ['path alone', provider({ providerA: {}, path: '/v1' })],
   ['host without port', provider({ providerA: {}, host: 'h' }), at, 'must both be set together'],
   ['port without host', provider({ providerA: {}, port: 1 }), at, 'must both be set together'],

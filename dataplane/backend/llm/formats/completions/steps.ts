@@ -71,7 +71,8 @@ export class CompletionsReader implements SseReader {
       const index = numberOf(choice['index']) ?? 0
       if (index === 0 || this.#isEveryChoice) this.#readChoice(choice, index, steps)
     }
-    const usage = objectOf(data['usage'])
+    // Groq and Moonshot have places of their own.
+    const usage = objectOf(data['usage']) ?? objectOf(inside(data['x_groq'])['usage']) ?? objectOf(objectsOf(data['choices'])[0]?.['usage'])
     if (usage) steps.push({ type: 'usage', usage: readCompletionsUsage(usage) })
     return steps
   }

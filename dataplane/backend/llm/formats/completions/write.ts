@@ -2,6 +2,7 @@ import type { Block, Chat, OutputFormat, ToolChoice, ToolResult, ToolUse, Turn }
 import { compact, textOf } from '../../common/read.ts'
 import { printArguments } from '../../common/tools.ts'
 import { FormatError, type ConvertedRequest, type JsonObject, type RequestContext } from '../../common/types.ts'
+import { fitFields } from '../../rules/native-completions.ts'
 import { fitOrder } from '../../rules/order.ts'
 import type { TargetRules } from '../../rules/types.ts'
 import { unsupported } from '../../common/unsupported.ts'
@@ -32,7 +33,8 @@ export function writeCompletionsRequest(chat: Chat, { model }: RequestContext, r
     stream: chat.isStreaming ? true : undefined,
     stream_options: chat.isStreaming && rules.asksStreamUsage ? { include_usage: true } : undefined,
   })
-  return { body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, omitted: chat.omitted }
+  const fitted = fitFields(body, rules)
+  return { body: fitted.body, memo: { model, isStreaming: chat.isStreaming, toolNames: new Map() }, omitted: [...chat.omitted, ...fitted.omitted] }
 }
 
 /** The turns with all results of a turn in one: no message may be between calls and their results, such as that with the images of a result. */

@@ -17,6 +17,8 @@ export interface SchemaRule {
   readonly rootDrops: readonly string[]
   /** `strict` of tools, and of output formats in formats that have it. */
   readonly hasStrict: boolean
+  /** Formats of responses: schemas, JSON without a schema only, or none. */
+  readonly output: 'schema' | 'object' | 'none'
   /** Schemas of responses and of strict tools: objects are closed, and limits of values are unknown. JSON without a schema cannot be asked for. */
   readonly isClosed: boolean
 }
