@@ -9,7 +9,9 @@ interface Target {
 export interface ModelLists {
   readonly name: string
   readonly to?: readonly Target[] | undefined
-  readonly rules?: readonly { readonly when?: string | undefined; readonly to: readonly Target[] }[] | undefined
+  readonly rules?:
+    | readonly { readonly when?: string | undefined; readonly to: readonly Target[]; readonly rollout?: { readonly steps: readonly number[] } | undefined }[]
+    | undefined
   readonly fallback?: readonly { readonly to: readonly Target[] }[] | undefined
 }
 
@@ -35,7 +37,7 @@ export const shadowTargets = <C>({ shadow }: WithTargets<unknown, C>): C[] =>
 export interface ModelProblem {
   readonly path: readonly (string | number)[]
   readonly text: string
-  readonly code: 'PX1381' | 'PX1382' | 'PX1383' | 'PX1384'
+  readonly code: 'PX1381' | 'PX1382' | 'PX1383' | 'PX1384' | 'PX1389'
 }
 
 /** Finds rules and targets of models that no request reaches, and names that are ambiguous (llm.md §15.3). */
@@ -57,6 +59,13 @@ function problemsOf({ to, rules, fallback = [] }: ModelLists, path: ModelProblem
       return { path: [...path, 'rules', always + 1 + index], text, code: 'PX1381' }
     }),
     ...lists.flatMap(([at, targets]) => problemsOfTargets(targets, at)),
+    ...(rules ?? []).flatMap(({ rollout }, index): ModelProblem[] => {
+      const steps = rollout?.steps ?? []
+      const fall = steps.findIndex((step, number) => number > 0 && step <= (steps[number - 1] ?? 0))
+      if (fall === -1) return []
+      const text = `${steps[fall]} % is not more than the step before, ${steps[fall - 1]} %; give rising percentages`
+      return [{ path: [...path, 'rules', index, 'rollout', 'steps', fall], text, code: 'PX1389' }]
+    }),
   ]
 }
 

@@ -30,11 +30,15 @@ export interface Environment {
  * - `response`: in policies, once there is a response
  * - `log`: in access logs, traces and metrics
  * - `resource`: in attributes of the process
+ * - `rollout`: in conditions of the rollout of a model
  */
-export type Phase = 'network' | 'request' | 'backend' | 'llm' | 'response' | 'log' | 'resource'
+export type Phase = 'network' | 'request' | 'backend' | 'llm' | 'response' | 'log' | 'resource' | 'rollout'
 
 const HTTP: readonly Phase[] = ['request', 'backend', 'llm', 'response', 'log']
 const AFTER_CHOICE: readonly Phase[] = ['backend', 'llm', 'response', 'log']
+
+/** Numbers of a target in a rollout (llm.md §15.7). */
+const ROLLOUT_NUMBERS = ['samples', 'errorRate', 'p50', 'p95', 'firstTokenP50', 'firstTokenP95', 'cost'] as const
 
 /** Each variable with the phases that have it and a description of these phases (traffic.md §9). */
 const variables: Readonly<Record<string, readonly [phases: readonly Phase[], since: string]>> = {
@@ -56,8 +60,19 @@ const variables: Readonly<Record<string, readonly [phases: readonly Phase[], sin
   mcp: [HTTP, 'in HTTP requests'],
   a2a: [HTTP, 'in HTTP requests'],
   proxy: [HTTP, 'in HTTP requests'],
+  ...Object.fromEntries([...ROLLOUT_NUMBERS, 'baseline'].map((name) => [name, [['rollout'], 'in abortIf of a rollout'] as const])),
   env: [[...HTTP, 'resource'], 'in HTTP requests and resource attributes'],
 }
+
+const rolloutRows: readonly (readonly [name: (typeof ROLLOUT_NUMBERS)[number], type: string, description: string])[] = [
+  ['samples', 'int', 'Attempts in the step of a rollout'],
+  ['errorRate', 'double', 'Share of attempts that failed, from 0 to 1'],
+  ['p50', 'double', 'Median of the time until the end of the response, in seconds'],
+  ['p95', 'double', '95th percentile of the time until the end of the response, in seconds'],
+  ['firstTokenP50', 'double', 'Median of the time until the first token of a stream, in seconds'],
+  ['firstTokenP95', 'double', '95th percentile of the time until the first token of a stream, in seconds'],
+  ['cost', 'double', 'Mean cost of a response in US dollars'],
+]
 
 /** Every variable and member of expressions, with type and description (traffic.md §9); `<key>` stands for any key. */
 export const variableRows: readonly (readonly [name: string, type: string, description: string])[] = [
@@ -158,6 +173,8 @@ export const variableRows: readonly (readonly [name: string, type: string, descr
   ['env.podName', 'string', 'Name of the pod'],
   ['env.namespace', 'string', 'Namespace of the pod'],
   ['env.gateway', 'string', 'Name of the Gateway'],
+  ...rolloutRows.map(([name, type, description]) => [name, type, `${description}, of the new target`] as const),
+  ...rolloutRows.map(([name, type, description]) => [`baseline.${name}`, type, `${description}, of the other targets`] as const),
 ]
 
 /**
@@ -195,6 +212,7 @@ export const environments: { readonly [P in Phase]: Environment } = {
   response: buildEnvironment('response'),
   log: buildEnvironment('log'),
   resource: buildEnvironment('resource'),
+  rollout: buildEnvironment('rollout'),
 }
 
 /** All variables of all phases, for checks that do not know where an expression will be evaluated. */

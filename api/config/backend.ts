@@ -61,6 +61,7 @@ export const backendDefinitions: Definitions = {
         static: object('One fixed host.', { host: string('IP address or DNS name.'), port: port('Port.') }, ['host', 'port']),
         dynamicForwardProxy: ref('DynamicForwardProxyBackend', 'The destination is the request’s Host (SNI for TLS). Ports default to 80, or 443 over TLS.'),
         ai: ref('AIBackend'),
+        rollouts: list(ref('AIModelRolloutState'), 'State of the rollouts of the models. The gateway sets it.'),
         mcp: ref('MCPBackend'),
         cloudBackend: ref('CloudBackend'),
         a2a: ref('A2ABackend'),

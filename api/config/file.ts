@@ -84,6 +84,12 @@ export const fileDefinitions: Definitions = {
         ['path'],
       ),
     }),
+    rollouts: object('Where the state of the rollouts of models is kept. Not set: they begin anew when the process starts.', {
+      path: string('Absolute path of a JSON file of this process alone; it is created if it does not exist. Its directory must be writable.', {
+        minLength: 1,
+        maxLength: 4096,
+      }),
+    }),
     redis: ref('RedisConfig'),
     postgres: ref('PostgresConfig'),
     upstreams: ref('UpstreamsSpec'),

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 
-const phase = z.enum(['network', 'request', 'backend', 'llm', 'response', 'log', 'resource']).openapi({
+const phase = z.enum(['network', 'request', 'backend', 'llm', 'response', 'log', 'resource', 'rollout']).openapi({
   description: 'Where the expression is used: it decides which variables there are.',
 })
 const header = z.tuple([z.string().max(1000), z.string().max(65_536)])

@@ -69,7 +69,13 @@ const modelNode = z
     visibility: z.enum(['Public', 'Internal']),
     by: z.enum(['Weight', 'LeastLatency', 'LeastCost', 'LeastBusy']),
     sticky: z.string().nullable().openapi({ description: 'CEL expression.' }),
-    rules: z.array(z.object({ when: z.string().nullable().openapi({ description: 'CEL expression; null: all requests.' }), to: modelTargets })),
+    rules: z.array(
+      z.object({
+        when: z.string().nullable().openapi({ description: 'CEL expression; null: all requests.' }),
+        to: modelTargets,
+        rollout: z.string().nullable().openapi({ description: 'Phase and step of the rollout of the rule; the weights are those of the step.' }),
+      }),
+    ),
     fallback: z.array(z.object({ on: z.array(z.string()), to: modelTargets })),
     shadow: z
       .object({ to: z.string(), percent: z.number(), budget: z.string(), judge: z.string().nullable() })

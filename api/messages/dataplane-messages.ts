@@ -176,6 +176,16 @@ export const dataplaneMessages = {
       'The service that `quotaService` of a budget names cannot be reached, ended the stream, or has not responded for 3 s. Assignments stay in force until they expire; then `onDisconnect` of the budget decides. Logged once until it responds.',
     fix: 'Field `cause` names the error, `service` and `domain` the stream. See that the service runs, knows the domain, and responds to reports; the connection is tried again every 5 s at most. The metrics `proxy_budget_quota_connected` and `proxy_budget_disconnected_total` show it.',
   },
+  PX4044: {
+    title: 'rollout of a model was aborted',
+    cause: 'The condition `abortIf` of a rollout is true, or its `action` is Abort. The new target gets no more requests. On Kubernetes an Event says so.',
+    fix: 'Field `message` has the numbers. Correct the new target, then change the targets or the steps: the rollout begins anew.',
+  },
+  PX4045: {
+    title: 'state of rollouts is not kept',
+    cause: 'The file of `config.rollouts.path` cannot be read or written. Rollouts go on while this process runs, and begin anew after a restart.',
+    fix: 'Field `cause` names the error. Make the directory writable, or remove a damaged file.',
+  },
   PX4041: {
     title: 'services of a gRPC server have no tools',
     cause:

@@ -334,6 +334,11 @@ export const policyMessages = {
       'A budget in US dollars is in force for a model that neither `ai.prices` nor a price catalog has. What a request costs is not known: the budget rejects it with 403, and a shadow sends no copies.',
     fix: 'Add the model to `ai.prices`, or to the catalog of `ai.priceCatalog`. Set `unpriced: Allow` in the budget if its requests are free; self-hosted models can have a price of 0.',
   },
+  PX1389: {
+    title: 'steps of a rollout do not rise',
+    cause: 'A step of the rollout of a model has no greater percentage than the step before. The steps are used in their order.',
+    fix: 'Give rising percentages, for example `[1, 5, 25, 100]`.',
+  },
   PX1390: {
     title: 'body of a response is missing',
     cause:

@@ -122,7 +122,10 @@ export const kindDefinitions: Definitions = {
       },
     ],
   ),
-  ProxyBackendStatus: object('Whether the backend is usable.', { conditions: ref('Conditions') }),
+  ProxyBackendStatus: object('Whether the backend is usable.', {
+    conditions: ref('Conditions'),
+    rollouts: list(ref('AIModelRolloutState'), 'Rollouts of models.', 0, 64),
+  }),
   Conditions: keyedList('type', ref('Condition'), 'Conditions, one of each type.', undefined, 8),
   Condition: object(
     'One aspect of the state of an object (metav1 Condition).',

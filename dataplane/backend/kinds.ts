@@ -82,7 +82,7 @@ export const kinds = {
     hooks: (backend, { secret }, registry) => agentHooks(registry, backend, secret),
     endpoint: (part) => part,
   },
-} as const satisfies { readonly [K in Exclude<keyof Backend, 'key' | 'policies'>]: BackendKind<NonNullable<Backend[K]>> }
+} as const satisfies { readonly [K in Exclude<keyof Backend, 'key' | 'policies' | 'rollouts'>]: BackendKind<NonNullable<Backend[K]>> }
 
 /** Services are no backends of ours: what their ports say selects what is added. */
 function hooksOfService({ picker }: Service, { appProtocol }: ServicePort, { unverified }: DestinationParts, registry: Registry): DestinationHooks | undefined {

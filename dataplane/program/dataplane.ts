@@ -21,6 +21,7 @@ import { fileOptionsOf, NO_SOURCE, type DataplaneOptions } from './options.ts'
 import { readSettings, SettingError, takeAdminToken, type ProcessSettings } from './settings.ts'
 import type { RefusedPlugin } from '../config/stream/stream.ts'
 import { startSources, type Sources } from './sources.ts'
+import { Rollouts } from './rollouts.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 import { describeStore } from '../store/ledger/store.ts'
 import type { RequestLedger } from '../store/ledger/writer.ts'
@@ -104,16 +105,23 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   process.on('exit', () => logging.writer.flushSync())
   await traffic.start(ports())
   const followed = first && { path: file ?? '', first, ...fileOptions }
+  const rollouts = new Rollouts({
+    store,
+    log: logging.logger('rollouts'),
+    path: settings.rolloutsFile,
+    sample: (families) => traffic.threads('sample', families),
+  })
   const sources = await startSources({
     settings,
     file: followed,
-    store,
+    store: rollouts.store,
     logging,
     registry: traffic.registry,
     onRejected: (rejection) => versions.reject(rejection),
     onNotes: (latest) => (notes = latest),
     refusedPlugins: async () => mergeRefused(await traffic.threads('refusedPlugins', undefined)),
     heldTools: () => listHeldTools(traffic),
+    rollouts: () => rollouts.reported(),
   })
   await traffic.settled()
   live.start()
@@ -129,7 +137,7 @@ export async function runDataplane({ env, file, version }: DataplaneOptions): Pr
   manager?.ready()
   drain = (cause) => {
     manager?.stopping()
-    return (draining ??= shutDown(cause, { traffic, logging, settings, sources, management: started, liveness }))
+    return (draining ??= shutDown(cause, { traffic, logging, settings, sources, rollouts, management: started, liveness }))
   }
   return { drain, reload: () => sources.reload() }
 }
@@ -190,14 +198,16 @@ interface RunningParts {
   readonly logging: Logging
   readonly settings: ProcessSettings
   readonly sources: Pick<Sources, 'close'>
+  readonly rollouts: Pick<Rollouts, 'close'>
   readonly management: Management
   readonly liveness: Liveness | undefined
 }
 
-async function shutDown(cause: string, { traffic, logging, settings, sources, management, liveness }: RunningParts): Promise<void> {
+async function shutDown(cause: string, { traffic, logging, settings, sources, rollouts, management, liveness }: RunningParts): Promise<void> {
   const log = logging.logger('main')
   log.info('draining', { cause, minMs: settings.minDrainMs, maxMs: settings.maxDrainMs })
   await sources.close()
+  await rollouts.close()
   await traffic.drain()
   await management.close()
   await liveness?.close()

@@ -48,6 +48,8 @@ export interface ProcessSettings {
   readonly ledger: LedgerSettings | undefined
   /** SQLite file of the counters of budgets; undefined: they are lost when the process ends. */
   readonly budgetsFile: string | undefined
+  /** File of the states of rollouts. */
+  readonly rolloutsFile: string | undefined
   /** Undefined: caches store in memory. */
   readonly redis: RedisSettings | undefined
   /** Undefined: budgets with `store: Postgres` cannot be charged. */
@@ -90,7 +92,8 @@ export function readSettings(env: Environment, file: ProcessConfig = {}): Proces
     redis: file.redis && readRedis(file.redis),
     postgres: file.postgres && readPostgres(file.postgres),
     ledger: file.ledger && readLedger(file.ledger, `${namespace}/${gateway}`),
-    budgetsFile: file.budgets?.sqlite && readBudgetsFile(file.budgets.sqlite.path),
+    budgetsFile: file.budgets?.sqlite && readOwnFile('config.budgets.sqlite', file.budgets.sqlite.path),
+    rolloutsFile: file.rollouts?.path === undefined ? undefined : readOwnFile('config.rollouts', file.rollouts.path),
   }
 }
 
@@ -146,8 +149,8 @@ function checked<T>(settings: T | string): T {
   return settings
 }
 
-function readBudgetsFile(path: string): string {
-  const problem = findRelativePath('config.budgets.sqlite', { path })
+function readOwnFile(field: string, path: string): string {
+  const problem = findRelativePath(field, { path })
   if (problem !== undefined) throw new SettingError(problem)
   return path
 }

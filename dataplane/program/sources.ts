@@ -2,6 +2,7 @@ import { followConfigFile } from '../config/file/follow.ts'
 import type { ConfigFileOptions } from '../config/file/problem.ts'
 import type { ReadFile } from '../config/file/read.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
+import type { RolloutSample } from '#api/rollout/samples.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { ConfigStream, RefusedPlugin } from '../config/stream/stream.ts'
 import { createFileReport } from './file-report.ts'
@@ -24,6 +25,8 @@ export interface SourceOptions {
   refusedPlugins(): Promise<readonly RefusedPlugin[]>
   /** MCP targets with tools that are held: `<namespace>/<backend>/<target>`. */
   heldTools(): Promise<readonly string[]>
+  /** What the threads measured in the current steps of rollouts that the operator decides. */
+  rollouts(): Promise<readonly RolloutSample[]>
   /** Called with the ports that anyone can use, when they may have changed. */
   onNotes(notes: readonly string[]): void
   /** The `-f` file and the result of its first reading. */
@@ -72,13 +75,13 @@ export async function startSources(options: SourceOptions): Promise<Sources> {
   }
 }
 
-/** Reports to the operator which plugins cannot be loaded, and which MCP targets have tools that are held. Threads are asked only if the config has such parts. */
-async function reportFindings({ store, refusedPlugins, heldTools }: SourceOptions, stream: ConfigStream): Promise<void> {
+/** Reports to the operator which plugins cannot be loaded, which MCP targets have tools that are held, and what rollouts measured. Threads are asked only if the config has such parts. */
+async function reportFindings({ store, refusedPlugins, heldTools, rollouts }: SourceOptions, stream: ConfigStream): Promise<void> {
   const snapshot = store.snapshot()
   const hasPlugins = [...snapshot.policies.values()].some(({ traffic }) => traffic?.plugins !== undefined)
   const holdsTools = snapshot.backends.values().some(({ mcp }) => mcp?.toolPins !== undefined && mcp.toolPins.action !== 'Audit')
-  const [plugins, held] = await Promise.all([hasPlugins ? refusedPlugins() : [], holdsTools ? heldTools() : []])
-  stream.reportFindings({ plugins, heldTools: held })
+  const [plugins, held, samples] = await Promise.all([hasPlugins ? refusedPlugins() : [], holdsTools ? heldTools() : [], rollouts()])
+  stream.reportFindings({ plugins, heldTools: held, rollouts: samples })
 }
 
 async function followStream(address: string, { settings, store, logging, registry, onRejected }: SourceOptions): Promise<ConfigStream> {

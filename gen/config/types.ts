@@ -45,6 +45,8 @@ import type {
   PromptCachingConfig,
   CustomResponse,
   Regex,
+  AIModelRollout,
+  AIModelRolloutState,
   LLMProvider,
   CustomProvider,
   ServerRules,
@@ -131,6 +133,8 @@ export type {
   PromptCachingConfig,
   CustomResponse,
   Regex,
+  AIModelRollout,
+  AIModelRolloutState,
   LLMProvider,
   CustomProvider,
   ServerRules,
@@ -1458,6 +1462,7 @@ export interface AIModelRule {
    * @maxItems 16
    */
   to: AIModelTarget[]
+  rollout?: AIModelRollout
 }
 /**
  * Targets after failures of some causes.
@@ -2972,6 +2977,10 @@ export interface Backend {
    */
   dynamicForwardProxy?: DynamicForwardProxyBackend
   ai?: AIBackend
+  /**
+   * State of the rollouts of the models. The gateway sets it.
+   */
+  rollouts?: AIModelRolloutState[]
   mcp?: MCPBackend
   cloudBackend?: CloudBackend
   a2a?: A2ABackend
@@ -3213,6 +3222,15 @@ export interface ProcessConfig {
        */
       path: string
     }
+  }
+  /**
+   * Where the state of the rollouts of models is kept. Not set: they begin anew when the process starts.
+   */
+  rollouts?: {
+    /**
+     * Absolute path of a JSON file of this process alone; it is created if it does not exist. Its directory must be writable.
+     */
+    path?: string
   }
   redis?: RedisConfig
   postgres?: PostgresConfig
@@ -3710,6 +3728,7 @@ export interface ShortModelRule {
    * @maxItems 16
    */
   to: ShortModelTarget[]
+  rollout?: AIModelRollout
 }
 /**
  * What serves requests whose target failed: exactly one of to, model, a provider.

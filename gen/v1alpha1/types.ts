@@ -127,6 +127,13 @@ export interface ProxyBackendSpec {
  */
 export interface ProxyBackendStatus {
   conditions?: Conditions
+  /**
+   * Rollouts of models.
+   *
+   * @minItems 0
+   * @maxItems 64
+   */
+  rollouts?: AIModelRolloutState[]
 }
 /**
  * One aspect of the state of an object (metav1 Condition).
@@ -2835,6 +2842,86 @@ export interface AIBackend {
   models?: AIModel[]
 }
 /**
+ * Moves the requests of a rule to its last target, step by step. The other targets of the rule, the baseline, get the rest by weight; `by` is not used. A change of the targets or of steps begins anew.
+ */
+export interface AIModelRollout {
+  /**
+   * Rising percentages. After the last step all requests go to the last target.
+   *
+   * @minItems 1
+   * @maxItems 16
+   *
+   * Items: Percentage of the requests that go to the last target.
+   */
+  steps: number[]
+  /**
+   * Least time of each step. At least 1s. Default: "30m".
+   */
+  every?: Duration
+  /**
+   * Attempts with the last target, in each step, before the next step and before abortIf is evaluated. Default: 50.
+   */
+  minSamples?: number
+  /**
+   * Condition that ends the rollout: the last target gets no more requests. With `errorRate`, `p50`, `p95`, `firstTokenP50`, `firstTokenP95` (seconds), `cost` (mean, US dollars) and `samples` of the last target in the step, and the same of the baseline as `baseline.p95`. While it fails, for example without a price, the step stays.
+   */
+  abortIf?: CELExpression
+  /**
+   * Run: as above. Pause: the step stays; abortIf still holds. Promote: all requests go to the last target. Abort: none. Run after Promote or Abort begins anew. Default: "Run".
+   */
+  action?: 'Run' | 'Pause' | 'Promote' | 'Abort'
+}
+/**
+ * State of a rollout. Written by the gateway.
+ */
+export interface AIModelRolloutState {
+  /**
+   * Name of the model.
+   */
+  model: string
+  /**
+   * Index of its rule.
+   */
+  rule: number
+  /**
+   * Digest of targets and steps.
+   */
+  id: string
+  /**
+   * Progressing and Paused: at a step. Promoted: all requests go to the new target. Aborted: none.
+   */
+  phase: 'Progressing' | 'Paused' | 'Promoted' | 'Aborted'
+  /**
+   * Index of the step.
+   */
+  step: number
+  /**
+   * Percentage of the requests that go to the new target.
+   */
+  weight: number
+  /**
+   * Begin of the step, RFC 3339.
+   */
+  since: string
+  /**
+   * What the rollout waits for, or why it ended.
+   */
+  message: string
+  /**
+   * The phase is that of the field action.
+   */
+  byAction?: boolean
+  /**
+   * Last known numbers of the baseline, as in abortIf.
+   */
+  baseline?: {
+    /**
+     * Decimal number.
+     */
+    [k: string]: string
+  }
+}
+/**
  * A model: exactly one of to, rules.
  */
 export interface AIModel {
@@ -2892,6 +2979,7 @@ export interface AIModelRule {
    * @maxItems 16
    */
   to: AIModelTarget[]
+  rollout?: AIModelRollout
 }
 /**
  * Targets after failures of some causes.

@@ -54,6 +54,7 @@ export const collections = {
   namespaces: '/api/v1/namespaces',
   podDisruptionBudgets: '/apis/policy/v1/poddisruptionbudgets',
   pods: '/api/v1/pods',
+  proxyBackends: '/apis/proxy.dev/v1alpha1/proxybackends',
   proxyParameters: '/apis/proxy.dev/v1alpha1/proxyparameters',
   proxyPolicies: '/apis/proxy.dev/v1alpha1/proxypolicies',
   referenceGrants: '/apis/gateway.networking.k8s.io/v1/referencegrants',

@@ -28,6 +28,7 @@ import type { Nack } from '../serve/nack.ts'
 import type { Authenticate } from '../serve/session.ts'
 import { createConfigServer, roleOf, type ConfigServer } from '../serve/server.ts'
 import { createReported } from '../status/reported.ts'
+import { describeChange, RolloutBook, samplesOf } from '../status/rollouts.ts'
 import { createServerStatus } from '../status/servers.ts'
 import type { Settings } from './settings.ts'
 import type { ConfigMap, KubeObject } from '../source/objects.ts'
@@ -54,6 +55,8 @@ export interface ClusterMode {
 
 /** Name of the Lease that replicas elect their leader on. */
 const LEASE = 'proxy-operator'
+/** Time between two decisions about rollouts of models. */
+const ROLLOUT_MS = 1000
 const clock = systemClock
 const now = (): Date => new Date()
 
@@ -108,6 +111,8 @@ class Replica {
   readonly #placeStatuses = createStatusPlacement()
   readonly #addReported = createReported()
   readonly #addServers = createServerStatus()
+  readonly #rollouts = new RolloutBook()
+  readonly #rolloutTimer = setInterval(() => this.#advanceRollouts(), ROLLOUT_MS).unref()
   #snapshot: Snapshot = createSnapshot([])
   #translation: Translation = { gateways: new Map(), statuses: [] }
   #translations = 0
@@ -192,6 +197,7 @@ class Replica {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#rolloutTimer)
     this.#source.close()
     this.#remotes.close()
     for (const memory of Object.values(this.#memories)) memory.close()
@@ -294,7 +300,10 @@ class Replica {
         reportAbsentKinds(this.#source.kinds.filter((kind) => this.#source.collectionOf(kind) === undefined))
         this.#translate(next)
       },
-      onStatus: (object) => this.#writer.recheck(object),
+      onStatus: (object) => {
+        this.#writer.recheck(object)
+        if (object.kind === 'ProxyBackend' && !this.#isLeader()) this.#readRollouts()
+      },
       onError: (kind, error) => this.#logFailure(`watch of ${kind}`, error, 'it is retried, and the last state stays'),
     })
   }
@@ -371,7 +380,8 @@ class Replica {
     this.#translations += 1
     this.#log('debug', 'translated', { gateways: this.#translation.gateways.size, ms: Math.round(clock.now() - startedAt) })
     this.#quota.publish(this.#translation)
-    this.#server.publish(this.#translation)
+    if (!this.#isLeader() || this.#translations === 1) this.#rollouts.read(this.#snapshot, this.#source.find)
+    this.#server.publish(this.#rollouts.serve(this.#translation))
     this.#provisioner.publish(next, this.#translation)
     this.#servers.publish(next, this.#translation)
     this.#publishStatuses()
@@ -379,9 +389,32 @@ class Replica {
     for (const memory of Object.values(this.#memories)) memory.tidy()
   }
 
+  /** Takes over the states of rollouts that the leader wrote. */
+  #readRollouts(): void {
+    if (this.#rollouts.read(this.#snapshot, this.#source.find)) this.#server.publish(this.#rollouts.serve(this.#translation))
+  }
+
+  /** Moves rollouts on: the leader, for all replicas. */
+  #advanceRollouts(): void {
+    if (!this.#isLeader() || this.#translations === 0) return
+    const reports = this.#server.reports()
+    const changes = this.#rollouts.advance(
+      this.#translation,
+      samplesOf(this.#translation, (gateway) => reports.get(roleOf(gateway))?.rollouts),
+      Date.now(),
+    )
+    if (changes === undefined) return
+    this.#server.publish(this.#rollouts.serve(this.#translation))
+    this.#publishStatuses()
+    for (const { backend, event } of changes.map(describeChange)) {
+      const object = this.#source.find('ProxyBackend', ...backend)?.object
+      if (object !== undefined) this.#events.record({ object, ...event })
+    }
+  }
+
   #publishStatuses(): void {
     const reports = this.#server.reports()
-    const statuses = this.#addReported(this.#translation, (gateway) => reports.get(roleOf(gateway)))
+    const statuses = this.#rollouts.addTo(this.#addReported(this.#translation, (gateway) => reports.get(roleOf(gateway))))
     const placed = this.#placeStatuses(statuses, this.#snapshot, this.#provisioner.deployedOf)
     this.#writer.publish(this.#addServers(placed, this.#servers.serversOf))
   }

@@ -1,3 +1,5 @@
+import { readSamples, type RolloutSample } from '#api/rollout/samples.ts'
+
 /** One resource that a data plane rejected. */
 export interface NackedResource {
   /** `<kind>/<key>`. */
@@ -19,9 +21,11 @@ export interface DataplaneReport {
   readonly plugins: readonly RefusedPlugin[]
   /** MCP targets whose tools are held until they are approved: `<namespace>/<backend>/<target>`. */
   readonly heldTools: readonly string[]
+  /** What it measured in the steps of rollouts. */
+  readonly rollouts: readonly RolloutSample[]
 }
 
-export const EMPTY_REPORT: DataplaneReport = { plugins: [], heldTools: [] }
+export const EMPTY_REPORT: DataplaneReport = { plugins: [], heldTools: [], rollouts: [] }
 
 /** Bounds of a report: data planes send no more. */
 const MAX_REPORT_LENGTH = 256 * 1024
@@ -30,7 +34,7 @@ const MAX_PROBLEM_LENGTH = 1000
 /** Three names of Kubernetes, and slashes. */
 const MAX_TARGET_LENGTH = 1000
 
-/** Reads the report `{"plugins": [{plugin, problem}], "heldTools": [target]}` of a data plane; older ones have no `heldTools`. Undefined if it is none. */
+/** Reads the report `{"plugins": [{plugin, problem}], "heldTools": [target], "rollouts": [sample]}` of a data plane; older ones lack the last ones. Undefined if it is none. */
 export function parseReport(message: string): DataplaneReport | undefined {
   if (message.length > MAX_REPORT_LENGTH) return undefined
   let parsed: unknown
@@ -39,11 +43,16 @@ export function parseReport(message: string): DataplaneReport | undefined {
   } catch {
     return undefined
   }
-  const { plugins, heldTools = [] } = (typeof parsed === 'object' && parsed !== null ? parsed : {}) as {
+  const {
+    plugins,
+    heldTools = [],
+    rollouts = [],
+  } = (typeof parsed === 'object' && parsed !== null ? parsed : {}) as {
     readonly plugins?: unknown
     readonly heldTools?: unknown
+    readonly rollouts?: unknown
   }
-  if (!Array.isArray(plugins) || !Array.isArray(heldTools)) return undefined
+  if (!Array.isArray(plugins) || !Array.isArray(heldTools) || !Array.isArray(rollouts)) return undefined
   return {
     plugins: plugins
       .slice(0, MAX_ITEMS)
@@ -53,6 +62,7 @@ export function parseReport(message: string): DataplaneReport | undefined {
       .slice(0, MAX_ITEMS)
       .filter((item) => typeof item === 'string')
       .map((item) => toText(item, MAX_TARGET_LENGTH)),
+    rollouts: readSamples(rollouts.slice(0, MAX_ITEMS)),
   }
 }
 

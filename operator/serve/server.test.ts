@@ -193,7 +193,7 @@ describe('the config server', () => {
     report('{"plugins":[],"heldTools":1}')
     report(JSON.stringify({ plugins: [{ plugin: 'ns/p/a', problem: 'ns/m/index.ts:1:2:\u001b\n\u202ebroken' }, { plugin: 1 }] }))
     await until(() => calls === 1)
-    expect(server.reports()).toEqual(new Map([['ns~gw', { plugins: [{ ...refused, problem: 'ns/m/index.ts:1:2: broken' }], heldTools: [] }]]))
+    expect(server.reports()).toEqual(new Map([['ns~gw', { plugins: [{ ...refused, problem: 'ns/m/index.ts:1:2: broken' }], heldTools: [], rollouts: [] }]]))
     report(JSON.stringify({ plugins: [refused] }))
     other.send({
       errorDetail: {
@@ -202,7 +202,11 @@ describe('the config server', () => {
       },
     })
     await until(() => calls === 2)
-    expect(server.reports().get('ns~gw')).toEqual({ plugins: [refused, { plugin: 'ns/p/b', problem: 'x'.repeat(1000) }], heldTools: ['ns/m/b', 'ns/m/a '] })
+    expect(server.reports().get('ns~gw')).toEqual({
+      plugins: [refused, { plugin: 'ns/p/b', problem: 'x'.repeat(1000) }],
+      heldTools: ['ns/m/b', 'ns/m/a '],
+      rollouts: [],
+    })
     report('{"plugins":[]}')
     await until(() => calls === 3)
     expect(server.reports().get('ns~gw')?.plugins).toHaveLength(2)

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { logVerbosity, Server, ServerCredentials, setLogVerbosity, status, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
 import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import { safeName } from '#api/names.ts'
+import { sumSamples, type RolloutSample } from '#api/rollout/samples.ts'
 import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import { debounce, systemClock, type Clock, type DebounceTimes } from './debounce.ts'
@@ -202,15 +203,21 @@ export function createConfigServer(options: ConfigServerOptions = {}): ConfigSer
 
 /** Each finding once, by role. */
 function mergeReports(sessions: Iterable<Session>): ReadonlyMap<string, DataplaneReport> {
-  const byRole = new Map<string, { readonly plugins: Map<string, RefusedPlugin>; readonly heldTools: Set<string> }>()
+  const byRole = new Map<string, { readonly plugins: Map<string, RefusedPlugin>; readonly heldTools: Set<string>; readonly rollouts: RolloutSample[] }>()
   for (const { role, report } of sessions) {
     if (role === undefined || isDeepStrictEqual(report, EMPTY_REPORT)) continue
-    const known = byRole.get(role) ?? { plugins: new Map<string, RefusedPlugin>(), heldTools: new Set<string>() }
+    const known = byRole.get(role) ?? { plugins: new Map<string, RefusedPlugin>(), heldTools: new Set<string>(), rollouts: [] }
     byRole.set(role, known)
     for (const refused of report.plugins) known.plugins.set(`${refused.plugin} ${refused.problem}`, refused)
     for (const target of report.heldTools) known.heldTools.add(target)
+    known.rollouts.push(...report.rollouts)
   }
-  return new Map([...byRole].map(([role, { plugins, heldTools }]) => [role, { plugins: [...plugins.values()], heldTools: [...heldTools] }]))
+  return new Map(
+    [...byRole].map(([role, { plugins, heldTools, rollouts }]) => [
+      role,
+      { plugins: [...plugins.values()], heldTools: [...heldTools], rollouts: sumSamples(rollouts) },
+    ]),
+  )
 }
 
 /** The library wraps the system's error in text of its own. */

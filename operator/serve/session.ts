@@ -144,9 +144,11 @@ export class Session {
 
   #takeReport(message: string): void {
     const report = parseReport(message)
-    if (report === undefined || isDeepStrictEqual(report, this.report)) return
+    if (report === undefined) return
+    // Samples are read when a rollout is decided; they change with each request.
+    const isSame = isDeepStrictEqual({ ...report, rollouts: [] }, { ...this.report, rollouts: [] })
     this.report = report
-    this.#context.onReport()
+    if (!isSame) this.#context.onReport()
   }
 
   #findEntries(typeUrl: string): Entries | undefined {

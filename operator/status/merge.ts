@@ -41,7 +41,7 @@ const ownTypes: Readonly<Record<ConditionType, true>> = {
 export const isOwnCondition = (type: string): boolean => Object.hasOwn(ownTypes, type)
 
 /** Fields that are ours as a whole. They are removed if translation does not set them. */
-const ownFields: readonly string[] = ['listeners', 'addresses', 'attachedListenerSets', 'supportedFeatures', 'plugins']
+const ownFields: readonly string[] = ['listeners', 'addresses', 'attachedListenerSets', 'supportedFeatures', 'plugins', 'rollouts']
 
 /**
  * Merges our part into the status of an object. Returns the fields of `status` to write (null: to remove), or undefined if nothing

@@ -1,4 +1,19 @@
-import { choice, exactlyOneOf, integer, keyedList, list, object, ref, set, string, type Definitions, type Schema, type ValidationRule } from '../../schema.ts'
+import {
+  boolean,
+  choice,
+  exactlyOneOf,
+  integer,
+  keyedList,
+  list,
+  map,
+  object,
+  ref,
+  set,
+  string,
+  type Definitions,
+  type Schema,
+  type ValidationRule,
+} from '../../schema.ts'
 import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
 import { duration, usd } from '../shared.ts'
 import { customProviderDefinitions, dataProviderFields, dataProviderRules } from './custom-provider.ts'
@@ -85,7 +100,18 @@ export function modelTargets(names: Names): Record<string, Schema> {
 export function modelTargetDefinitions(names: Names, description: string, fields: Readonly<Record<string, Schema>>, required: string): Definitions {
   const to = list(ref(names.target), 'Targets, of which one is chosen.', 1, 16)
   return {
-    [names.rule]: object('A rule of a model.', { when, to }, ['to']),
+    [names.rule]: object(
+      'A rule of a model.',
+      { when, to, rollout: ref('AIModelRollout') },
+      ['to'],
+      [
+        {
+          rule: '!has(self.rollout) || size(self.to) > 1',
+          message: 'a rollout needs at least two targets in to, of which the last is the new one',
+          fieldPath: '.rollout',
+        },
+      ],
+    ),
     [names.fallback]: object('Targets after failures of some causes.', { on, to }, ['on', 'to']),
     [names.target]: object(description, { ...fields, weight }, [required]),
     [names.copy]: object(description, { ...fields }, [required]),
@@ -121,6 +147,48 @@ const names: Names = {
   copy: 'AIModelShadowTarget',
 }
 const modelDefinitions: Definitions = {
+  AIModelRollout: object(
+    'Moves the requests of a rule to its last target, step by step. The other targets of the rule, the baseline, get the rest by weight; `by` is not used. A change of the targets or of steps begins anew.',
+    {
+      steps: list(
+        integer('Percentage of the requests that go to the last target.', 1, 100),
+        'Rising percentages. After the last step all requests go to the last target.',
+        1,
+        16,
+      ),
+      every: duration('Least time of each step.', 1000, '30m'),
+      minSamples: integer('Attempts with the last target, in each step, before the next step and before abortIf is evaluated.', 1, 1_000_000, { default: 50 }),
+      abortIf: ref(
+        'CELExpression',
+        'Condition that ends the rollout: the last target gets no more requests. With `errorRate`, `p50`, `p95`, `firstTokenP50`, `firstTokenP95` (seconds), `cost` (mean, US dollars) and `samples` of the last target in the step, and the same of the baseline as `baseline.p95`. While it fails, for example without a price, the step stays.',
+      ),
+      action: choice(
+        ['Run', 'Pause', 'Promote', 'Abort'],
+        'Run: as above. Pause: the step stays; abortIf still holds. Promote: all requests go to the last target. Abort: none. Run after Promote or Abort begins anew.',
+        { default: 'Run' },
+      ),
+    },
+    ['steps'],
+  ),
+  AIModelRolloutState: object(
+    'State of a rollout. Written by the gateway.',
+    {
+      model: string('Name of the model.', { minLength: 1, maxLength: 253 }),
+      rule: integer('Index of its rule.', 0, 15),
+      id: string('Digest of targets and steps.', { minLength: 1, maxLength: 64 }),
+      phase: choice(
+        ['Progressing', 'Paused', 'Promoted', 'Aborted'],
+        'Progressing and Paused: at a step. Promoted: all requests go to the new target. Aborted: none.',
+      ),
+      step: integer('Index of the step.', 0, 15),
+      weight: integer('Percentage of the requests that go to the new target.', 0, 100),
+      since: string('Begin of the step, RFC 3339.', { format: 'date-time' }),
+      message: string('What the rollout waits for, or why it ended.', { maxLength: 1024 }),
+      byAction: boolean('The phase is that of the field action.'),
+      baseline: map(string('Decimal number.', { maxLength: 32 }), 'Last known numbers of the baseline, as in abortIf.', 0, 16),
+    },
+    ['model', 'rule', 'id', 'phase', 'step', 'weight', 'since', 'message'],
+  ),
   AIModel: object(
     'A model: exactly one of to, rules.',
     {

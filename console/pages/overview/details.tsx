@@ -80,13 +80,16 @@ function Models({ models }: { readonly models: readonly ModelNode[] }) {
         </thead>
         <tbody>
           {models.flatMap(({ name, visibility, by, sticky, rules, fallback }) => [
-            ...rules.map(({ when, to }, index) => (
+            ...rules.map(({ when, to, rollout }, index) => (
               <tr key={`${name} ${index}`}>
                 <td class="mono">
                   {index === 0 && name} {index === 0 && visibility === 'Internal' && <Badge tone="plain">internal</Badge>}
                 </td>
                 <td>{when === null ? <span class="muted">{rules.length > 1 ? 'otherwise' : 'always'}</span> : <code>{when}</code>}</td>
-                <td>{describeTargets(to, sticky === null ? by : `sticky by ${sticky}`)}</td>
+                <td>
+                  {describeTargets(to, sticky === null ? by : `sticky by ${sticky}`)}
+                  {rollout !== null && <div class="muted">rollout {rollout}</div>}
+                </td>
               </tr>
             )),
             ...fallback.map(({ on, to }, index) => (

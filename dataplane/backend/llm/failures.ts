@@ -124,6 +124,9 @@ export class Failures {
     const { health, auth } = target.destination.settings
     const hasClientCredential = auth?.kind === 'passthrough' || (auth === undefined && credentials.some((name) => this.#exchange.request.headers.has(name)))
     const blamed = blameOf({ hasOwnModel: target.provider.model !== undefined, hasClientCredential }, verdict)
+    // A rollout is about the target: also for a model that the target names, unlike the health of the provider.
+    if (blameOf({ hasOwnModel: record.routed?.isNamed === true || target.provider.model !== undefined, hasClientCredential }, verdict) !== undefined)
+      record.blameTarget()
     if (blamed === undefined) return
     if (response !== undefined && health?.condition !== undefined && !isUnhealthy(this.#exchange, response, health.condition)) return
     const eviction = evictionOf(health, verdict, backoffMs)

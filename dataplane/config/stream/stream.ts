@@ -5,6 +5,7 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from '#gen/proto/envoy/service/discovery/v3/discovery_pb.js'
 import { RESOURCE_TYPE } from '#api/names.ts'
+import type { RolloutSample } from '#api/rollout/samples.ts'
 import type { ConfigStore } from '../store.ts'
 import { backoffMs } from './backoff.ts'
 import type { CheckMessage, RejectedResource } from './decode.ts'
@@ -52,18 +53,21 @@ interface DataplaneReport {
   readonly plugins: readonly RefusedPlugin[]
   /** MCP targets whose tools are held: `<namespace>/<backend>/<target>`. */
   readonly heldTools: readonly string[]
+  /** What it measured in the steps of rollouts that the operator decides. */
+  readonly rollouts: readonly RolloutSample[]
 }
 
-const NOTHING_FOUND: DataplaneReport = { plugins: [], heldTools: [] }
+const NOTHING_FOUND: DataplaneReport = { plugins: [], heldTools: [], rollouts: [] }
 /** The operator reads no more of each list. */
 const MAX_ITEMS = 64
 const MAX_PROBLEM_LENGTH = 1000
 
-const describe = ({ plugins, heldTools }: DataplaneReport): string =>
+const describe = ({ plugins, heldTools, rollouts }: DataplaneReport): string =>
   JSON.stringify({
     plugins: plugins.slice(0, MAX_ITEMS).map(({ plugin, problem }) => ({ plugin, problem: problem.slice(0, MAX_PROBLEM_LENGTH) })),
     // Without an order of its own, the same targets would be sent again.
     heldTools: heldTools.toSorted().slice(0, MAX_ITEMS),
+    rollouts: rollouts.slice(0, MAX_ITEMS),
   })
 
 const NOTHING_REPORTED = describe(NOTHING_FOUND)

@@ -4,6 +4,7 @@ import { mergeEndpoint } from '#api/management/merge.ts'
 import { servingTargets, shadowTargets } from '#api/model-problems.ts'
 import type { AIModel, AIModelTarget, BackendRef, Listener, Route, TcpRoute } from '#gen/config/types.ts'
 import { kindOf } from '../../backend/kinds.ts'
+import { showRollouts } from '../../config/models.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
 import { authorityOf } from '../../http/message.ts'
 import { Slice } from '../../runtime/cooperative.ts'
@@ -149,6 +150,11 @@ type Objects = Pick<ConfigSnapshot, 'services' | 'backends'>
 
 const modelsIn = ({ backend: key }: BackendRef, { backends }: Objects): readonly AIModel[] => (key === undefined ? [] : (backends.get(key)?.ai?.models ?? []))
 
+const shownModels = ({ backend: key = '' }: BackendRef, { backends }: Objects): ReturnType<typeof showRollouts> => {
+  const backend = backends.get(key)
+  return backend === undefined ? [] : showRollouts(backend)
+}
+
 const targetsIn = (model: AIModel): AIModelTarget[] => [...servingTargets(model), ...shadowTargets(model)]
 
 /** What the models of a backend lead to in the end, each once: backends with providers, Services and addresses. */
@@ -171,12 +177,19 @@ function targetsOf(ref: BackendRef, objects: Objects): BackendRef[] {
 function modelsOf(ref: BackendRef, objects: Objects): ModelNode[] {
   const nameOf = ({ backendRef, model }: AIModelTarget): string => `${nameOfRef(backendRef)}${model === undefined ? '' : ` ${model}`}`
   const describe = (targets: readonly AIModelTarget[]) => targets.map((target) => ({ target: nameOf(target), weight: target.weight ?? 1 }))
-  return modelsIn(ref, objects).map(({ name, visibility = 'Public', by = 'Weight', sticky = null, to, rules = [], fallback = [], shadow }) => ({
+  return shownModels(ref, objects).map(({ name, visibility = 'Public', by = 'Weight', sticky = null, to, rules, fallback = [], shadow }) => ({
     name,
     visibility,
     by,
     sticky,
-    rules: to === undefined ? rules.map((rule) => ({ when: rule.when ?? null, to: describe(rule.to) })) : [{ when: null, to: describe(to) }],
+    rules:
+      to === undefined
+        ? rules.map((rule) => ({
+            when: rule.when ?? null,
+            to: describe(rule.to),
+            rollout: rule.state === undefined ? null : `${rule.state.phase}: ${rule.state.message}`,
+          }))
+        : [{ when: null, to: describe(to), rollout: null }],
     fallback: fallback.map((entry) => ({ on: [...entry.on], to: describe(entry.to) })),
     shadow:
       shadow === undefined

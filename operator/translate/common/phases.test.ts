@@ -29,6 +29,7 @@ describe('where expressions are evaluated', () => {
     ['Frontend', 'accessLog.filter', 'AccessLog.filter', 'log'],
     ['Frontend', 'tracing.randomSampling', 'Tracing.randomSampling', 'request'],
     ['Frontend', 'tracing.resources.0.expression', 'ResourceAdd.expression', 'resource'],
+    ['ProxyBackendSpec', 'ai.models.0.rules.0.rollout.abortIf', 'AIModelRollout.abortIf', 'rollout'],
     ['Frontend', 'networkAuthorization.policy.matchExpressions.0', 'AuthorizationPolicy.matchExpressions', 'network'],
   ])('%s %s', (definition, path, owner, phase) => expect(phaseOf(definition, path.split('.'), owner)).toBe(phase))
 
@@ -44,6 +45,7 @@ describe('where expressions are evaluated', () => {
     expect(owners.toSorted()).toEqual([
       'A2ASkill.when',
       'AIModel.sticky',
+      'AIModelRollout.abortIf',
       'AIModelRule.when',
       'AccessLog.filter',
       'AgentExtAuthGRPC.requestMetadata',

@@ -17,6 +17,7 @@ const phases: Readonly<Record<string, Phase>> = {
   'FieldTransformation.expression': 'llm',
   'AIModelRule.when': 'llm',
   'AIModel.sticky': 'llm',
+  'AIModelRollout.abortIf': 'rollout',
 }
 
 /** Where an expression is evaluated. `path` is in a body of `definition`, `owner` is `<definition>.<field>` that holds it. */

@@ -9,6 +9,8 @@ import type { HeaderList } from '../../../http/headers.ts'
 import { costOf, priceOf, type Price, type Rates } from '../pricing/price.ts'
 import type { PriceTable } from '../pricing/table.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
+import { countFailure, countSuccess } from './rollout.ts'
+import type { RoutedModel } from './routed.ts'
 import type { TokenBudgets } from '../../../request/exchange/token-budgets.ts'
 import { variables } from '../../../request/exchange/variables.ts'
 
@@ -26,21 +28,6 @@ interface RequestFacts {
   readonly promptTokens: () => number
   /** The provider works on when the response has ended. */
   readonly isBackground?: boolean
-}
-
-/** The choice of a target for a model (llm.md §15.3). */
-export interface RoutedModel {
-  /** The name that the client asked for. */
-  readonly requested: string
-  readonly promptTokens: number
-  /** What the prompt has, such as `text` and `image`. */
-  readonly modalities: readonly string[]
-  /** Rates of the models of the targets, by name. */
-  readonly prices: Stored
-  /** The target in use; undefined: none was chosen. */
-  readonly target: string | undefined
-  /** Targets that were not used, or failed. */
-  readonly skipped: readonly { readonly target: string; readonly reason: string }[]
 }
 
 const paramFields = {
@@ -109,7 +96,8 @@ export class LlmRecord extends HostMap {
   readonly #exchange: Exchange
   readonly #registry: Registry
   #request: RequestFacts | undefined
-  #routed: RoutedModel | undefined
+  /** The choice of a target, which changes when a target fails. */
+  routed: RoutedModel | undefined
   #response: ResponseFacts | undefined
   #shown: Texts | undefined
   #readShown: (() => Texts | undefined) | undefined
@@ -120,6 +108,8 @@ export class LlmRecord extends HostMap {
   #failed: string | undefined
   #target: Target | undefined
   #endedAtMs = 0
+  /** Begin of the current attempt. */
+  #attemptAtMs = 0
   /** Price of the exchange, once it is known. */
   #cost: number | undefined
   #costRates: Rates | undefined
@@ -145,6 +135,7 @@ export class LlmRecord extends HostMap {
   /** Records the request of the current attempt. */
   begin(request: RequestFacts): void {
     this.#request = request
+    this.#attemptAtMs = performance.now()
     const exchange = this.#exchange
     setLogField(exchange, 'gen_ai.operation.name', this.#purpose ?? request.operation)
     setLogField(exchange, 'gen_ai.provider.name', request.system)
@@ -159,9 +150,9 @@ export class LlmRecord extends HostMap {
     }
   }
 
-  /** Records the choice of a target, which changes when a target fails. */
+  /** Records the choice of a target. */
   setRouted(routed: RoutedModel): void {
-    this.#routed = routed
+    this.routed = routed
     setLogField(this.#exchange, 'proxy.ai.model.requested', routed.requested)
   }
 
@@ -184,6 +175,11 @@ export class LlmRecord extends HostMap {
     setLogField(this.#exchange, 'proxy.ai.failed', this.#failed)
   }
 
+  /** Counts a failure that the target is to blame for, in the rollouts that it is part of. */
+  blameTarget(): void {
+    for (const arm of this.routed?.arms ?? []) countFailure(this.#registry, arm)
+  }
+
   /** Records the API of the current attempt. */
   aim(target: Target): void {
     this.#target = target
@@ -198,7 +194,7 @@ export class LlmRecord extends HostMap {
   addHeaders(headers: HeaderList): void {
     if (this.#omitted !== undefined) headers.set(OMITTED_HEADER, this.#omitted)
     else if (headers.has(OMITTED_HEADER)) headers.remove(OMITTED_HEADER)
-    const model = this.#routed && this.#request?.requestModel
+    const model = this.routed && this.#request?.requestModel
     if (model !== undefined) headers.set(MODEL_HEADER, model.replace(/[^\x21-\x7e]/g, '_'))
     else if (headers.has(MODEL_HEADER)) headers.remove(MODEL_HEADER)
   }
@@ -228,7 +224,7 @@ export class LlmRecord extends HostMap {
     this.#isReusable = end === 'complete' && !(facts !== undefined && 'error' in facts && facts.error !== undefined)
     const exchange = this.#exchange
     const usage = facts?.usage ?? {}
-    if (this.#routed !== undefined) this.#logTarget(this.#routed)
+    if (this.routed !== undefined) this.#logTarget(this.routed)
     if (facts !== undefined && end !== 'error') this.#price(facts)
     if (exchange.tokenBudgets !== undefined) this.#settle(exchange.tokenBudgets, facts, end)
     if (this.#lostUsd > 0) this.#addLost(end)
@@ -241,7 +237,13 @@ export class LlmRecord extends HostMap {
     if (facts?.unknown !== undefined) for (const kind of unknownKinds) if (facts.unknown[kind] !== undefined) this.countUnknown(kind, facts.unknown[kind])
     if (this.#cacheMiss !== undefined) llmMetrics(this.#registry).cacheResults(this.#cacheMiss).value++
     this.#measure(facts, end, failure)
+    if (this.#isReusable && failure === undefined) this.#countSuccess()
     if (this.onFinish !== undefined) this.onFinish(this.#outcome(facts, this.#isReusable && failure === undefined))
+  }
+
+  #countSuccess(): void {
+    const [beganAtMs, firstTokenAtMs, endedAtMs, cost] = [this.#attemptAtMs, this.#firstTokenAtMs, this.#endedAtMs, this.#cost]
+    for (const arm of this.routed?.arms ?? []) countSuccess(this.#registry, arm, { beganAtMs, firstTokenAtMs, endedAtMs, cost })
   }
 
   #outcome(facts: ResponseFacts | StreamFacts | undefined, isComplete: boolean): Outcome {
@@ -280,7 +282,7 @@ export class LlmRecord extends HostMap {
     this.#isFinished = true
     this.#endedAtMs = performance.now()
     this.#exchange.tokenBudgets?.settle(0, 0)
-    if (this.#routed !== undefined) this.#logTarget(this.#routed)
+    if (this.routed !== undefined) this.#logTarget(this.routed)
     setLogField(this.#exchange, 'proxy.ai.cache', 'hit')
     const { cacheResults, cacheSavedCost } = llmMetrics(this.#registry)
     cacheResults('hit').value++
@@ -416,17 +418,17 @@ export class LlmRecord extends HostMap {
       case 'streaming':
         return request?.isStreaming
       case 'requestedModel':
-        return this.#routed?.requested
+        return this.routed?.requested
       case 'target':
-        return this.#routed?.target
+        return this.routed?.target
       case 'skipped':
-        return this.#routed?.skipped
+        return this.routed?.skipped
       case 'modalities':
-        return this.#routed?.modalities
+        return this.routed?.modalities
       case 'prices':
-        return this.#routed?.prices
+        return this.routed?.prices
       case 'promptTokens':
-        return this.#routed?.promptTokens ?? request?.promptTokens()
+        return this.routed?.promptTokens ?? request?.promptTokens()
       case 'requestModel':
         return request?.requestModel
       case 'responseModel':

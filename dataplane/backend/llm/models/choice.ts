@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { scoreOf } from '../../../net/upstream/balancer/balancer.ts'
 import { priceOf } from '../pricing/price.ts'
+import type { RolloutArm } from '../accounting/rollout.ts'
 import type { LlmTarget } from '../choice/target.ts'
 import { holds, stickyKey, type ModelFacts } from './facts.ts'
 import { fitnessOf, grades, modelAt, providersOf, type Fitness } from './fit.ts'
@@ -39,6 +40,8 @@ interface Frame {
   readonly isOpen: boolean
   readonly depth: number
   readonly tried: Set<ModelTarget>
+  /** The side of a rollout that the target in use is on. */
+  arm?: RolloutArm | undefined
 }
 
 /**
@@ -85,6 +88,11 @@ export class ModelChoice {
   /** The model of the target; undefined: its provider's, else the name that the target is asked by. */
   get model(): string | undefined {
     return this.#current?.model
+  }
+
+  /** The sides of rollouts that the request is on. */
+  get arms(): readonly RolloutArm[] {
+    return this.#frames.flatMap(({ arm }) => arm ?? [])
   }
 
   /** The name that the target is asked by: that of the client, unless a model of another backend is between them. */
@@ -167,6 +175,7 @@ export class ModelChoice {
     const { target, why } = this.#chooseFrom(frame, pool)
     if (target === undefined) return false
     frame.tried.add(target)
+    frame.arm = target.arm
     const others = graded.filter(({ grade }) => grade < best)
     if (target.table !== undefined) {
       const inner = innerOf(frame, target)
@@ -177,20 +186,17 @@ export class ModelChoice {
     return true
   }
 
-  #use(
-    { entry, tried }: Frame,
-    target: ModelTarget,
-    where: string,
-    why: string,
-    others: readonly { readonly target: ModelTarget; readonly reason: string }[],
-  ): void {
+  #use(frame: Frame, target: ModelTarget, where: string, why: string, others: readonly { readonly target: ModelTarget; readonly reason: string }[]): void {
+    const { entry, tried } = frame
     tried.add(target)
+    frame.arm = target.arm
     this.#current = target
     for (const { target: other, reason } of others) this.skipped.push({ target: other.id, reason })
     this.#tools.exchange.trace?.add('model', entry.name, {
       target: target.id,
       from: where,
       by: why,
+      ...(target.arm && { rollout: `step ${target.arm.step + 1}, ${target.arm.isNew ? 'new target' : 'baseline'}` }),
       ...Object.fromEntries(others.map((other) => [other.target.id, other.reason])),
     })
   }
@@ -203,6 +209,8 @@ export class ModelChoice {
     if (key !== undefined) return { target: leastOf(pool, (target) => stickyRank(key, target)), why: 'sticky' }
     const byWeight = () => weighted(pool, random())
     const now = nowMs()
+    // The share of the new target is that of the step.
+    if (pool.some(({ arm }) => arm !== undefined)) return { target: byWeight(), why: 'weight' }
     switch (entry.by) {
       case 'LeastLatency': {
         if (random() * EXPLORE_EVERY < 1) return { target: byWeight(), why: 'weight, to measure' }

@@ -1,9 +1,11 @@
 import type { Program } from '#api/cel/index.ts'
 import { parseTimeout } from '#api/duration.ts'
+import { rolloutsOf, stateOf, weightsOf } from '#api/rollout/rollout.ts'
 import { chatRoutes } from '#api/llm-routes.ts'
-import type { AIModel, AIModelShadow, AIModelTarget, BackendFull } from '#gen/config/types.ts'
+import type { AIModel, AIModelRolloutState, AIModelShadow, AIModelTarget, BackendFull } from '#gen/config/types.ts'
 import type { ServiceConfig } from '../../forward/service.ts'
 import { compileExpression } from '../../../request/expression/program.ts'
+import type { RolloutArm } from '../accounting/rollout.ts'
 import type { FailureCause } from '../causes/types.ts'
 import { compileServerTarget, compileTargets, type LlmTarget, type ProviderStates } from '../choice/target.ts'
 import { createNameTable } from '../common/patterns.ts'
@@ -21,6 +23,8 @@ export interface ModelTarget {
   readonly groups: readonly (readonly LlmTarget[])[]
   /** The models of the backend, if it has models itself. */
   readonly table: ModelTable | undefined
+  /** The side of a rollout that the target is on. */
+  readonly arm?: RolloutArm | undefined
 }
 
 interface ModelRule {
@@ -118,12 +122,13 @@ class Compiler {
 
   #entry(config: ServiceConfig, { name, to, rules, by = 'Weight', sticky, fallback = [], visibility, shadow }: AIModel): ModelEntry {
     const targets = (list: readonly AIModelTarget[]): ModelTarget[] => this.#targets(config, list)
+    const states = rolloutStatesOf(config)
     return {
       name,
       isPublic: visibility !== 'Internal',
-      rules: (to === undefined ? (rules ?? []) : [{ to, when: undefined }]).map((rule) => ({
+      rules: (to === undefined ? (rules ?? []) : [{ to, when: undefined }]).map((rule, index) => ({
         when: rule.when === undefined ? undefined : compileExpression(rule.when, 'llm'),
-        to: targets(rule.to),
+        to: inRollout(targets(rule.to), config.backend.key, states.get(`${name} ${index}`)),
       })),
       by,
       sticky: sticky === undefined ? undefined : compileExpression(sticky, 'llm'),
@@ -188,6 +193,32 @@ class Compiler {
     this.#groups.set(id, groups)
     return { ...base, groups }
   }
+}
+
+/** The states of the rollouts of a backend, by model and rule. One without a state yet is at its first step. */
+function rolloutStatesOf({ backend }: ServiceConfig): ReadonlyMap<string, Pick<AIModelRolloutState, 'model' | 'rule' | 'id' | 'step' | 'weight'>> {
+  return new Map(
+    rolloutsOf(backend).map((rule) => [
+      `${rule.model} ${rule.rule}`,
+      stateOf(backend.rollouts, rule) ?? { ...rule, step: 0, weight: rule.rollout.steps[0] ?? 0 },
+    ]),
+  )
+}
+
+/** The targets of a rule with the weights of its rollout. */
+function inRollout(
+  targets: readonly ModelTarget[],
+  backend: string,
+  state: Pick<AIModelRolloutState, 'model' | 'rule' | 'id' | 'step' | 'weight'> | undefined,
+) {
+  if (state === undefined) return targets
+  const { model, rule, id, step, weight } = state
+  const weights = weightsOf(targets, weight)
+  return targets.map((target, index) => ({
+    ...target,
+    weight: weights[index] ?? 0,
+    arm: { backend, model, rule, id, step, isNew: index === targets.length - 1 },
+  }))
 }
 
 /** What policies of a backend with models mean for its targets: connections have the policies of the targets alone. */

@@ -1,4 +1,5 @@
-import type { RoutedModel } from '../accounting/record.ts'
+import type { RolloutArm } from '../accounting/rollout.ts'
+import type { RoutedModel } from '../accounting/routed.ts'
 import type { Rates } from '../pricing/price.ts'
 import type { ModelChoice, SkippedTarget } from './choice.ts'
 import type { ModelFacts } from './facts.ts'
@@ -44,6 +45,14 @@ export class ModelView implements RoutedModel {
 
   get target(): string | undefined {
     return this.choice?.current?.id
+  }
+
+  get arms(): readonly RolloutArm[] {
+    return this.choice?.arms ?? []
+  }
+
+  get isNamed(): boolean {
+    return this.choice?.model !== undefined
   }
 
   get skipped(): readonly SkippedTarget[] {

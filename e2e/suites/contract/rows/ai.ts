@@ -29,6 +29,9 @@ const to = (...list: object[]) => models({ name: 'm', to: list })
 const inModel = 'spec.ai.models[0]'
 const copyTo = { backendRef: { name: 'b' } }
 const shadow = (more: object) => models(model({ shadow: { to: copyTo, percent: 5, budget: '10', ...more } }))
+const rolloutOf = (count: number, section: object) => models({ name: 'm', rules: [{ to: repeat(count, () => copyTo), rollout: section }] })
+const rollout = (more: object) => rolloutOf(2, { steps: [5, 50], ...more })
+const inRollout = `${inModel}.rules[0].rollout`
 const policies = (section: object) => backend({ ai: { provider: { providerA: {} } }, policies: { ai: section } })
 const request = (guard: object) => policies({ promptGuard: { request: [guard] } })
 const response = (guard: object) => policies({ promptGuard: { response: [guard] } })
@@ -189,6 +192,16 @@ export const aiRows: Row[] = [
   ['a fallback with one cause twice', models(model({ fallback: [{ on: ['Quota', 'Quota'], to: model().to }] })), `${inModel}.fallback[0].on[1]`, DUPLICATE],
   ['a model with an unknown choice', models(model({ by: 'Luck' })), `${inModel}.by`, UNSUPPORTED],
   ['a model with an unknown visibility', models(model({ visibility: 'Secret' })), `${inModel}.visibility`, UNSUPPORTED],
+  ['a rollout with all fields', rollout({ every: '1h', minSamples: 5, abortIf: 'errorRate > 0.1', action: 'Pause' })],
+  ['a rollout without steps', rolloutOf(2, {}), `${inRollout}.steps`, REQUIRED],
+  ['a rollout of no steps', rollout({ steps: [] }), `${inRollout}.steps`, FEW],
+  ['a rollout of 17 steps', rollout({ steps: repeat(17, (n) => n + 1) }), `${inRollout}.steps`, MANY],
+  ['a rollout of one target', rolloutOf(1, { steps: [5] }), inRollout, 'a rollout needs at least two targets'],
+  ['a rollout of 0 percent', rollout({ steps: [0] }), `${inRollout}.steps[0]`, SMALL],
+  ['a rollout of 101 percent', rollout({ steps: [101] }), `${inRollout}.steps[0]`, BIG],
+  ['a rollout with steps of 10ms', rollout({ every: '10ms' }), `${inRollout}.every`, 'must be at least 1s'],
+  ['a rollout that needs no samples', rollout({ minSamples: 0 }), `${inRollout}.minSamples`, SMALL],
+  ['a rollout with an unknown action', rollout({ action: 'Stop' }), `${inRollout}.action`, UNSUPPORTED],
   [
     'a shadow with all fields',
     shadow({
