@@ -24,6 +24,7 @@ export type Reason =
   | 'UpstreamFailure'
   | 'UpstreamDenied'
   | 'ClientClosed'
+  | 'FaultInjection'
 
 /** One row of the error table. */
 export interface ErrorRow {
@@ -94,6 +95,8 @@ export const errorTable = {
   BUDGET_SHARE: { status: 503, reason: 'RateLimit', text: 'budget not available', detail: ': ', retryAfter: 1 },
   BUDGET_KEY: { status: 403, reason: 'Authorization', text: 'request not allowed', detail: ': ' },
   BUDGET_PRICE: { status: 403, reason: 'Authorization', text: 'model not allowed', detail: ': ' },
+  /** `faultInjection.abort` sets the status of the response. */
+  FAULT_INJECTED: { status: 503, reason: 'FaultInjection', text: 'fault injected' },
   CACHE_ONLY: { status: 504, reason: 'InvalidRequest', text: 'no stored response', grpc: 14 },
   METHOD_NOT_ALLOWED: { status: 405, reason: 'InvalidRequest', text: 'method not allowed' },
   INVALID_REQUEST: { status: 400, reason: 'InvalidRequest', text: 'invalid request', grpc: 13 },

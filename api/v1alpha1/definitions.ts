@@ -6,6 +6,7 @@ import { dynamicForwardProxyDefinitions } from './backends/dynamic-forward-proxy
 import { loadBalancerDefinitions } from './load-balancer.ts'
 import { mcpBackendDefinitions } from './backends/mcp.ts'
 import { staticBackendDefinitions } from './backends/static.ts'
+import { faultInjectionDefinitions } from './fault-injection.ts'
 import { frontendDefinitions } from './frontend.ts'
 import { httpCacheDefinitions } from './http-cache.ts'
 import { kindDefinitions } from './kinds.ts'
@@ -64,6 +65,7 @@ export const definitions: Definitions = {
   ...hostRewriteDefinitions,
   ...timeoutsDefinitions,
   ...retryDefinitions,
+  ...faultInjectionDefinitions,
   ...httpCacheDefinitions,
   ...directResponseDefinitions,
   ...authorizationDefinitions,

@@ -1,5 +1,6 @@
 import { PLUGIN_IMAGE_PATTERN } from '../plugin-image.ts'
 import { anyObject, choice, exactlyOneOf, list, object, ref, string, type Definitions } from '../schema.ts'
+import { whenProtecting } from './shared.ts'
 
 export const pluginDefinitions: Definitions = {
   Plugin: object(
@@ -43,6 +44,7 @@ export const pluginDefinitions: Definitions = {
         'Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin.',
         { default: 'FailClosed' },
       ),
+      when: whenProtecting,
     },
     ['name', 'source'],
   ),

@@ -31,6 +31,17 @@ export function duration(description: string, minMs?: number, fallback?: string)
   }
 }
 
+/** The condition of a section that protects (traffic.md §3). */
+export const whenProtecting = ref(
+  'CELExpression',
+  'Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.',
+)
+/** The condition of a section that changes or replaces messages. */
+export const whenChanging = ref(
+  'CELExpression',
+  'Condition, evaluated once for each request. If it is false or reads an absent value, this does not apply to the request. If it fails otherwise, it applies.',
+)
+
 export const port = (description: string): Schema => integer(description, 1, 65535)
 
 export const sharedDefinitions: Definitions = {

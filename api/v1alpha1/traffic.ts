@@ -43,6 +43,7 @@ const sections: Readonly<Record<string, Section>> = {
     },
     phases: 'PostRouting',
   },
+  faultInjection: section('FaultInjection', 'PostRouting'),
   compression: section('Compression', 'PostRouting'),
   decompression: section('Decompression', 'PostRouting'),
   csrf: section('CSRF', 'PostRouting'),

@@ -352,6 +352,36 @@ row('responseOverride', 'the condition does not compile or fails', 'the rule doe
     expect(await start({ traffic: { responseOverride: { rules } } })()).toMatchObject({ status: 200, text: 'ok' })
   }
 })
+row('faultInjection', 'the expression of `when` does not compile or fails', 'the request has no faults', async () => {
+  for (const when of ['request.path ==', 'jwt.sub == "x"', '1 / 0 == 1'])
+    expect(await start({ traffic: { faultInjection: { abort: {}, when } } })()).toMatchObject({ status: 200, text: 'ok' })
+})
+row('faultInjection', 'the delay is longer than the timeout of the request', '504 at the timeout', async () => {
+  const send = start({ traffic: { faultInjection: { delay: { duration: '1h' } }, timeouts: { request: '10ms' } } })
+  expect(await send()).toMatchObject({ status: 504, forwarded: [] })
+})
+row('directResponse', '`bodyExpression` fails', '500', async () => {
+  expect(await start({ traffic: { directResponse: { status: 200, bodyExpression: 'jwt.sub' } } })()).toMatchObject({ status: 500, forwarded: [] })
+})
+row('directResponse', 'the value of a header fails', 'the header is omitted', async () => {
+  const headers = [{ name: 'x-user', value: 'jwt.sub' }]
+  const answer = await start({ traffic: { directResponse: { status: 200, body: 'tea', headers } } })()
+  expect([answer.status, answer.text, answer.headers?.has('x-user')]).toEqual([200, 'tea', false])
+})
+row('directResponse', 'the expression of `when` reads an absent value', 'the request is forwarded', async () => {
+  expect(await start({ traffic: { directResponse: { status: 503, when: 'request.headers["x-a"] == "1"' } } })()).toMatchObject({ status: 200, text: 'ok' })
+})
+row('transformation', 'the expression of `when` reads an absent value', 'no changes', async () => {
+  const request = { set: [{ name: 'x-b', value: '"1"' }] }
+  const { forwarded } = await start({ traffic: { transformation: { request, when: 'request.headers["x-a"] == "1"' } } })()
+  expect(forwarded[0]?.headers).not.toHaveProperty('x-b')
+})
+row('rateLimit.local', 'the expression of `when` does not compile or fails', 'the limit applies', async () => {
+  for (const when of ['request.path ==', 'request.headers["x-a"] == "1"']) {
+    const send = start({ traffic: { rateLimit: { local: [{ requests: 1, unit: 'Hours', when }] } } })
+    expect([(await send()).status, (await send()).status]).toEqual([200, 429])
+  }
+})
 row('decompression', 'the coding is unknown', '415', async () => {
   const send = start({ traffic: { decompression: {} } })
   expect(await send([['content-encoding', 'lzw']], new BufferBody('x'))).toMatchObject({ status: 415, forwarded: [] })

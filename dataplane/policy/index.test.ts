@@ -111,6 +111,7 @@ describe('every traffic section of the schema', () => {
     authorization: { policy: { matchExpressions: ['true'] } },
     rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
     responseOverride: { rules: [{ match: { statusCodes: ['500'] }, response: {} }] },
+    faultInjection: { abort: { status: 503 } },
     compression: {},
     decompression: {},
     csrf: {},

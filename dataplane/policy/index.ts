@@ -2,6 +2,7 @@ import type { RouteFilters, Traffic } from '#gen/config/types.ts'
 import type { EffectiveTraffic } from '../config/merge.ts'
 import type { Policy } from '../request/exchange/context.ts'
 import type { Exchange } from '../request/exchange/exchange.ts'
+import type { OnFailure } from '../request/expression/condition.ts'
 import { compileAuthorization } from './authorization/index.ts'
 import { compileApiKeyAuthentication } from './api-key-authentication/index.ts'
 import { compileBasicAuthentication } from './basic-authentication/index.ts'
@@ -14,6 +15,7 @@ import { compileDecompression } from './decompression/index.ts'
 import { compileDirectResponse } from './direct-response/index.ts'
 import { compileExtAuth } from './ext-auth/index.ts'
 import { compileExtProc } from './ext-proc/index.ts'
+import { compileFaultInjection } from './fault-injection/index.ts'
 import { compileHeaderModifiers, modifyBackendResponse } from './header-modifiers/index.ts'
 import { compileIpAllowList } from './ip-allow-list/index.ts'
 import { compileHostRewrite } from './host-rewrite/index.ts'
@@ -28,6 +30,7 @@ import { transformBackendResponse } from '../request/transformation/backend.ts'
 import { compileResponseOverride } from './response-override/index.ts'
 import { compileTransformation } from './transformation/index.ts'
 import { compileUrlRewrite } from './url-rewrite/index.ts'
+import { runWhen } from './when.ts'
 
 /** Sources of the policies of a chain. */
 export interface PolicySources {
@@ -92,7 +95,7 @@ const order = [
   {
     name: 'extAuth',
     compile: ({ extAuth: filter }, { extAuth }, { state, maxBufferBytes }) =>
-      optional(filter?.policy ?? extAuth, (section) => compileExtAuth(section, state, maxBufferBytes, filter)),
+      conditional(filter?.policy ?? extAuth, 'applies', maxBufferBytes, (section) => compileExtAuth(section, state, maxBufferBytes, filter)),
   },
   // After all authentication, whose results its rules use; before everything that costs, counts or changes something.
   { name: 'authorization', compile: (_, { authorization = [] }, { state, maxBufferBytes }) => compileAuthorization(authorization, state, maxBufferBytes) },
@@ -106,17 +109,28 @@ const order = [
   // After the local limits, which need no call.
   {
     name: 'globalRateLimit',
-    compile: (_, { rateLimit }, { state, maxBufferBytes }) => optional(rateLimit?.global, (section) => compileGlobalRateLimit(section, state, maxBufferBytes)),
+    compile: (_, { rateLimit }, { state, maxBufferBytes }) =>
+      conditional(rateLimit?.global, 'applies', maxBufferBytes, (section) => compileGlobalRateLimit(section, state, maxBufferBytes)),
   },
   // After the rate limits, so that requests that they reject are not charged to budgets.
   {
     name: 'budgets',
     compile: (_, { budgets }, { state, maxBufferBytes }) => (budgets === undefined ? undefined : compileBudgets(budgets, state, maxBufferBytes)),
   },
+  // After all policies that reject, so that a fault is seen by requests that the upstream would receive; before all that cost something.
+  {
+    name: 'faultInjection',
+    compile: (_, { faultInjection }, { state, maxBufferBytes }) =>
+      conditional(faultInjection, 'skips', maxBufferBytes, (section) => compileFaultInjection(section, state)),
+  },
   // After the limits, so that rejected requests cost nothing; before all policies that change the body.
   { name: 'decompression', compile: (_, traffic) => optional(traffic.decompression, compileDecompression) },
   // After the limits, so that rejected requests cost nothing; before the transformation, which sees the processor's changes.
-  { name: 'extProc', compile: (_, { extProc }, { state, maxBufferBytes }) => optional(extProc, (section) => compileExtProc(section, state, maxBufferBytes)) },
+  {
+    name: 'extProc',
+    compile: (_, { extProc }, { state, maxBufferBytes }) =>
+      conditional(extProc, 'applies', maxBufferBytes, (section) => compileExtProc(section, state, maxBufferBytes)),
+  },
   // Its response side runs after that of the route's transformation, because the backend is more specific, and before that of the processor,
   // which sees the results of transformations.
   {
@@ -127,7 +141,8 @@ const order = [
   // After the limits, so that rejected requests cost nothing. On responses after the header modifiers, which are fixed.
   {
     name: 'transformation',
-    compile: (_, traffic, { state, maxBufferBytes }) => optional(traffic.transformation, (section) => compileTransformation(section, state, maxBufferBytes)),
+    compile: (_, { transformation }, { state, maxBufferBytes }) =>
+      conditional(transformation, 'appliesUnlessAbsent', maxBufferBytes, (section) => compileTransformation(section, state, maxBufferBytes)),
   },
   // After all policies that rewrite the request, because it checks the result.
   { name: 'csrf', compile: (_, traffic) => optional(traffic.csrf, compileCsrf) },
@@ -159,7 +174,11 @@ const order = [
   },
   // Local responses come last: they still require everything above. Route filters, such as redirects, precede attached policies.
   { name: 'requestRedirect', compile: (filters) => optional(filters.redirect, compileRequestRedirect) },
-  { name: 'directResponse', compile: (_, traffic) => optional(traffic.directResponse, compileDirectResponse) },
+  {
+    name: 'directResponse',
+    compile: (_, { directResponse }, { maxBufferBytes }) =>
+      conditional(directResponse, 'appliesUnlessAbsent', maxBufferBytes, (section) => compileDirectResponse(section, maxBufferBytes)),
+  },
 ] as const satisfies readonly Entry[]
 
 type PolicyName = (typeof order)[number]['name']
@@ -209,6 +228,16 @@ function plugins({ plugins: all = [] }: EffectiveTraffic, phase: Parameters<type
 
 function optional<T>(section: T | undefined, compile: (section: T) => Policy): Policy | undefined {
   return section === undefined ? undefined : compile(section)
+}
+
+/** A section with a condition `when` (traffic.md §3). */
+function conditional<T extends { readonly when?: string }>(
+  section: T | undefined,
+  onFailure: OnFailure,
+  maxBufferBytes: number | undefined,
+  compile: (section: T) => Policy,
+): Policy | undefined {
+  return section === undefined ? undefined : runWhen(section.when, onFailure, maxBufferBytes, compile(section))
 }
 
 function listOf<T>(value: T | undefined): readonly T[] | undefined {

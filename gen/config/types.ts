@@ -21,6 +21,7 @@ import type {
   HostnameRewrite,
   Timeouts,
   Retry,
+  FaultInjection,
   HttpCache,
   DirectResponse,
   Authorization,
@@ -101,8 +102,13 @@ export type {
   HostnameRewrite,
   Timeouts,
   Retry,
+  FaultInjection,
+  FaultDelay,
+  FaultAbort,
+  FaultFraction,
   HttpCache,
   DirectResponse,
+  DirectResponseHeader,
   Authorization,
   AuthorizationPolicy,
   FrontendTCP,
@@ -209,6 +215,7 @@ export interface Traffic {
    * @maxItems 16
    */
   budgets?: Budget[]
+  faultInjection?: FaultInjection
   compression?: Compression
   decompression?: Decompression
   csrf?: CSRF
@@ -236,6 +243,10 @@ export interface ExtProc {
    */
   messageTimeout?: Duration
   processingOptions?: ExtProcProcessing
+  /**
+   * Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.
+   */
+  when?: CELExpression
 }
 /**
  * External authorization: a service decides about each request before it is forwarded. Exactly one of grpc, http. If the service cannot be reached or the reference does not resolve, the request is rejected with 403 unless failureMode is FailOpen.
@@ -252,6 +263,10 @@ export interface ExtAuth {
    * Handling of requests without a decision of the service. FailClosed rejects them with 403, FailOpen forwards them. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
+  /**
+   * Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.
+   */
+  when?: CELExpression
 }
 /**
  * A plugin: Hono middleware in TypeScript or JavaScript that runs in the request path, by default in a worker thread of its own. See the guide on plugins. The worker thread isolates faults; it is no boundary against hostile code.
@@ -297,6 +312,10 @@ export interface Plugin {
    * Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
+  /**
+   * Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.
+   */
+  when?: CELExpression
 }
 /**
  * Where the source of a plugin is.
@@ -468,6 +487,10 @@ export interface GlobalRateLimit {
    * Handling of requests if the service cannot be reached. FailClosed fails them with 500, FailOpen forwards them. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
+  /**
+   * Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.
+   */
+  when?: CELExpression
 }
 /**
  * Gateway API HTTPCORSFilter.

@@ -442,6 +442,7 @@ export interface Traffic {
    * @maxItems 16
    */
   budgets?: Budget[]
+  faultInjection?: FaultInjection
   compression?: Compression
   decompression?: Decompression
   csrf?: CSRF
@@ -515,6 +516,10 @@ export interface Transformation {
    * Changes to the response before it reaches the client; sees `request` as it was sent, and `response`.
    */
   response?: Transform
+  /**
+   * Condition, evaluated once for each request. If it is false or reads an absent value, this does not apply to the request. If it fails otherwise, it applies.
+   */
+  when?: CELExpression
 }
 /**
  * External processing: a gRPC service (Envoy's `envoy.service.ext_proc.v3.ExternalProcessor`) sees, and may change, headers, bodies and trailers of request and response. If it fails, the request fails with 500 unless failureMode is FailOpen.
@@ -533,6 +538,10 @@ export interface ExtProc {
    */
   messageTimeout?: Duration
   processingOptions?: ExtProcProcessing
+  /**
+   * Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.
+   */
+  when?: CELExpression
 }
 /**
  * Parts of request and response that are sent to the processor.
@@ -582,6 +591,10 @@ export interface ExtAuth {
    * Handling of requests without a decision of the service. FailClosed rejects them with 403, FailOpen forwards them. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
+  /**
+   * Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.
+   */
+  when?: CELExpression
 }
 /**
  * Calls the service by gRPC, with Envoy's protocol (`envoy.service.auth.v3.Authorization/Check`).
@@ -694,6 +707,10 @@ export interface Plugin {
    * Handling of a failure of the plugin: an error, a timeout, or a plugin that cannot be loaded. FailClosed responds with 500, or 504 for a timeout. FailOpen continues without the plugin. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
+  /**
+   * Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.
+   */
+  when?: CELExpression
 }
 /**
  * Where the source of a plugin is.
@@ -957,6 +974,10 @@ export interface LocalRateLimit {
    * One budget for each value of this expression, as a string; for example `jwt.sub`. With `mcp.tool` in it, calls of MCP tools are counted and nothing else. Requests for which it fails or is null share one budget. At most 10,000 keys of an entry are counted at once; beyond it the key that was unused for the longest time gets a new budget.
    */
   key?: CELExpression
+  /**
+   * Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.
+   */
+  when?: CELExpression
 }
 /**
  * Limits kept by an external rate limit service (Envoy's `envoy.service.ratelimit.v3.RateLimitService`), shared by all replicas. If the service cannot be reached, requests fail with 500 unless failureMode is FailOpen.
@@ -981,6 +1002,10 @@ export interface GlobalRateLimit {
    * Handling of requests if the service cannot be reached. FailClosed fails them with 500, FailOpen forwards them. Default: "FailClosed".
    */
   failureMode?: 'FailClosed' | 'FailOpen'
+  /**
+   * Condition, evaluated once for each request. If it is false, this does not apply to the request. If it fails, it applies: a client cannot evade it.
+   */
+  when?: CELExpression
 }
 /**
  * One counter of the rate limit service.
@@ -1353,6 +1378,62 @@ export interface Retry {
   backoff?: Duration
 }
 /**
+ * Delays and aborts requests, to test how clients behave. Requests that authentication, authorization or a limit rejects have no faults. Delays and aborts are chosen independently; a request can have both. `proxy.fault` in the access log and `proxy_faults_injected_total` name them.
+ */
+export interface FaultInjection {
+  delay?: FaultDelay
+  abort?: FaultAbort
+  /**
+   * Condition. If it is not true or fails, the request has no faults.
+   */
+  when?: CELExpression
+}
+/**
+ * A delay before the request is forwarded or aborted. It counts against `timeouts.request`.
+ */
+export interface FaultDelay {
+  /**
+   * Length of the delay, from 1ms to 1h.
+   */
+  duration: Duration
+  /**
+   * Percentage of requests. Default: 100.
+   */
+  percent?: number
+  fraction?: FaultFraction
+}
+/**
+ * A response of the gateway instead of that of the upstream, which is not called. It is not retried.
+ */
+export interface FaultAbort {
+  /**
+   * Status code. Default: 503.
+   */
+  status?: number
+  /**
+   * `grpc-status` of responses to gRPC requests. Default: the one that corresponds to `status`.
+   */
+  grpcStatus?: number
+  /**
+   * Percentage of requests. Default: 100.
+   */
+  percent?: number
+  fraction?: FaultFraction
+}
+/**
+ * A share of requests, such as 1 of 1000.
+ */
+export interface FaultFraction {
+  /**
+   * Numerator.
+   */
+  numerator: number
+  /**
+   * Denominator. Default: 100.
+   */
+  denominator?: number
+}
+/**
  * Stores responses to GET requests as a shared cache (RFC 9111), if the upstream says by `cache-control` or `expires` for how long. Not for backends of type ai, mcp or cloudBackend.
  */
 export interface HttpCache {
@@ -1377,6 +1458,34 @@ export interface DirectResponse {
    * Body; none when not set.
    */
   body?: string
+  /**
+   * Body: strings and bytes unchanged, other values as JSON. If it fails, the response is 500.
+   */
+  bodyExpression?: CELExpression
+  /**
+   * Headers. Without `content-type` here, the response has none.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  headers?: DirectResponseHeader[]
+  /**
+   * Condition, evaluated once for each request. If it is false or reads an absent value, this does not apply to the request. If it fails otherwise, it applies.
+   */
+  when?: CELExpression
+}
+/**
+ * A header whose value is computed.
+ */
+export interface DirectResponseHeader {
+  /**
+   * Name. Headers that frame the message, such as `content-length`, are ignored.
+   */
+  name: HTTPHeaderName
+  /**
+   * Value. If it fails, or is neither string, bytes nor number, the header is omitted.
+   */
+  value: CELExpression
 }
 /**
  * Authorization by CEL expressions. The rules of all policies that apply to a request, on any level, are evaluated together within a phase: a matching Deny rejects the request; every Require must match; if there are Allow rules, one of them must match. Denied requests are rejected with 403.

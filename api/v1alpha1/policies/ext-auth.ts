@@ -1,4 +1,5 @@
 import { choice, exactlyOneOf, integer, list, map, object, ref, type Definitions } from '../../schema.ts'
+import { whenProtecting } from '../shared.ts'
 
 const celMap = (description: string) => map(ref('CELExpression'), description, undefined, 64)
 
@@ -17,6 +18,7 @@ export const extAuthDefinitions: Definitions = {
           default: 'FailClosed',
         },
       ),
+      when: whenProtecting,
     },
     ['backendRef'],
     [exactlyOneOf('grpc', 'http')],

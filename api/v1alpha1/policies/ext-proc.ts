@@ -1,4 +1,5 @@
 import { boolean, choice, object, ref, type Definitions } from '../../schema.ts'
+import { whenProtecting } from '../shared.ts'
 
 const bodyMode = (whose: string) =>
   choice(
@@ -20,6 +21,7 @@ export const extProcDefinitions: Definitions = {
       ),
       messageTimeout: ref('Duration', 'Timeout for the response of the processor to each message. Not set: the timeout of the request.'),
       processingOptions: ref('ExtProcProcessing'),
+      when: whenProtecting,
     },
     ['backendRef'],
   ),

@@ -1,4 +1,5 @@
 import { atLeastOneOf, choice, exactlyOneOf, integer, list, object, ref, type Definitions } from '../../schema.ts'
+import { whenProtecting } from '../shared.ts'
 
 export const rateLimitDefinitions: Definitions = {
   RateLimits: object(
@@ -30,6 +31,7 @@ export const rateLimitDefinitions: Definitions = {
         'CELExpression',
         'One budget for each value of this expression, as a string; for example `jwt.sub`. With `mcp.tool` in it, calls of MCP tools are counted and nothing else. Requests for which it fails or is null share one budget. At most 10,000 keys of an entry are counted at once; beyond it the key that was unused for the longest time gets a new budget.',
       ),
+      when: whenProtecting,
     },
     ['unit'],
     [exactlyOneOf('requests', 'tokens')],
@@ -47,6 +49,7 @@ export const rateLimitDefinitions: Definitions = {
           default: 'FailClosed',
         },
       ),
+      when: whenProtecting,
     },
     ['backendRef', 'domain', 'descriptors'],
   ),

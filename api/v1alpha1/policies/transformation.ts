@@ -1,4 +1,5 @@
 import { atLeastOneOf, keyedList, map, object, ref, set, type Definitions } from '../../schema.ts'
+import { whenChanging } from '../shared.ts'
 
 export const transformationDefinitions: Definitions = {
   HeaderTransformation: object(
@@ -37,6 +38,7 @@ export const transformationDefinitions: Definitions = {
     {
       request: ref('Transform', 'Changes to the request before it is forwarded.'),
       response: ref('Transform', 'Changes to the response before it reaches the client; sees `request` as it was sent, and `response`.'),
+      when: whenChanging,
     },
     [],
     [atLeastOneOf('request', 'response')],

@@ -9,7 +9,9 @@ test.each([
   [204, 'dropped', ''],
   [304, 'dropped', ''],
 ])('a direct response has status %d and body %j', async (status, body, text) => {
-  const { response, isForwarded, exchange } = await mountPolicies([compileDirectResponse({ status, body })]).request('http://host/')
+  const { response, isForwarded, exchange } = await mountPolicies([compileDirectResponse({ status, ...(body !== undefined && { body }) })]).request(
+    'http://host/',
+  )
   expect([response.status, await response.text(), isForwarded, exchange.isLocalAnswer]).toEqual([status, text, false, true])
   expect(response.headers.get('content-type')).toBeNull()
 })
@@ -17,4 +19,40 @@ test.each([
 test('a direct response to a gRPC call keeps its status', async () => {
   const app = mountPolicies([compileDirectResponse({ status: 418 })])
   expect((await app.request('http://host/', { headers: { 'content-type': 'application/grpc' } })).response.status).toBe(418)
+})
+
+test('headers and body are computed; a header that fails or frames the message is omitted', async () => {
+  const policy = compileDirectResponse({
+    status: 403,
+    headers: [
+      { name: 'content-type', value: '"application/json"' },
+      { name: 'x-path', value: 'request.path' },
+      { name: 'x-none', value: 'jwt.sub' },
+      { name: 'x-split', value: '"a\\r\\nx-evil: 1"' },
+      { name: 'content-length', value: '"9"' },
+      { name: 'transfer-encoding', value: '"chunked"' },
+    ],
+    bodyExpression: '{"path": request.path}',
+  })
+  const { response } = await mountPolicies([policy]).request('http://host/a')
+  expect([response.status, await response.text()]).toEqual([403, '{"path":"/a"}'])
+  expect(Object.fromEntries(response.headers)).toEqual({ 'content-type': 'application/json', 'x-path': '/a' })
+})
+
+test.each([
+  ['request.path.upperAscii()', 200, '/A'],
+  ['b"\\x00\\x01"', 200, '\0\x01'],
+  ['1 + 1', 200, '2'],
+  ['jwt.sub', 500, 'failed to apply filters: bodyExpression of directResponse failed'],
+  ['1 +', 500, 'failed to apply filters: bodyExpression of directResponse failed'],
+])('the body expression %s gives %d %j', async (bodyExpression, status, text) => {
+  const { response, isForwarded } = await mountPolicies([compileDirectResponse({ status: 200, bodyExpression })]).request('http://host/a')
+  expect([response.status, await response.text(), isForwarded]).toEqual([status, text, false])
+})
+
+test('a status without content has no computed body', async () => {
+  const { response } = await mountPolicies([compileDirectResponse({ status: 204, bodyExpression: '"x"', headers: [{ name: 'x-a', value: '"1"' }] })]).request(
+    'http://host/',
+  )
+  expect([response.status, await response.text(), response.headers.get('x-a'), response.headers.get('content-length')]).toEqual([204, '', '1', null])
 })

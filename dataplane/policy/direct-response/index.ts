@@ -1,24 +1,51 @@
-import type { Policy } from '../../request/exchange/context.ts'
+import { evalBody, type Program } from '#api/cel/index.ts'
+import type { DirectResponse } from '#gen/config/types.ts'
 import { isNullBodyStatus } from '../../request/exchange/answer.ts'
-
-/** A fixed response. */
-export interface DirectResponseConfig {
-  /** Status code, 200 to 599. */
-  readonly status: number
-  readonly body?: string | undefined
-}
+import type { Policy } from '../../request/exchange/context.ts'
+import { ProxyError } from '../../request/exchange/error.ts'
+import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../request/expression/buffer.ts'
+import { needsRequestBody, parsesJson } from '../../request/expression/program.ts'
+import { ExchangeView } from '../../request/expression/view.ts'
+import { compileTransform, computeFields, programsOf } from '../../request/transformation/compile.ts'
+import { HeaderList } from '../../http/headers.ts'
 
 /**
- * Responds with a fixed status and body instead of forwarding (traffic.md §8.11). No content-type is set; `headerModifiers` can add one.
+ * Responds instead of forwarding (traffic.md §8.11), with a fixed or computed body and computed headers. No content-type is set unless `headers` has one.
  *
+ * @throws ProxyError FILTER_FAILED (500) if `bodyExpression` fails.
  * @example
  * traffic:
  *   directResponse:
  *     status: 503
- *     body: closed until Monday
+ *     headers: [{ name: content-type, value: '"application/json"' }]
+ *     bodyExpression: '{"path": request.path}'
  */
-export function compileDirectResponse({ status, body }: DirectResponseConfig): Policy {
-  const bytes = body === undefined || isNullBodyStatus(status) ? null : new TextEncoder().encode(body)
+export function compileDirectResponse({ status, body, bodyExpression, headers }: DirectResponse, maxBufferBytes = MAX_BUFFER_BYTES): Policy {
   const init = { status: status as 200 }
-  return async (c) => (bytes === null ? c.body(null, init) : c.body(bytes, init))
+  const bytes = body === undefined || isNullBodyStatus(status) ? null : new TextEncoder().encode(body)
+  if (bodyExpression === undefined && headers === undefined) return async (c) => (bytes === null ? c.body(null, init) : c.body(bytes, init))
+
+  const transform = compileTransform({ ...(headers && { set: headers }), ...(bodyExpression !== undefined && { body: bodyExpression }) }, 'request')
+  const programs = programsOf(transform)
+  const [buffers, parses] = [needsRequestBody(programs), parsesJson(programs)]
+  return async (c) => {
+    const { exchange } = c.var
+    if (buffers) await bufferRequest(exchange, maxBufferBytes, parses)
+    try {
+      const view = new ExchangeView(exchange)
+      const computed = new HeaderList()
+      computeFields(computed, transform, view, () => undefined)
+      const content = transform.body === undefined ? bytes : contentOf(transform.body, view)
+      const fields = Object.fromEntries(computed)
+      return content === null || isNullBodyStatus(status) ? c.body(null, init, fields) : c.body(content, init, fields)
+    } finally {
+      if (buffers) releaseRequest(exchange)
+    }
+  }
+}
+
+function contentOf(program: Program, view: ExchangeView): Uint8Array<ArrayBuffer> {
+  const content = evalBody(program, view)
+  if (content === undefined) throw new ProxyError('FILTER_FAILED', { detail: 'bodyExpression of directResponse failed' })
+  return typeof content === 'string' ? new TextEncoder().encode(content) : new Uint8Array(content)
 }

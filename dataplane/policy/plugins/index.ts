@@ -18,6 +18,7 @@ import {
 } from '../../request/expression/buffer.ts'
 import type { Body } from '../../http/body.ts'
 import type { PolicyState } from '../state.ts'
+import { runWhen } from '../when.ts'
 import { changeRequest, changeResponse, toAnswer } from './changes.ts'
 import { DirectTarget, urlOf, type DirectPlugin } from './direct.ts'
 import { addHooks } from './hooks.ts'
@@ -44,7 +45,9 @@ type Phase = NonNullable<Plugin['phase']>
  *       config: { tenants: [a, b] }
  */
 export function compilePlugins(plugins: readonly Plugin[], phase: Phase, state: PolicyState, maxBufferBytes = MAX_BUFFER_BYTES): Policy | undefined {
-  const policies = plugins.filter((plugin) => (plugin.phase ?? 'AfterAuthorization') === phase).map((plugin) => compilePlugin(plugin, state, maxBufferBytes))
+  const policies = plugins
+    .filter((plugin) => (plugin.phase ?? 'AfterAuthorization') === phase)
+    .map((plugin) => runWhen(plugin.when, 'applies', maxBufferBytes, compilePlugin(plugin, state, maxBufferBytes)))
   return policies.length === 0 ? undefined : policies.reduceRight(nest)
 }
 

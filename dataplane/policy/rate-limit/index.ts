@@ -5,10 +5,11 @@ import { ProxyError } from '../../request/exchange/error.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
 import { checkA2a, readsA2a } from '../../request/expression/a2a.ts'
 import { bufferRequest, MAX_BUFFER_BYTES, releaseRequest } from '../../request/expression/buffer.ts'
+import { compileCondition } from '../../request/expression/condition.ts'
 import { compileExpression, needsRequestBody, parsesJson } from '../../request/expression/program.ts'
 import { ExchangeView } from '../../request/expression/view.ts'
 import type { PolicyState } from '../state.ts'
-import type { Allowance, Budget } from './bucket.ts'
+import type { Allowance, Budget, BudgetTerms } from './bucket.ts'
 import { createBudget } from './create.ts'
 import { addHeaders, headersOf } from './headers.ts'
 import { KeyedBudgets } from './keyed.ts'
@@ -38,7 +39,7 @@ const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 } as const
  */
 export function compileLocalRateLimit(entries: readonly LocalRateLimit[], state: PolicyState, maxBufferBytes = MAX_BUFFER_BYTES): Policy {
   const { kept, monotonicMs } = state
-  const { requests, tokens, keys, mcp } = kept.get(entries, [], () => createLimits(entries, state))
+  const { requests, tokens, programs, mcp } = kept.get(entries, [], () => createLimits(entries, state))
   const charge = (budgets: readonly Budget[]): Allowance | undefined => {
     const allowance = chargeAll(budgets, monotonicMs())
     if (allowance?.isAdmitted === false) throw new ProxyError('RATE_LIMIT', { headers: headersOf(allowance) })
@@ -60,21 +61,21 @@ export function compileLocalRateLimit(entries: readonly LocalRateLimit[], state:
     addMcpLimit(exchange, limit)
     return limit
   }
-  if (keys.length > 0) {
+  if (programs.length > 0) {
     const request = (exchange: Exchange): Charged => {
       const view = new ExchangeView(exchange)
-      const find = ({ budgetOf }: Limit): Budget => budgetOf(view)
+      const tokenBudgets = budgetsOf(tokens, view)
       return {
-        allowance: charge(requests.map(find)),
-        budget: tokens.length === 0 ? undefined : addTokens(exchange, tokens.map(find)),
+        allowance: charge(budgetsOf(requests, view)),
+        budget: tokenBudgets.length === 0 ? undefined : addTokens(exchange, tokenBudgets),
         mcpLimit: addMcp(exchange),
       }
     }
-    return needsRequestBody(keys) ? withBody({ request, response }, maxBufferBytes, keys) : withSides({ request, response })
+    return needsRequestBody(programs) ? withBody({ request, response }, maxBufferBytes, programs) : withSides({ request, response })
   }
-  const requestBudgets = requests.map(({ budgetOf }) => budgetOf(undefined))
+  const requestBudgets = budgetsOf(requests, undefined)
   if (tokens.length === 0) return withSides({ request: () => charge(requestBudgets), response: addLimitHeaders })
-  const tokenBudgets = tokens.map(({ budgetOf }) => budgetOf(undefined))
+  const tokenBudgets = budgetsOf(tokens, undefined)
   return withSides({ request: (exchange) => ({ allowance: charge(requestBudgets), budget: addTokens(exchange, tokenBudgets) }), response })
 }
 
@@ -103,42 +104,58 @@ interface Charged {
 }
 
 interface Limit {
-  /** The budget for a request. The view is read by limits with a key only. */
-  budgetOf(view: ExchangeView | undefined): Budget
+  /** The budget for a request; undefined if the limit does not apply to it. The view is read by limits with a key or a condition only. */
+  budgetOf(view: ExchangeView | undefined): Budget | undefined
 }
+
+const budgetsOf = (limits: readonly Limit[], view: ExchangeView | undefined): Budget[] => limits.flatMap(({ budgetOf }) => budgetOf(view) ?? [])
 
 interface Limits {
   readonly requests: readonly Limit[]
   readonly tokens: readonly Limit[]
   /** Limits of requests that MCP backends charge. */
   readonly mcp: readonly McpEntry[]
-  /** Expressions of all entries with a key. */
-  readonly keys: readonly Program[]
+  /** Expressions of all entries: their keys and conditions. */
+  readonly programs: readonly Program[]
 }
 
 function createLimits(entries: readonly LocalRateLimit[], { monotonicMs, shared, registry }: PolicyState): Limits {
   const section = shared?.nameOf(entries)
   const state = { monotonicMs, registry, shared: section === undefined ? undefined : shared }
   const nowMs = monotonicMs()
-  const keys: Program[] = []
+  const programs: Program[] = []
   const mcp: McpEntry[] = []
   const limitsOf = (kind: 'requests' | 'tokens'): Limit[] =>
-    entries.flatMap(({ [kind]: amount, unit, burst = 0, key }, index) => {
+    entries.flatMap(({ [kind]: amount, unit, burst = 0, key, when }, index) => {
       if (amount === undefined) return []
       const terms = { amount, burst, unitMs: unitMs[unit] }
       const name = `${section} ${index} ${kind}`
-      if (key === undefined) {
-        const budget = createBudget({ ...terms, nowMs }, state.shared, name)
-        return [{ budgetOf: () => budget }]
-      }
-      const program = compileExpression(key, 'request')
-      keys.push(program)
-      const budgets = new KeyedBudgets(terms, state, name)
-      const budgetOf: Limit['budgetOf'] = (view) => budgets.find(view && evalKey(program, view))
-      const stages = kind === 'requests' ? stagesOf([program]) : []
+      const program = key === undefined ? undefined : compileExpression(key, 'request')
+      const condition = when === undefined ? undefined : compileCondition(when, 'applies')
+      const read = [program ?? [], condition?.program ?? []].flat()
+      programs.push(...read)
+      const find = findBudget(terms, program, state, name, nowMs)
+      const budgetOf: Limit['budgetOf'] = condition === undefined ? find : (view) => (view === undefined || condition.holds(view) ? find(view) : undefined)
+      const stages = kind === 'requests' ? stagesOf(read) : []
       if (stages.length === 0) return [{ budgetOf }]
       mcp.push({ stages, budgetOf })
       return []
     })
-  return { requests: limitsOf('requests'), tokens: limitsOf('tokens'), keys, mcp }
+  return { requests: limitsOf('requests'), tokens: limitsOf('tokens'), programs, mcp }
+}
+
+/** One budget, or one for each value of the key. */
+function findBudget(
+  terms: Omit<BudgetTerms, 'nowMs'>,
+  key: Program | undefined,
+  state: Pick<PolicyState, 'monotonicMs' | 'registry' | 'shared'>,
+  name: string,
+  nowMs: number,
+): (view: ExchangeView | undefined) => Budget {
+  if (key === undefined) {
+    const budget = createBudget({ ...terms, nowMs }, state.shared, name)
+    return () => budget
+  }
+  const budgets = new KeyedBudgets(terms, state, name)
+  return (view) => budgets.find(view && evalKey(key, view))
 }

@@ -21,11 +21,11 @@ export function stagesOf(programs: readonly Program[]): readonly McpStage[] {
   return isOpen ? ITEMS : ['message']
 }
 
-/** An entry whose key reads `mcp`. */
+/** An entry whose key or condition reads `mcp`. */
 export interface McpEntry {
   readonly stages: readonly McpStage[]
-  /** The budget for a request. */
-  budgetOf(view: ExchangeView): Budget
+  /** The budget for a request; undefined if the entry does not apply to it. */
+  budgetOf(view: ExchangeView): Budget | undefined
 }
 
 /** The entries of one policy for one request, charged by MCP backends. */
@@ -46,6 +46,6 @@ export class LocalMcpLimit implements McpLimit {
     const charged = this.#entries.filter(({ stages }) => stages.includes(stage))
     if (charged.length === 0) return
     const view = new ExchangeView(this.#exchange)
-    this.allowance = tighter(this.allowance, this.#charge(charged.map((entry) => entry.budgetOf(view))))
+    this.allowance = tighter(this.allowance, this.#charge(charged.flatMap((entry) => entry.budgetOf(view) ?? [])))
   }
 }

@@ -15,17 +15,20 @@ export class ProxyError extends Error {
   readonly detail: string | undefined
   /** Header fields of the response, such as a challenge. */
   readonly headers: Readonly<Record<string, string>>
+  readonly row: ErrorRow
 
-  constructor(code: ErrorCode, options: { detail?: string | undefined; cause?: unknown; headers?: Readonly<Record<string, string>> } = {}) {
-    super(withDetail(errorTable[code], options.detail ?? ''), { cause: options.cause })
+  /** `row`: values in place of those of the table, for errors whose status is configured. */
+  constructor(
+    code: ErrorCode,
+    options: { detail?: string | undefined; cause?: unknown; headers?: Readonly<Record<string, string>>; row?: Partial<ErrorRow> } = {},
+  ) {
+    const row: ErrorRow = options.row === undefined ? errorTable[code] : { ...errorTable[code], ...options.row }
+    super(withDetail(row, options.detail ?? ''), { cause: options.cause })
     this.name = 'ProxyError'
     this.code = code
+    this.row = row
     this.detail = options.detail
-    this.headers = requiredHeaders(errorTable[code], options.headers ?? {}, options.cause)
-  }
-
-  get row(): ErrorRow {
-    return errorTable[this.code]
+    this.headers = requiredHeaders(row, options.headers ?? {}, options.cause)
   }
 }
 

@@ -3,6 +3,7 @@ import type { Policy } from '../exchange/context.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import { defineSlot } from '../exchange/slot.ts'
 import { bufferRequest, bufferResponse, MAX_BUFFER_BYTES, releaseRequest } from '../expression/buffer.ts'
+import { compileCondition, type Condition } from '../expression/condition.ts'
 import { parsesJson, needsRequestBody, readsResponseBody } from '../expression/program.ts'
 import { ExchangeView } from '../expression/view.ts'
 import { compileTransform, programsOf, type CompiledTransform } from './compile.ts'
@@ -13,6 +14,7 @@ import { transformResponse } from './response.ts'
 export interface BackendTransformation {
   readonly request: CompiledTransform | undefined
   readonly response: CompiledTransform | undefined
+  readonly condition: Condition | undefined
   readonly buffersRequest: boolean
   readonly buffersResponse: boolean
   readonly parses: boolean
@@ -30,10 +32,11 @@ export function compileBackendTransformation(section: Transformation): BackendTr
   if (transformation === undefined) {
     const request = section.request && compileTransform(section.request, 'backend')
     const response = section.response && compileTransform(section.response, 'response')
-    const buffersRequest = needsRequestBody([...programsOf(request), ...programsOf(response)])
+    const condition = section.when === undefined ? undefined : compileCondition(section.when, 'appliesUnlessAbsent', 'backend')
+    const programs = [...programsOf(request), ...programsOf(response), ...(condition === undefined ? [] : [condition.program])]
+    const buffersRequest = needsRequestBody(programs)
     const buffersResponse = readsResponseBody(programsOf(response))
-    const parses = parsesJson([...programsOf(request), ...programsOf(response)])
-    compiled.set(section, (transformation = { request, response, buffersRequest, buffersResponse, parses }))
+    compiled.set(section, (transformation = { request, response, condition, buffersRequest, buffersResponse, parses: parsesJson(programs) }))
   }
   return transformation
 }
@@ -45,7 +48,9 @@ export function compileBackendTransformation(section: Transformation): BackendTr
 export async function transformForBackend(exchange: Exchange, transformation: BackendTransformation, maxBufferBytes = MAX_BUFFER_BYTES): Promise<void> {
   backendTransformation.set(exchange, transformation)
   if (transformation.buffersRequest) await bufferRequest(exchange, maxBufferBytes, transformation.parses)
-  if (transformation.request !== undefined) transformRequest(exchange, transformation.request, new ExchangeView(exchange))
+  const view = new ExchangeView(exchange)
+  if (transformation.condition?.holds(view) === false) return backendTransformation.set(exchange, { ...transformation, response: undefined })
+  if (transformation.request !== undefined) transformRequest(exchange, transformation.request, view)
 }
 
 /** Applies the response side of the chosen backend. Chains include it if one of their backends may have a transformation. */

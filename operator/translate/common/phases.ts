@@ -25,7 +25,7 @@ export function phaseOf(definition: string, path: readonly string[], owner: stri
   const known = phases[owner]
   if (known !== undefined) return known
   if (path.includes('networkAuthorization')) return 'network'
-  if (!owner.startsWith('Transform.') && !owner.startsWith('HeaderTransformation.')) return 'request'
+  if (!['Transform', 'Transformation', 'HeaderTransformation'].includes(owner.slice(0, owner.indexOf('.')))) return 'request'
   // Names of metadata follow the side, so the side is the part after the section.
   if (path[path.indexOf('transformation') + 1] === 'response') return 'response'
   return definition === 'Traffic' ? 'request' : 'backend'

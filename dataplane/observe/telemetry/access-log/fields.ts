@@ -74,6 +74,7 @@ const contributedFields = [
   'proxy.ai.cache',
   'proxy.ai.cache.saved_cost',
   'proxy.budget.exceeded',
+  'proxy.fault',
   'gen_ai.request.temperature',
   'gen_ai.request.top_p',
   'gen_ai.request.max_tokens',

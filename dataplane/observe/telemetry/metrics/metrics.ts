@@ -268,4 +268,5 @@ const reasonIndex: Readonly<Record<Reason, number>> = {
   UpstreamFailure: 16,
   ClientClosed: 17,
   UpstreamDenied: 18,
+  FaultInjection: 19,
 }

@@ -4,6 +4,8 @@ const at = 'spec.traffic'
 const rule = { match: { statusCodes: ['500'] }, response: { body: 'a' } }
 const override = (first: object) => traffic({ responseOverride: { rules: [first] } })
 
+const fault = (faultInjection: object) => traffic({ faultInjection })
+
 /** Values of the policies that change responses. */
 export const responseRows: Row[] = [
   [
@@ -21,6 +23,24 @@ export const responseRows: Row[] = [
   ['compression of all types', traffic({ compression: { contentTypes: ['*/*'] } }), `${at}.compression.contentTypes[0]`, PATTERN],
   ['compression of 51 types', traffic({ compression: { contentTypes: repeat(51, (i) => `text/x${i}`) } }), `${at}.compression.contentTypes`, MANY],
   ['compression from -1 bytes', traffic({ compression: { minContentLength: -1 } }), `${at}.compression.minContentLength`, SMALL],
+  [
+    'faultInjection with everything',
+    fault({
+      delay: { duration: '1h', fraction: { numerator: 1, denominator: 1000 } },
+      abort: { status: 400, grpcStatus: 16, percent: 0 },
+      when: 'true',
+    }),
+  ],
+  ['faultInjection of nothing', fault({ when: 'true' }), `${at}.faultInjection`, some('delay', 'abort')],
+  ['faultInjection with a delay of 0', fault({ delay: { duration: '0s' } }), `${at}.faultInjection.delay.duration`, 'must be from 1ms to 1h'],
+  ['faultInjection with a delay of 2h', fault({ delay: { duration: '2h' } }), `${at}.faultInjection.delay.duration`, 'must be from 1ms to 1h'],
+  ['faultInjection without a duration', fault({ delay: { percent: 1 } }), `${at}.faultInjection.delay.duration`, REQUIRED],
+  ['faultInjection with status 200', fault({ abort: { status: 200 } }), `${at}.faultInjection.abort.status`, SMALL],
+  ['faultInjection with status 600', fault({ abort: { status: 600 } }), `${at}.faultInjection.abort.status`, BIG],
+  ['faultInjection with grpcStatus 17', fault({ abort: { grpcStatus: 17 } }), `${at}.faultInjection.abort.grpcStatus`, BIG],
+  ['faultInjection of 101 percent', fault({ abort: { percent: 101 } }), `${at}.faultInjection.abort.percent`, BIG],
+  ['faultInjection of two shares', fault({ abort: { percent: 1, fraction: { numerator: 1 } } }), `${at}.faultInjection.abort`, 'at most one of the fields'],
+  ['faultInjection of 101/100', fault({ abort: { fraction: { numerator: 101 } } }), `${at}.faultInjection.abort.fraction`, 'less than or equal to denominator'],
   ['decompression with everything', traffic({ decompression: { maxSize: 4294967295 } })],
   ['decompression to 0 bytes', traffic({ decompression: { maxSize: 0 } }), `${at}.decompression.maxSize`, SMALL],
   [

@@ -65,6 +65,7 @@ const preRoutingForbidden = {
   timeouts: { request: '1s' },
   retry: {},
   directResponse: { status: 200 },
+  faultInjection: { abort: {} },
   budgets: [{ name: 'b', limits: [{ usd: '1', window: 'Day' }] }],
   plugins: [{ name: 'p', source: { configMapRef: { name: 'm', key: 'k' } } }],
 }
@@ -429,6 +430,23 @@ export const trafficRows: Row[] = [
   ['a retry with bad backoff', traffic({ retry: { backoff: 'soon' } }), `${at}.retry.backoff`, PATTERN],
   ['a direct response', traffic({ directResponse: { status: 200, body: text(4096) } })],
   ['a direct response without status', traffic({ directResponse: { body: 'b' } }), `${at}.directResponse.status`, REQUIRED],
+  [
+    'a direct response with everything',
+    traffic({ directResponse: { status: 200, bodyExpression: '"a"', headers: [{ name: 'x-a', value: '"1"' }], when: 'true' } }),
+  ],
+  ['a direct response with two bodies', traffic({ directResponse: { status: 200, body: 'a', bodyExpression: '"a"' } }), `${at}.directResponse`, 'at most one'],
+  [
+    'a direct response with a pseudo header',
+    traffic({ directResponse: { status: 200, headers: [header(':status')] } }),
+    `${at}.directResponse.headers[0].name`,
+    PATTERN,
+  ],
+  [
+    'a direct response with a header twice',
+    traffic({ directResponse: { status: 200, headers: [header('x-a'), header('x-a')] } }),
+    `${at}.directResponse.headers[1]`,
+    DUPLICATE,
+  ],
   ['a direct response of 199', traffic({ directResponse: { status: 199 } }), `${at}.directResponse.status`, SMALL],
   ['a direct response of 600', traffic({ directResponse: { status: 600 } }), `${at}.directResponse.status`, BIG],
   ['a direct response with an empty body', traffic({ directResponse: { status: 200, body: '' } }), `${at}.directResponse.body`, SHORT],
