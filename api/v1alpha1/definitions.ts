@@ -20,6 +20,7 @@ import { backendTcpDefinitions } from './policies/backend-tcp.ts'
 import { backendTlsDefinitions } from './policies/backend-tls.ts'
 import { backendTunnelDefinitions } from './policies/backend-tunnel.ts'
 import { basicAuthenticationDefinitions } from './policies/basic-authentication.ts'
+import { bodyDefinitions } from './bodies.ts'
 import { compressionDefinitions } from './compression.ts'
 import { corsDefinitions } from './policies/cors.ts'
 import { csrfDefinitions } from './policies/csrf.ts'
@@ -59,6 +60,7 @@ export const definitions: Definitions = {
   ...corsDefinitions,
   ...csrfDefinitions,
   ...ipAllowListDefinitions,
+  ...bodyDefinitions,
   ...compressionDefinitions,
   ...responseOverrideDefinitions,
   ...headerModifiersDefinitions,

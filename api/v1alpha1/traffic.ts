@@ -44,6 +44,8 @@ const sections: Readonly<Record<string, Section>> = {
     phases: 'PostRouting',
   },
   faultInjection: section('FaultInjection', 'PostRouting'),
+  requestBody: section('RequestBody', 'PostRouting'),
+  bandwidthLimit: section('BandwidthLimit', 'PostRouting'),
   compression: section('Compression', 'PostRouting'),
   decompression: section('Decompression', 'PostRouting'),
   csrf: section('CSRF', 'PostRouting'),

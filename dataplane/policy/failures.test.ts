@@ -382,6 +382,22 @@ row('rateLimit.local', 'the expression of `when` does not compile or fails', 'th
     expect([(await send()).status, (await send()).status]).toEqual([200, 429])
   }
 })
+row('requestBody', 'the body is longer than `maxSize`', '413, nothing is forwarded', async () => {
+  const send = start({ traffic: { requestBody: { maxSize: 3 } } })
+  for (const body of [new BufferBody('1234'), new LongBody(4)]) expect(await send([], body)).toMatchObject({ status: 413, forwarded: [] })
+  expect(await send([], new BufferBody('123'))).toMatchObject({ status: 200, forwarded: [{ bytes: 3 }] })
+})
+row('requestBody', 'a body of unknown length breaks off', '503, nothing is forwarded', async () => {
+  const body = new ManualBody()
+  const answer = start({ traffic: { requestBody: { maxSize: 3 } } })([], body)
+  body.fail(new Error('reset'))
+  expect(await answer).toMatchObject({ status: 503, forwarded: [] })
+})
+row('bandwidthLimit', 'the rate is used up', 'the body waits, until the timeout of the request', async () => {
+  const send = start({ traffic: { bandwidthLimit: { request: { bytesPerSecond: 1024 } }, timeouts: { request: '50ms' } } })
+  expect(await send([], new BufferBody('x'.repeat(100)))).toMatchObject({ status: 200, forwarded: [{ bytes: 100 }] })
+  expect(await send([], new BufferBody('x'.repeat(1000)))).toMatchObject({ status: 504, forwarded: [] })
+})
 row('decompression', 'the coding is unknown', '415', async () => {
   const send = start({ traffic: { decompression: {} } })
   expect(await send([['content-encoding', 'lzw']], new BufferBody('x'))).toMatchObject({ status: 415, forwarded: [] })

@@ -112,6 +112,8 @@ describe('every traffic section of the schema', () => {
     rateLimit: { local: [{ requests: 1, unit: 'Hours' }] },
     responseOverride: { rules: [{ match: { statusCodes: ['500'] }, response: {} }] },
     faultInjection: { abort: { status: 503 } },
+    requestBody: { maxSize: 1 },
+    bandwidthLimit: { response: { bytesPerSecond: 1024 } },
     compression: {},
     decompression: {},
     csrf: {},

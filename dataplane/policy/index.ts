@@ -5,6 +5,7 @@ import type { Exchange } from '../request/exchange/exchange.ts'
 import type { OnFailure } from '../request/expression/condition.ts'
 import { compileAuthorization } from './authorization/index.ts'
 import { compileApiKeyAuthentication } from './api-key-authentication/index.ts'
+import { compileBandwidthLimit } from './bandwidth-limit/index.ts'
 import { compileBasicAuthentication } from './basic-authentication/index.ts'
 import { compileBudgets } from './budgets/index.ts'
 import { compileCache, type Sharing } from './cache/index.ts'
@@ -24,6 +25,7 @@ import { compileGlobalRateLimit } from './rate-limit/global.ts'
 import { compileLocalRateLimit } from './rate-limit/index.ts'
 import { compileOidc } from './oidc/index.ts'
 import { compilePlugins } from './plugins/index.ts'
+import { compileRequestBody } from './request-body/index.ts'
 import { compileRequestRedirect } from './request-redirect/index.ts'
 import { createPolicyState, type PolicyState } from './state.ts'
 import { transformBackendResponse } from '../request/transformation/backend.ts'
@@ -63,7 +65,9 @@ interface Entry {
  * reached from bottom to top. A new policy is one line here, under the name of its section.
  */
 const order = [
-  // On responses last, because all others may change or read the content.
+  // Counts the bytes that clients send and receive.
+  { name: 'bandwidthLimit', compile: (_, { bandwidthLimit }, { state }) => optional(bandwidthLimit, (section) => compileBandwidthLimit(section, state)) },
+  // On responses last of those that read the content, because all others may change it.
   { name: 'compression', compile: (_, traffic) => optional(traffic.compression, compileCompression) },
   // On responses after all others, so that it replaces what they reject with, and sees the status that they set.
   { name: 'responseOverride', compile: (_, traffic) => optional(traffic.responseOverride, compileResponseOverride) },
@@ -123,6 +127,8 @@ const order = [
     compile: (_, { faultInjection }, { state, maxBufferBytes }) =>
       conditional(faultInjection, 'skips', maxBufferBytes, (section) => compileFaultInjection(section, state)),
   },
+  // After all policies that reject, so that their requests are not read; before all that change the body or read it without a limit of their own.
+  { name: 'requestBody', compile: (_, traffic) => optional(traffic.requestBody, compileRequestBody) },
   // After the limits, so that rejected requests cost nothing; before all policies that change the body.
   { name: 'decompression', compile: (_, traffic) => optional(traffic.decompression, compileDecompression) },
   // After the limits, so that rejected requests cost nothing; before the transformation, which sees the processor's changes.

@@ -12,6 +12,8 @@ import type {
   RateLimitDescriptor,
   CSRF,
   IPAllowList,
+  RequestBody,
+  BandwidthLimit,
   Compression,
   Decompression,
   ResponseMatch,
@@ -90,6 +92,9 @@ export type {
   CSRF,
   CIDR,
   IPAllowList,
+  RequestBody,
+  BandwidthLimit,
+  Bandwidth,
   Compression,
   Decompression,
   ResponseMatch,
@@ -216,6 +221,8 @@ export interface Traffic {
    */
   budgets?: Budget[]
   faultInjection?: FaultInjection
+  requestBody?: RequestBody
+  bandwidthLimit?: BandwidthLimit
   compression?: Compression
   decompression?: Decompression
   csrf?: CSRF

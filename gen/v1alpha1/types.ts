@@ -443,6 +443,8 @@ export interface Traffic {
    */
   budgets?: Budget[]
   faultInjection?: FaultInjection
+  requestBody?: RequestBody
+  bandwidthLimit?: BandwidthLimit
   compression?: Compression
   decompression?: Decompression
   csrf?: CSRF
@@ -1113,6 +1115,41 @@ export interface IPAllowList {
    * @maxItems 256
    */
   deny?: CIDR[]
+}
+/**
+ * Limits the body of requests, in the form that the client sent. A longer one gets 413 before the upstream is called: a body of unknown length is read first. Bodies of gRPC requests are not read first, and upgrades are not limited.
+ */
+export interface RequestBody {
+  /**
+   * Most bytes of a body.
+   */
+  maxSize: number
+}
+/**
+ * Limits the bytes per second of bodies, in each worker of a replica. A body above the limit is delivered later, with back-pressure to its sender.
+ */
+export interface BandwidthLimit {
+  /**
+   * Limit of bodies of requests.
+   */
+  request?: Bandwidth
+  /**
+   * Limit of bodies of responses.
+   */
+  response?: Bandwidth
+  /**
+   * Target: all requests to which the policy applies on one of its targets share the limit. Request: each request has its own. Default: "Target".
+   */
+  scope?: 'Target' | 'Request'
+}
+/**
+ * A rate.
+ */
+export interface Bandwidth {
+  /**
+   * Bytes per second.
+   */
+  bytesPerSecond: number
 }
 /**
  * Compresses responses for clients that accept it. Responses that have a `content-encoding`, partial ones, and those with `cache-control: no-transform` stay as they are, and so does gRPC.

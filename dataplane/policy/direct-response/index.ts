@@ -37,7 +37,7 @@ export function compileDirectResponse({ status, body, bodyExpression, headers }:
       computeFields(computed, transform, view, () => undefined)
       const content = transform.body === undefined ? bytes : contentOf(transform.body, view)
       const fields = Object.fromEntries(computed)
-      return content === null || isNullBodyStatus(status) ? c.body(null, init, fields) : c.body(content, init, fields)
+      return content === null || isNullBodyStatus(status) ? c.body(null, status as 200, fields) : c.body(content, status as 200, fields)
     } finally {
       if (buffers) releaseRequest(exchange)
     }

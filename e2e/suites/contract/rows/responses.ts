@@ -41,6 +41,15 @@ export const responseRows: Row[] = [
   ['faultInjection of 101 percent', fault({ abort: { percent: 101 } }), `${at}.faultInjection.abort.percent`, BIG],
   ['faultInjection of two shares', fault({ abort: { percent: 1, fraction: { numerator: 1 } } }), `${at}.faultInjection.abort`, 'at most one of the fields'],
   ['faultInjection of 101/100', fault({ abort: { fraction: { numerator: 101 } } }), `${at}.faultInjection.abort.fraction`, 'less than or equal to denominator'],
+  ['requestBody of 0 bytes', traffic({ requestBody: { maxSize: 0 } })],
+  ['requestBody without maxSize', traffic({ requestBody: {} }), `${at}.requestBody.maxSize`, REQUIRED],
+  ['requestBody of 4 GiB', traffic({ requestBody: { maxSize: 4294967296 } }), `${at}.requestBody.maxSize`, BIG],
+  [
+    'bandwidthLimit with everything',
+    traffic({ bandwidthLimit: { request: { bytesPerSecond: 1024 }, response: { bytesPerSecond: 4294967295 }, scope: 'Request' } }),
+  ],
+  ['bandwidthLimit of nothing', traffic({ bandwidthLimit: { scope: 'Target' } }), `${at}.bandwidthLimit`, some('request', 'response')],
+  ['bandwidthLimit of 1023', traffic({ bandwidthLimit: { request: { bytesPerSecond: 1023 } } }), `${at}.bandwidthLimit.request.bytesPerSecond`, SMALL],
   ['decompression with everything', traffic({ decompression: { maxSize: 4294967295 } })],
   ['decompression to 0 bytes', traffic({ decompression: { maxSize: 0 } }), `${at}.decompression.maxSize`, SMALL],
   [

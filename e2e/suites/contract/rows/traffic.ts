@@ -66,6 +66,8 @@ const preRoutingForbidden = {
   retry: {},
   directResponse: { status: 200 },
   faultInjection: { abort: {} },
+  requestBody: { maxSize: 1 },
+  bandwidthLimit: { request: { bytesPerSecond: 1024 } },
   budgets: [{ name: 'b', limits: [{ usd: '1', window: 'Day' }] }],
   plugins: [{ name: 'p', source: { configMapRef: { name: 'm', key: 'k' } } }],
 }
