@@ -2401,12 +2401,12 @@ export interface BackendEviction {
     minRequests?: number
   }
   /**
-   * Percent of the endpoints that may be evicted or fail their checks: no further one is evicted, except that one always may be. Default: all. Not for LLM providers.
+   * Percent of the endpoints that may be out until none is evicted any more; one always may be. Default: all.
    */
   maxEvictedPercent?: number
 }
 /**
- * Checks of each endpoint by requests of the gateway. An endpoint whose checks fail receives no requests, unless all endpoints are out. Not for dynamicForwardProxy.
+ * Checks of each endpoint by the gateway. One that fails them gets no requests, unless all are out.
  */
 export interface HealthCheck {
   /**
@@ -2414,23 +2414,23 @@ export interface HealthCheck {
    */
   interval?: Duration
   /**
-   * Random time, up to this, before the first check and in addition to each interval. Default: a tenth of the interval.
+   * Most random time added to an interval. Default: a tenth of it.
    */
   jitter?: Duration
   /**
-   * Time for a check until the end of the response; then it fails. At least 1ms. Default: "1s".
+   * Time for a check. At least 1ms. Default: "1s".
    */
   timeout?: Duration
   /**
-   * Failed checks in a row after which the endpoint is out. Default: 3.
+   * Failures in a row that take it out. Default: 3.
    */
   unhealthyThreshold?: number
   /**
-   * Passed checks in a row after which it is used again. Default: 1.
+   * Passes in a row that take it in. Default: 1.
    */
   healthyThreshold?: number
   /**
-   * GET, with TLS, credentials and HTTP version of requests to the backend. Redirects are not followed.
+   * A GET request.
    */
   http?: {
     /**
@@ -2438,11 +2438,11 @@ export interface HealthCheck {
      */
     path: string
     /**
-     * Host of the request. Default: that of the backend, or the address of the endpoint.
+     * Host. Default: that of the backend.
      */
     hostname?: string
     /**
-     * Status codes of healthy endpoints. Default: 200.
+     * Default: 200.
      *
      * @minItems 1
      * @maxItems 100
@@ -2451,20 +2451,20 @@ export interface HealthCheck {
      */
     expectedStatuses?: number[]
     /**
-     * Text that the body contains, of at most 64 KiB.
+     * Text that the body contains.
      */
     expectedBody?: string
   }
   /**
-   * A connection, with TLS if the backend has it.
+   * A connection.
    */
   tcp?: {}
   /**
-   * `Check` of gRPC health v1: status SERVING.
+   * gRPC health v1.
    */
   grpc?: {
     /**
-     * Name of the service. Default: the whole server.
+     * Service. Default: the server.
      */
     service?: string
   }

@@ -26,38 +26,34 @@ export const healthDefinitions: Definitions = {
         },
         ['threshold'],
       ),
-      maxEvictedPercent: integer(
-        'Percent of the endpoints that may be evicted or fail their checks: no further one is evicted, except that one always may be. Default: all. Not for LLM providers.',
-        1,
-        100,
-      ),
+      maxEvictedPercent: integer('Percent of the endpoints that may be out until none is evicted any more; one always may be. Default: all.', 1, 100),
     },
   ),
   HealthCheck: object(
-    'Checks of each endpoint by requests of the gateway. An endpoint whose checks fail receives no requests, unless all endpoints are out. Not for dynamicForwardProxy.',
+    'Checks of each endpoint by the gateway. One that fails them gets no requests, unless all are out.',
     {
       interval: duration('Time between two checks.', 1000, '3s'),
-      jitter: duration('Random time, up to this, before the first check and in addition to each interval. Default: a tenth of the interval.'),
-      timeout: duration('Time for a check until the end of the response; then it fails.', 1, '1s'),
-      unhealthyThreshold: integer('Failed checks in a row after which the endpoint is out.', 1, 1000, { default: 3 }),
-      healthyThreshold: integer('Passed checks in a row after which it is used again.', 1, 1000, { default: 1 }),
+      jitter: duration('Most random time added to an interval. Default: a tenth of it.'),
+      timeout: duration('Time for a check.', 1, '1s'),
+      unhealthyThreshold: integer('Failures in a row that take it out.', 1, 1000, { default: 3 }),
+      healthyThreshold: integer('Passes in a row that take it in.', 1, 1000, { default: 1 }),
       http: object(
-        'GET, with TLS, credentials and HTTP version of requests to the backend. Redirects are not followed.',
+        'A GET request.',
         {
           path: string('Path and query.', { minLength: 1, maxLength: 1024, pattern: '^/[!-~]*$' }),
-          hostname: string('Host of the request. Default: that of the backend, or the address of the endpoint.', {
+          hostname: string('Host. Default: that of the backend.', {
             minLength: 1,
             maxLength: 253,
             pattern: '^[A-Za-z0-9.-]+(:[0-9]{1,5})?$',
           }),
-          expectedStatuses: set(integer('Status code.', 200, 599), 'Status codes of healthy endpoints. Default: 200.', 1, 100),
-          expectedBody: string('Text that the body contains, of at most 64 KiB.', { minLength: 1, maxLength: 1024 }),
+          expectedStatuses: set(integer('Status code.', 200, 599), 'Default: 200.', 1, 100),
+          expectedBody: string('Text that the body contains.', { minLength: 1, maxLength: 1024 }),
         },
         ['path'],
       ),
-      tcp: object('A connection, with TLS if the backend has it.', {}),
-      grpc: object('`Check` of gRPC health v1: status SERVING.', {
-        service: string('Name of the service. Default: the whole server.', { minLength: 1, maxLength: 253, pattern: '^[!-~]+$' }),
+      tcp: object('A connection.', {}),
+      grpc: object('gRPC health v1.', {
+        service: string('Service. Default: the server.', { minLength: 1, maxLength: 253, pattern: '^[!-~]+$' }),
       }),
     },
     [],
