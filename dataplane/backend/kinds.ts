@@ -2,12 +2,15 @@ import type { BackendNode } from '#api/management/overview.ts'
 import type { Backend, Service, ServicePort } from '#gen/config/types.ts'
 import { addressKinds, findKind, type DestinationKind, type DestinationKinds, type DestinationParts } from '../net/destination/kinds.ts'
 import type { OnEviction } from '../net/destination/destinations.ts'
+import { compileModelServer } from '../net/destination/load-balancer.ts'
 import type { DestinationHooks } from '../net/upstream/hooks.ts'
 import type { Registry } from '../observe/telemetry/metrics/registry.ts'
 import { agentHooks } from './a2a/hooks.ts'
 import type { ServiceFactory } from './forward/services.ts'
+import { builtinHooks } from './inference/builtin.ts'
 import { pickerHooks } from './inference/hooks.ts'
 import type { SessionKeys } from '../runtime/seal.ts'
+import type { SharedCells } from '../runtime/shared-cells.ts'
 import type { PeerMessages, SessionSharing, WorkerMessages } from './mcp/session/sharing.ts'
 
 /** What services of backends may use of the process. */
@@ -84,22 +87,36 @@ export const kinds = {
   },
 } as const satisfies { readonly [K in Exclude<keyof Backend, 'key' | 'policies' | 'rollouts'>]: BackendKind<NonNullable<Backend[K]>> }
 
-/** Services are no backends of ours: what their ports say selects what is added. */
-function hooksOfService({ picker }: Service, { appProtocol }: ServicePort, { unverified }: DestinationParts, registry: Registry): DestinationHooks | undefined {
-  if (picker === undefined && appProtocol !== 'A2A') return undefined
+/** End of the key of an InferencePool. */
+const POOL = '.inference'
+
+/** Services are no backends of ours: what their ports and policies say selects what is added. */
+function hooksOfService(
+  { key, hostname, picker }: Service,
+  { appProtocol }: ServicePort,
+  { settingsFor, unverified }: DestinationParts,
+  registry: Registry,
+  cells: SharedCells | undefined,
+): DestinationHooks | undefined {
+  const { loadBalancer } = settingsFor(hostname)
+  const isUnpicked = picker === undefined && loadBalancer === undefined && key.endsWith(POOL)
+  const modelServer = isUnpicked ? compileModelServer() : loadBalancer?.modelServer
+  if (modelServer === undefined && picker === undefined && appProtocol !== 'A2A') return undefined
   return {
-    ...(picker &&
-      pickerHooks({ destination: unverified(picker.backend, picker.isPlaintext === true), isFailOpen: picker.failureMode === 'FailOpen' }, registry)),
+    ...(modelServer !== undefined
+      ? builtinHooks(modelServer, registry, cells)
+      : picker &&
+        pickerHooks({ destination: unverified(picker.backend, picker.isPlaintext === true), isFailOpen: picker.failureMode === 'FailOpen' }, registry)),
     ...(appProtocol === 'A2A' && agentHooks(registry)),
   }
 }
 
 /** The kinds as destinations see them. */
-export const destinationKinds = (all: BackendKinds, registry: Registry): DestinationKinds => ({
+export const destinationKinds = (all: BackendKinds, registry: Registry, cells?: SharedCells): DestinationKinds => ({
   backends: Object.fromEntries(
     Object.entries(all).map(([name, { hooks, ...kind }]) => [name, { ...kind, ...(hooks && { hooks: (part, parts) => hooks(part, parts, registry) }) }]),
   ),
-  ofService: (service, port, parts) => hooksOfService(service, port, parts, registry),
+  ofService: (service, port, parts) => hooksOfService(service, port, parts, registry, cells),
 })
 
 /** The kind of a backend, with its name and its part of the message. */

@@ -119,7 +119,7 @@ export class Gateway {
       onEviction,
       nodeName,
       health: shared?.health,
-      kinds: destinationKinds(kinds, registry),
+      kinds: destinationKinds(kinds, registry, shared?.cells),
       listens: () => [...this.#binds.values()].map(({ bind }) => bind.port),
     })
     const loginKeys = ownKeys.length > 0 ? ownKeys : [deriveKey(secret, 'login')]

@@ -133,6 +133,7 @@ export type {
   BackendEviction,
   HealthCheck,
   LoadBalancer,
+  ModelServer,
   ConsistentHash,
   LlmCache,
   RouteType,

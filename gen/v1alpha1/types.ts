@@ -2474,10 +2474,11 @@ export interface HealthCheck {
  */
 export interface LoadBalancer {
   /**
-   * LeastRequest: of two random endpoints the one with better health, latency and load. RoundRobin: one after the other, in each worker. ConsistentHash: the same one for each key. Default: "LeastRequest".
+   * LeastRequest: of two random endpoints the one with better health, latency and load. RoundRobin: one after the other, in each worker. ConsistentHash: the same one for each key. ModelServer: the LLM server that responds first, by cached prefixes, tokens to read and its metrics; for Services and InferencePools, whose endpointPickerRef it replaces. Default of an InferencePool without endpointPickerRef. Default: "LeastRequest".
    */
-  type?: 'LeastRequest' | 'RoundRobin' | 'Random' | 'ConsistentHash'
+  type?: 'LeastRequest' | 'RoundRobin' | 'Random' | 'ConsistentHash' | 'ModelServer'
   consistentHash?: ConsistentHash
+  modelServer?: ModelServer
   /**
    * New endpoints receive few requests at first.
    */
@@ -2491,6 +2492,44 @@ export interface LoadBalancer {
    * If a smaller share of the endpoints, in percent, is not evicted, evicted ones are used too. Default: only if all are evicted.
    */
   panicThreshold?: number
+}
+/**
+ * How servers of LLMs are picked.
+ */
+export interface ModelServer {
+  /**
+   * The program that the servers run, which names their metrics. Default: found out by the names of the metrics.
+   */
+  engine?: 'VLLM' | 'SGLang' | 'TGI' | 'TensorRTLLM' | 'LlamaCpp'
+  /**
+   * Path of the metrics. Default: /metrics, for TensorRTLLM /prometheus/metrics.
+   */
+  metricsPath?: string
+  /**
+   * How much each reason counts.
+   */
+  weights?: {
+    /**
+     * Tokens of the prompt that the server has not cached. In percent of the default. Default: 100.
+     */
+    prefix?: number
+    /**
+     * Tokens of other prompts that the server has to read first, and requests that wait there. In percent of the default. Default: 100.
+     */
+    queue?: number
+    /**
+     * Requests in flight at the server. In percent of the default. Default: 100.
+     */
+    running?: number
+    /**
+     * A KV cache that is nearly full. In percent of the default. Default: 100.
+     */
+    kvCache?: number
+    /**
+     * A LoRA adapter that the server has to load. In percent of the default. Default: 100.
+     */
+    adapter?: number
+  }
 }
 /**
  * The key of a request. Requests without one are balanced as LeastRequest does. If several backends of a rule have weights, the key selects the backend too.

@@ -250,14 +250,16 @@ export class Destinations {
     const port = service?.ports.find((candidate) => candidate.port === portNumber)
     if (service === undefined || port === undefined) return { ...noEndpoints, type: 'service', error: 'SERVICE_NOT_FOUND' }
     const settingsFor = (host: string | undefined): UpstreamSettings => this.#settingsOf('Service', key, { host, port: portNumber, inline: undefined, outer })
+    const settings = settingsFor(service.hostname)
+    const parts = this.#partsOf((host) => (host === service.hostname ? settings : settingsFor(host)))
     return {
       ...noEndpoints,
       endpoints: placeEndpoints(port.endpoints, service, this.#ownPlace()),
       type: 'service',
       appProtocol: port.appProtocol,
       hostname: service.hostname,
-      hooks: this.#options.kinds?.ofService?.(service, port, this.#partsOf(settingsFor)),
-      settings: settingsFor(service.hostname),
+      hooks: this.#options.kinds?.ofService?.(service, port, parts),
+      settings,
     }
   }
 

@@ -169,6 +169,11 @@ export class Destination {
     return this.#balancer.all
   }
 
+  /** Those that the load balancer would pick from: the nearest that are not draining and not evicted. */
+  get available(): readonly EndpointState[] {
+    return this.#balancer.available
+  }
+
   get error(): ErrorCode | undefined {
     return this.#config.error
   }

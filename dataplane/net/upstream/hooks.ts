@@ -1,4 +1,5 @@
 import type { ResponseHead } from '../../http/message.ts'
+import type { EndpointState } from './balancer/balancer.ts'
 import type { Exchange } from '../../request/exchange/exchange.ts'
 
 /** What a kind of backend adds to the requests of its destinations. They are compiled with the destination, and absent for most. */
@@ -17,6 +18,10 @@ export interface EndpointPool {
   readonly name: string
   /** The endpoint with that label; undefined: there is none. */
   endpointAt(label: string): object | undefined
+  /** Endpoints of the config. */
+  readonly endpoints: readonly EndpointState[]
+  /** Those that the load balancer would pick from: the nearest that are not draining and not evicted. The list changes only when its content does. */
+  readonly available: readonly EndpointState[]
 }
 
 /** The endpoints of one request. */

@@ -110,7 +110,10 @@ export function poolStatus({ pool, picker, unresolved, gateways }: PoolState): O
   const isLost = gateways.size === 0 && unresolved !== undefined
   if (gateways.size === 0 && !isLost && !hasOwnEntries(pool)) return undefined
   const { generation, namespace, name } = pool.metadata
-  const accepted = picker === undefined ? 'Pool is accepted; without endpointPickerRef requests are balanced over its endpoints' : 'Pool is accepted'
+  const accepted =
+    picker === undefined
+      ? 'Pool is accepted; without endpointPickerRef the gateway picks endpoints, by loadBalancer.type ModelServer unless a policy sets another'
+      : 'Pool is accepted'
   const refs = [...gateways]
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
     .slice(0, MAX_PARENTS)

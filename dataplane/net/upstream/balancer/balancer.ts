@@ -221,7 +221,7 @@ export class Balancer {
       if (notes !== undefined && key !== undefined) notes.by = 'the one of the key among'
       return key === undefined ? undefined : pickByKey(pool, key, hash?.maxLoad, avoid)
     }
-    if (type === 'LeastRequest') return undefined
+    if (type === 'LeastRequest' || type === 'ModelServer') return undefined
     if (notes !== undefined) notes.by = type === 'RoundRobin' ? 'the next of' : 'a random one of'
     const { length } = pool
     // Each turn offers the request to one endpoint, which accepts it as far as it is warm.
@@ -315,6 +315,11 @@ export class Balancer {
   get all(): readonly EndpointState[] {
     this.#candidates()
     return [...this.#active, ...this.#draining]
+  }
+
+  /** Endpoints that may be picked. The list is replaced when its content changes. */
+  get available(): readonly EndpointState[] {
+    return this.#candidates()
   }
 
   get endpoints(): readonly EndpointState[] {

@@ -1,3 +1,4 @@
+import type { ModelServer } from '#gen/config/types.ts'
 import { rendezvousScore, type ConsistentHash } from './hash.ts'
 
 /** An endpoint that a key may select. */
@@ -9,11 +10,22 @@ interface Candidate {
   readonly pending: number
 }
 
+/** Compiled `loadBalancer.modelServer`. */
+export interface ModelServerBalancing {
+  /** Undefined: found out by the names of the metrics. */
+  readonly engine: NonNullable<ModelServer['engine']> | undefined
+  readonly metricsPath: string | undefined
+  /** How much each reason counts; 1 is the default. */
+  readonly weights: { readonly [K in keyof Required<NonNullable<ModelServer['weights']>>]: number }
+}
+
 /** Compiled `backend.loadBalancer`. */
 export interface LoadBalancing {
-  readonly type: 'LeastRequest' | 'RoundRobin' | 'Random' | 'ConsistentHash'
+  readonly type: 'LeastRequest' | 'RoundRobin' | 'Random' | 'ConsistentHash' | 'ModelServer'
   /** Set for ConsistentHash. */
   readonly hash: ConsistentHash | undefined
+  /** Set for ModelServer. */
+  readonly modelServer?: ModelServerBalancing | undefined
   readonly slowStartMs: number | undefined
   /** Share of the endpoints, 0 to 1: if fewer are not evicted, all are used. Default: 0. */
   readonly panicThreshold?: number | undefined

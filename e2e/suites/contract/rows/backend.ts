@@ -234,6 +234,15 @@ export const backendRows: Row[] = [
   ['eviction for 1s', eviction({ duration: '1s' })],
   ['loadBalancer with everything', balancer({ type: 'ConsistentHash', consistentHash: { type: 'Cookie', name: 'a', ttl: '1s', maxLoad: 110 } })],
   ['loadBalancer with slow start', balancer({ type: 'RoundRobin', slowStart: { window: '1s' } })],
+  [
+    'loadBalancer of model servers',
+    balancer({
+      type: 'ModelServer',
+      modelServer: { engine: 'VLLM', metricsPath: '/metrics', weights: { prefix: 0, queue: 1000, running: 1, kvCache: 1, adapter: 1 } },
+    }),
+  ],
+  ['a weight of 1001', balancer({ type: 'ModelServer', modelServer: { weights: { prefix: 1001 } } }), `${at}.loadBalancer.modelServer.weights.prefix`, BIG],
+  ['modelServer of another type', balancer({ modelServer: {} }), `${at}.loadBalancer.modelServer`, 'may only be set for type ModelServer'],
   ['panicThreshold 100', balancer({ panicThreshold: 100 })],
   ['panicThreshold 101', balancer({ panicThreshold: 101 }), `${at}.loadBalancer.panicThreshold`, BIG],
   ['loadBalancer by an unknown type', balancer({ type: 'Maglev' }), `${at}.loadBalancer.type`, UNSUPPORTED],
