@@ -15,7 +15,7 @@ const TERSE: ReadonlySet<string> = new Set(['BackendSimple', 'BackendWithMCP', '
  * Definitions that the manifest of a kind does not describe, because it would be too large. The operator checks them
  * (operator/translate/reference).
  */
-const OPAQUE: Readonly<Record<string, ReadonlySet<string>>> = { ProxyBackend: new Set(['LoadBalancer', 'McpToolGuards', 'OAuthCredentials']) }
+const OPAQUE: Readonly<Record<string, ReadonlySet<string>>> = { ProxyBackend: new Set(['JWTSign', 'LoadBalancer', 'McpToolGuards', 'OAuthCredentials']) }
 /** Definitions whose fields are described elsewhere in the manifest: treated as fields under real names. */
 const REPEATED: ReadonlySet<string> = new Set(['McpToolGuards'])
 

@@ -217,9 +217,9 @@ export const policyMessages = {
     fix: 'Create a ReferenceGrant in the namespace of the ConfigMap, from `group: proxy.dev, kind: ProxyPolicy` and the namespace of the policy to `group: "", kind: ConfigMap`. It lets all who can write those policies run the source in data planes, with their config.',
   },
   PX1356: {
-    title: 'key that signs agent cards is not usable',
+    title: 'key that signs is not usable',
     cause:
-      'The entry `key` of the Secret of `a2a.cardSigning` holds no private key that the gateway can sign with. Requests for agent cards fail with 503; other requests work.',
+      'The entry `key` of the Secret of `a2a.cardSigning`, `auth.jwtSign` or `directResponse.keySet` holds no private key that the gateway can sign with. Requests for agent cards fail with 503, requests to a backend with `jwtSign` and for the key set with 500; other requests work.',
     fix: 'Write an unencrypted private key in PEM: `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem`, then `kubectl create secret generic NAME --from-file=key=key.pem`. EC P-256, P-384 and P-521, Ed25519, and RSA of at least 2048 bits are usable.',
   },
   PX1357: {

@@ -440,6 +440,11 @@ row('retry', 'the body is too long to be replayed', 'one attempt', async () => {
 row('timeouts', 'the backend does not respond in time', '504', async () => {
   expect(await start({ traffic: { timeouts: { request: '20ms' } }, answer: 'never' })()).toMatchObject({ status: 504, text: 'request timeout' })
 })
+row('directResponse', 'the Secret of `keySet` is missing, or its entry `key` cannot sign', '500', async () => {
+  const traffic: Traffic = { directResponse: { status: 200, keySet: toSecret } }
+  expect((await start({ traffic })()).status).toBe(500)
+  expect((await start({ traffic, secrets: secret({ key: 'x' }) })()).status).toBe(500)
+})
 row('directResponse', 'an earlier authentication rejects the request', '401 of the authentication', async () => {
   const send = start({ traffic: { ...jwt({ inline: 'garbage' }), directResponse: { status: 200, body: 'tea' } } })
   expect(await send(bearer(token))).toMatchObject({ status: 401, text: 'authentication failure: unknown key' })

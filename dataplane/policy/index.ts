@@ -182,8 +182,8 @@ const order = [
   { name: 'requestRedirect', compile: (filters) => optional(filters.redirect, compileRequestRedirect) },
   {
     name: 'directResponse',
-    compile: (_, { directResponse }, { maxBufferBytes }) =>
-      conditional(directResponse, 'appliesUnlessAbsent', maxBufferBytes, (section) => compileDirectResponse(section, maxBufferBytes)),
+    compile: (_, { directResponse }, { state, maxBufferBytes }) =>
+      conditional(directResponse, 'appliesUnlessAbsent', maxBufferBytes, (section) => compileDirectResponse(section, maxBufferBytes, state.secrets)),
   },
 ] as const satisfies readonly Entry[]
 

@@ -25,7 +25,7 @@ import type {
   Retry,
   FaultInjection,
   HttpCache,
-  DirectResponse,
+  DirectResponseHeader,
   Authorization,
   FrontendTCP,
   FrontendTLS,
@@ -112,7 +112,6 @@ export type {
   FaultAbort,
   FaultFraction,
   HttpCache,
-  DirectResponse,
   DirectResponseHeader,
   Authorization,
   AuthorizationPolicy,
@@ -594,6 +593,44 @@ export interface ReplacedResponse {
   }[]
 }
 /**
+ * Responds to the request without forwarding it, after authentication, authorization and limits.
+ */
+export interface DirectResponse {
+  /**
+   * Status code.
+   */
+  status: number
+  /**
+   * Body; none when not set.
+   */
+  body?: string
+  /**
+   * Body: strings and bytes unchanged, other values as JSON. If it fails, the response is 500.
+   */
+  bodyExpression?: CELExpression
+  /**
+   * Headers. Without `content-type` here, the response has none.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  headers?: DirectResponseHeader[]
+  keySet?: KeySetResponse
+  /**
+   * Condition, evaluated once for each request. If it is false or reads an absent value, this does not apply to the request. If it fails otherwise, it applies.
+   */
+  when?: CELExpression
+}
+/**
+ * Responds with the public keys of a Secret as a JSON Web Key Set, which clients may keep for 5 minutes: for the tokens of `backend.auth.jwtSign`.
+ */
+export interface KeySetResponse {
+  /**
+   * Secret with the entry `key`, and optionally `nextKey` and `previousKey`: private keys in PEM. If `key` is not usable: 500.
+   */
+  secretRef: ResolvedSecret
+}
+/**
  * Validates tokens sent as `Authorization: Bearer`: JSON Web Tokens by the keys of their issuer, others by introspection. On success the token is removed from the request and its claims are usable as `jwt.<claim>`. Signature, `iss`, `aud` and `exp` (with 60 s leeway) are checked.
  */
 export interface JWTAuthentication {
@@ -1013,7 +1050,7 @@ export interface BackendTLS {
   alpnProtocols?: TinyString[]
 }
 /**
- * Credentials for the backend: one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available: 500.
+ * Credentials for the backend: one of key, secretRef, passthrough, aws, azure, gcp, oauth, jwtSign. If they are not available: 500.
  */
 export interface BackendAuth {
   /**
@@ -1032,6 +1069,7 @@ export interface BackendAuth {
   cloudB?: CloudBAuth
   cloudC?: CloudCAuth
   oauth?: OAuthCredentials
+  jwtSign?: JWTSign
   /**
    * AWS. Neutral name: cloudA, where the fields are described.
    */
@@ -1044,6 +1082,36 @@ export interface BackendAuth {
    * Google Cloud. Neutral name: cloudC, where the fields are described.
    */
   gcp?: CloudCAuth
+}
+/**
+ * Short-lived JSON Web Tokens that the gateway signs for the backend, sent as `Authorization: Bearer`, with `iss`, `aud`, `iat`, `nbf` and `exp`. `traffic.directResponse.keySet` publishes the keys that verify them. Equal claims get the same token until half of its lifetime.
+ */
+export interface JWTSign {
+  /**
+   * Claim `iss`: what the backend knows this gateway as.
+   */
+  issuer: LongString
+  /**
+   * Claim `aud`: the backend.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  audiences: LongString[]
+  /**
+   * Secret whose entry `key` signs: a private key in PEM, EC (P-256, P-384, P-521), Ed25519, or RSA of at least 2048 bits. The `kid` is the thumbprint of its public key (RFC 7638). Entries `nextKey` and `previousKey` are only published.
+   */
+  secretRef: ResolvedSecret
+  /**
+   * More claims by name, such as `sub: jwt.sub`. Null omits the claim; a failure rejects the request with 401.
+   */
+  claims?: {
+    [k: string]: CELExpression
+  }
+  /**
+   * Time between `iat` and `exp`. At most 1h. Default: 5m. At least 10s.
+   */
+  lifetime?: Duration
 }
 /**
  * Access tokens of an OAuth authorization server, sent as `Authorization: Bearer`: one for each user with TokenExchange and JWTBearer, one for all with ClientCredentials. They are cached until shortly before they expire. Requests without an accepted token fail with 401; if the token endpoint fails, with 502.

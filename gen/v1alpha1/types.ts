@@ -1506,6 +1506,7 @@ export interface DirectResponse {
    * @maxItems 16
    */
   headers?: DirectResponseHeader[]
+  keySet?: KeySetResponse
   /**
    * Condition, evaluated once for each request. If it is false or reads an absent value, this does not apply to the request. If it fails otherwise, it applies.
    */
@@ -1523,6 +1524,15 @@ export interface DirectResponseHeader {
    * Value. If it fails, or is neither string, bytes nor number, the header is omitted.
    */
   value: CELExpression
+}
+/**
+ * Responds with the public keys of a Secret as a JSON Web Key Set, which clients may keep for 5 minutes: for the tokens of `backend.auth.jwtSign`.
+ */
+export interface KeySetResponse {
+  /**
+   * Secret with the entry `key`, and optionally `nextKey` and `previousKey`: private keys in PEM. If `key` is not usable: 500.
+   */
+  secretRef: SecretReference
 }
 /**
  * Authorization by CEL expressions. The rules of all policies that apply to a request, on any level, are evaluated together within a phase: a matching Deny rejects the request; every Require must match; if there are Allow rules, one of them must match. Denied requests are rejected with 403.
@@ -2204,7 +2214,7 @@ export interface BackendTLS {
   alpnProtocols?: TinyString[]
 }
 /**
- * Credentials for the backend: one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available: 500.
+ * Credentials for the backend: one of key, secretRef, passthrough, aws, azure, gcp, oauth, jwtSign. If they are not available: 500.
  */
 export interface BackendAuth {
   /**
@@ -2223,6 +2233,7 @@ export interface BackendAuth {
   cloudB?: CloudBAuth
   cloudC?: CloudCAuth
   oauth?: OAuthCredentials
+  jwtSign?: JWTSign
   /**
    * AWS. Neutral name: cloudA, where the fields are described.
    */
@@ -2235,6 +2246,36 @@ export interface BackendAuth {
    * Google Cloud. Neutral name: cloudC, where the fields are described.
    */
   gcp?: CloudCAuth
+}
+/**
+ * Short-lived JSON Web Tokens that the gateway signs for the backend, sent as `Authorization: Bearer`, with `iss`, `aud`, `iat`, `nbf` and `exp`. `traffic.directResponse.keySet` publishes the keys that verify them. Equal claims get the same token until half of its lifetime.
+ */
+export interface JWTSign {
+  /**
+   * Claim `iss`: what the backend knows this gateway as.
+   */
+  issuer: LongString
+  /**
+   * Claim `aud`: the backend.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  audiences: LongString[]
+  /**
+   * Secret whose entry `key` signs: a private key in PEM, EC (P-256, P-384, P-521), Ed25519, or RSA of at least 2048 bits. The `kid` is the thumbprint of its public key (RFC 7638). Entries `nextKey` and `previousKey` are only published.
+   */
+  secretRef: SecretReference
+  /**
+   * More claims by name, such as `sub: jwt.sub`. Null omits the claim; a failure rejects the request with 401.
+   */
+  claims?: {
+    [k: string]: CELExpression
+  }
+  /**
+   * Time between `iat` and `exp`. At most 1h. Default: 5m. At least 10s.
+   */
+  lifetime?: Duration
 }
 /**
  * Access tokens of an OAuth authorization server, sent as `Authorization: Bearer`: one for each user with TokenExchange and JWTBearer, one for all with ClientCredentials. They are cached until shortly before they expire. Requests without an accepted token fail with 401; if the token endpoint fails, with 502.

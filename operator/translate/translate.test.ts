@@ -101,7 +101,7 @@ spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind:
   expect(JSON.stringify(translation.statuses.find(({ kind }) => kind === 'ProxyBackend'))).toMatch(message)
 })
 
-test('OAuth credentials of a ProxyBackend that are not valid become unusable ones, and a Secret must have both entries', () => {
+test('credentials of a ProxyBackend that are not valid become unusable ones, and a Secret must have their entries', () => {
   const manifests = `${base}
 ---
 apiVersion: gateway.networking.k8s.io/v1
@@ -112,25 +112,38 @@ spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind:
 apiVersion: v1
 kind: Secret
 metadata: {name: client}
-stringData: {clientId: c}`
+stringData: {clientId: c}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: broken}
+stringData: {key: c}`
   const tokenEndpoint = { backendRef: { group: 'proxy.dev', kind: 'ProxyBackend', name: 'api' }, path: '/token' }
   // The manifest of the kind does not describe the field, so that the API server admits anything in it.
-  const run = (oauth: object): { readonly backend: string; readonly status: string } => {
+  const run = (auth: object): { readonly backend: string; readonly status: string } => {
     const [backend] = objectsOf('apiVersion: proxy.dev/v1alpha1\nkind: ProxyBackend\nmetadata: {name: api}\nspec: {static: {host: api.example.com, port: 80}}')
-    if (backend !== undefined) Object.assign((backend as unknown as { spec: object }).spec, { policies: { auth: { oauth } } })
+    if (backend !== undefined) Object.assign((backend as unknown as { spec: object }).spec, { policies: { auth } })
     const translation = translate(createSnapshot([...objectsOf(manifests), ...(backend === undefined ? [] : [backend])]), { checkExpression: () => undefined })
     const status = translation.statuses.find(({ kind }) => kind === 'ProxyBackend')
     return { backend: JSON.stringify(messageOf(translation, 'backend', 'default/api')), status: JSON.stringify(status) }
   }
-  const good = run({ grantType: 'TokenExchange', tokenEndpoint, scopes: ['a'] })
+  const good = run({ oauth: { grantType: 'TokenExchange', tokenEndpoint, scopes: ['a'] } })
   expect(good.backend).toContain(
     '"oauth":{"grantType":"TokenExchange","tokenEndpoint":{"backendRef":{"backend":"default/api"},"path":"/token"},"scopes":["a"]}',
   )
   expect(good.status).not.toContain('PX13')
-  const bad = run({ grantType: 'Password', tokenEndpoint })
+  const bad = run({ oauth: { grantType: 'Password', tokenEndpoint } })
   expect(bad.status).toMatch(/auth\.oauth\.grantType.*PX1312/)
   expect(bad.backend).toMatch(/"tokenEndpoint":\{"backendRef":\{"invalid".*"secretRef":\{"invalid":/)
-  expect(run({ grantType: 'ClientCredentials', tokenEndpoint, secretRef: { name: 'client' } }).status).toMatch(/client has no clientSecret.*PX1304/)
+  expect(run({ oauth: { grantType: 'ClientCredentials', tokenEndpoint, secretRef: { name: 'client' } } }).status).toMatch(/client has no clientSecret.*PX1304/)
+  const signing = { issuer: 'https://gateway', audiences: ['api'], secretRef: { name: 'client' } }
+  expect(run({ jwtSign: signing }).status).toMatch(/client has no key.*PX1304/)
+  expect(run({ jwtSign: { ...signing, secretRef: { name: 'broken' } } }).status).toMatch(
+    /entry key of Secret default\/broken holds no unencrypted private key in PEM.*PX1356/,
+  )
+  const forged = run({ jwtSign: { ...signing, claims: { exp: '9999999999' } } })
+  expect(forged.status).toMatch(/auth\.jwtSign\.claims.*claims may not contain.*PX1312/)
+  expect(forged.backend).toMatch(/"jwtSign":\{"issuer":"-","audiences":\["-"\],"secretRef":\{"invalid":/)
 })
 
 test.each([

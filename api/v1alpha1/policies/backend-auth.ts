@@ -1,14 +1,18 @@
 import { choice, exactlyOneOf, list, map, object, ref, set, string, type Definitions } from '../../schema.ts'
+import { duration } from '../shared.ts'
 import { exactlyOneOfNames, withRealNames } from '../real-names.ts'
 
 /** Parameters of token requests that fields other than `parameters` set. */
 const OWN_PARAMETERS = ['grant_type', 'subject_token', 'subject_token_type', 'assertion', 'client_id', 'client_secret', 'scope', 'audience', 'resource']
 
+/** Claims that the gateway sets. */
+const OWN_CLAIMS = ['iss', 'aud', 'iat', 'nbf', 'exp', 'jti']
+
 const secretEntry = (name: string) => string(`${name}.`, { minLength: 1, maxLength: 256 })
 
 export const backendAuthDefinitions: Definitions = {
   BackendAuth: object(
-    'Credentials for the backend: one of key, secretRef, passthrough, aws, azure, gcp, oauth. If they are not available: 500.',
+    'Credentials for the backend: one of key, secretRef, passthrough, aws, azure, gcp, oauth, jwtSign. If they are not available: 500.',
     withRealNames('BackendAuth', {
       key: string('Value sent as `Authorization: Bearer`. Not recommended: everyone who may read this object can read it; prefer secretRef.', {
         minLength: 1,
@@ -26,9 +30,40 @@ export const backendAuthDefinitions: Definitions = {
       cloudB: ref('CloudBAuth'),
       cloudC: ref('CloudCAuth'),
       oauth: ref('OAuthCredentials'),
+      jwtSign: ref('JWTSign'),
     }),
     [],
-    [exactlyOneOfNames('BackendAuth', 'key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC', 'oauth')],
+    [exactlyOneOfNames('BackendAuth', 'key', 'secretRef', 'passthrough', 'cloudA', 'cloudB', 'cloudC', 'oauth', 'jwtSign')],
+  ),
+  JWTSign: object(
+    'Short-lived JSON Web Tokens that the gateway signs for the backend, sent as `Authorization: Bearer`, with `iss`, `aud`, `iat`, `nbf` and `exp`. `traffic.directResponse.keySet` publishes the keys that verify them. Equal claims get the same token until half of its lifetime.',
+    {
+      issuer: ref('LongString', 'Claim `iss`: what the backend knows this gateway as.'),
+      audiences: list(ref('LongString'), 'Claim `aud`: the backend.', 1, 16),
+      secretRef: ref(
+        'SecretReference',
+        'Secret whose entry `key` signs: a private key in PEM, EC (P-256, P-384, P-521), Ed25519, or RSA of at least 2048 bits. The `kid` is the thumbprint of its public key (RFC 7638). Entries `nextKey` and `previousKey` are only published.',
+      ),
+      claims: map(ref('CELExpression'), 'More claims by name, such as `sub: jwt.sub`. Null omits the claim; a failure rejects the request with 401.', 1, 32),
+      lifetime: {
+        ...duration('Time between `iat` and `exp`. At most 1h. Default: 5m.', 10_000),
+        'x-kubernetes-validations': [
+          {
+            rule: "duration(self) >= duration('10s') && duration(self) <= duration('1h')",
+            message: 'must be at least 10s and at most 1h',
+            reason: 'FieldValueInvalid' as const,
+          },
+        ],
+      },
+    },
+    ['issuer', 'audiences', 'secretRef'],
+    [
+      {
+        rule: `!has(self.claims) || !self.claims.exists(name, name in [${OWN_CLAIMS.map((name) => `'${name}'`).join(', ')}])`,
+        message: `claims may not contain ${OWN_CLAIMS.join(', ')}`,
+        fieldPath: '.claims',
+      },
+    ],
   ),
   OAuthCredentials: object(
     'Access tokens of an OAuth authorization server, sent as `Authorization: Bearer`: one for each user with TokenExchange and JWTBearer, one for all with ClientCredentials. They are cached until shortly before they expire. Requests without an accepted token fail with 401; if the token endpoint fails, with 502.',

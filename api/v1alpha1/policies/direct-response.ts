@@ -9,10 +9,14 @@ export const directResponseDefinitions: Definitions = {
       body: string('Body; none when not set.', { minLength: 1, maxLength: 4096 }),
       bodyExpression: ref('CELExpression', 'Body: strings and bytes unchanged, other values as JSON. If it fails, the response is 500.'),
       headers: keyedList('name', ref('DirectResponseHeader'), 'Headers. Without `content-type` here, the response has none.', 1, 16),
+      keySet: ref('KeySetResponse'),
       when: whenChanging,
     },
     ['status'],
-    [atMostOneOf('body', 'bodyExpression')],
+    [
+      atMostOneOf('body', 'bodyExpression', 'keySet'),
+      { rule: '!has(self.keySet) || !has(self.headers)', message: 'headers may not be set with keySet', fieldPath: '.headers' },
+    ],
   ),
   DirectResponseHeader: object(
     'A header whose value is computed.',
@@ -21,5 +25,15 @@ export const directResponseDefinitions: Definitions = {
       value: ref('CELExpression', 'Value. If it fails, or is neither string, bytes nor number, the header is omitted.'),
     },
     ['name', 'value'],
+  ),
+  KeySetResponse: object(
+    'Responds with the public keys of a Secret as a JSON Web Key Set, which clients may keep for 5 minutes: for the tokens of `backend.auth.jwtSign`.',
+    {
+      secretRef: ref(
+        'SecretReference',
+        'Secret with the entry `key`, and optionally `nextKey` and `previousKey`: private keys in PEM. If `key` is not usable: 500.',
+      ),
+    },
+    ['secretRef'],
   ),
 }

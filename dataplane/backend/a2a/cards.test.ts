@@ -120,9 +120,9 @@ describe('signed cards (mcp.md §14)', () => {
 
   test.each<[string, string | undefined, string]>([
     ['a Secret that does not resolve', undefined, 'the Secret of cardSigning does not resolve'],
-    ['text that is no key', 'x', 'the signing key is no unencrypted private key in PEM'],
+    ['text that is no key', 'x', 'it holds no unencrypted private key in PEM'],
     ['a small RSA key', pemOf(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey), 'RSA of at least 2048 bits'],
-    ['a key for other uses', pemOf(generateKeyPairSync('x25519').privateKey), 'the signing key is of type x25519'],
+    ['a key for other uses', pemOf(generateKeyPairSync('x25519').privateKey), 'it holds a key of type x25519'],
     ['a public key', createPublicKey(keys.ES256().privateKey).export({ type: 'spki', format: 'pem' }), 'no unencrypted private key'],
   ])('%s fails the card', async (_title, key, problem) => {
     await expect(finish({ cardSigning: {} }, key)).rejects.toThrow(problem)

@@ -1,8 +1,10 @@
-import type { BackendAuth, CloudAAuth, CloudBAuth, CloudCAuth, OAuthCredentials, ResolvedSecret } from '#gen/config/types.ts'
+import { readSigningKey, SIGNING_ENTRY } from '#api/credentials/signing-key.ts'
+import type { BackendAuth, CloudAAuth, CloudBAuth, CloudCAuth, JWTSign, OAuthCredentials, ResolvedSecret } from '#gen/config/types.ts'
 import type { UpstreamAuth } from '../upstream/auth.ts'
 import { readAwsSecret, readAzureSecret } from '../upstream/cloud/index.ts'
 import type { ConfigSnapshot } from '../../config/store.ts'
 import type { OAuthClient } from '../callout/token-endpoint.ts'
+import { createSigner } from './oauth/jwt-sign.ts'
 import { createTokenSource } from './oauth/token-source.ts'
 import type { FindDestination } from './tunnel.ts'
 
@@ -22,7 +24,8 @@ export function compileBackendAuth(auth: BackendAuth, secrets: Secrets, find: Fi
   if (auth.cloudB !== undefined) return compileCloudB(auth.cloudB, secrets)
   if (auth.cloudC !== undefined) return compileCloudC(auth.cloudC, host)
   if (auth.oauth !== undefined) return compileOAuth(auth.oauth, secrets, find)
-  if (auth.secretRef === undefined) return broken('auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC, oauth')
+  if (auth.jwtSign !== undefined) return compileJwtSign(auth.jwtSign, secrets)
+  if (auth.secretRef === undefined) return broken('auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC, oauth, jwtSign')
   const data = dataOf(auth.secretRef, secrets)
   if (data === undefined) return broken('the Secret of secretRef does not resolve')
   const value = data[ENTRY]
@@ -60,6 +63,13 @@ function compileOAuth(config: OAuthCredentials, secrets: Secrets, find: FindDest
   if (typeof client === 'string') return broken(client)
   if (config.grantType === 'ClientCredentials' && client === undefined) return broken('oauth needs secretRef with ClientCredentials')
   return { kind: 'oauth', source: createTokenSource(config, { client, find }) }
+}
+
+function compileJwtSign(config: JWTSign, secrets: Secrets): UpstreamAuth {
+  const key = dataOf(config.secretRef, secrets)?.[SIGNING_ENTRY]
+  if (key === undefined) return broken(`the Secret of jwtSign does not resolve, or has no entry ${SIGNING_ENTRY}`)
+  const signing = readSigningKey(key)
+  return typeof signing === 'string' ? broken(`the entry ${SIGNING_ENTRY} of jwtSign ${signing}`) : { kind: 'oauth', source: createSigner(config, signing) }
 }
 
 /** The client of a Secret, or why there is none. */

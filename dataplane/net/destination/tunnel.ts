@@ -37,7 +37,7 @@ const failure = (proxy: Destination, why: string, cause?: Error): UpstreamError 
   new UpstreamError('connect', `no tunnel through ${proxy.name}: ${why}`, cause)
 
 function brokenAuth({ settings: { auth } }: Destination): string | undefined {
-  if (auth?.kind === 'oauth') return 'OAuth tokens are not supported for the proxy of a tunnel'
+  if (auth?.kind === 'oauth') return 'OAuth and signed tokens are not supported for the proxy of a tunnel'
   return auth?.kind === 'broken' ? (auth.cause ?? auth.reason) : undefined
 }
 

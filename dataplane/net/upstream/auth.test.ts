@@ -94,7 +94,19 @@ describe('backend auth', () => {
     ['a Secret without the entry', { secretRef: { secret: 'opaque/ns/keys' } }, [], 'the Secret of secretRef has no entry Authorization'],
     ['an empty entry', { secretRef: { secret: 'opaque/ns/e' } }, [secret('e', { Authorization: 'Bearer \n' })], 'the credential of secretRef is empty'],
     ['a second header line', { key: 'a\r\nx: y' }, [], 'the credential of key is not printable ASCII'],
-    ['no section', {}, [], 'auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC, oauth'],
+    ['no section', {}, [], 'auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC, oauth, jwtSign'],
+    [
+      'jwtSign without its Secret',
+      { jwtSign: { issuer: 'i', audiences: ['a'], secretRef: { secret: 'opaque/ns/gone' } } },
+      [],
+      'the Secret of jwtSign does not resolve, or has no entry key',
+    ],
+    [
+      'jwtSign with a key that cannot sign',
+      { jwtSign: { issuer: 'i', audiences: ['a'], secretRef: { secret: 'opaque/ns/x' } } },
+      [secret('x', { key: 'x' })],
+      'the entry key of jwtSign holds no unencrypted private key in PEM',
+    ],
     ['oauth without its Secret', { oauth: { ...exchangeAt, secretRef: { secret: 'opaque/ns/gone' } } }, [], 'the Secret of oauth does not resolve'],
     [
       'oauth with half a Secret',

@@ -1,4 +1,6 @@
-import { expect, test } from '@jest/globals'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, expect, test } from '@jest/globals'
+import { readKeySet } from '#api/credentials/key-set.ts'
 import { mountPolicies } from '../../testing/hono.ts'
 import { compileDirectResponse } from './index.ts'
 
@@ -55,4 +57,31 @@ test('a status without content has no computed body', async () => {
     'http://host/',
   )
   expect([response.status, await response.text(), response.headers.get('x-a'), response.headers.get('content-length')]).toEqual([204, '', '1', null])
+})
+
+describe('a key set', () => {
+  const pem = (): string => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const answer = async (data: Record<string, string> | undefined) => {
+    const secrets = new Map(data === undefined ? [] : [['s', { key: 's', type: 'opaque' as const, data }]])
+    const policy = compileDirectResponse({ status: 200, keySet: { secretRef: { secret: 's' } } }, undefined, secrets)
+    const { response } = await mountPolicies([policy]).request('http://host/')
+    return { status: response.status, text: await response.text(), headers: response.headers }
+  }
+
+  test('has the public keys of the entries key, nextKey and previousKey, and nothing else of the Secret', async () => {
+    const key = pem()
+    const { status, text, headers } = await answer({ key, nextKey: pem(), previousKey: pem(), password: 'hunter2', other: pem() })
+    expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([200, 'application/jwk-set+json', 'public, max-age=300'])
+    const { keys } = JSON.parse(text) as { keys: Record<string, unknown>[] }
+    expect(keys.map((one) => Object.keys(one).toSorted())).toEqual(Array.from({ length: 3 }, () => ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']))
+    expect(text).not.toContain('hunter2')
+    expect(readKeySet(text)).toMatchObject({ keys: [{ algorithms: ['ES256'] }, {}, {}], ignored: [] })
+    expect((await answer({ key, nextKey: 'broken', previousKey: key })).text).toBe(JSON.stringify({ keys: [keys[0]] }))
+  })
+
+  test.each([
+    ['the Secret is missing', undefined, 'failed to apply filters: the Secret of keySet does not resolve'],
+    ['it has no key', { nextKey: pem() }, 'failed to apply filters: entry key holds no unencrypted private key in PEM'],
+    ['its key is broken', { key: 'x' }, 'failed to apply filters: entry key holds no unencrypted private key in PEM'],
+  ])('is 500 if %s', async (_, data, text) => expect(await answer(data)).toMatchObject({ status: 500, text }))
 })

@@ -218,6 +218,7 @@ const rows: Readonly<Record<string, Row>> = {
     'IPAllowList.allow.[]',
     'IPAllowList.deny.[]',
     'JWTProvider.issuer',
+    'JWTSign.issuer',
     'Route.origin',
     'LoadBalancer.slowStart.window',
     'OIDC.issuer',

@@ -70,6 +70,7 @@ describe('where expressions are evaluated', () => {
       'HeaderTransformation.value',
       'Health.unhealthyCondition',
       'HttpCache.tenant',
+      'JWTSign.claims',
       'LlmCache.tenant',
       'LocalRateLimit.key',
       'LocalRateLimit.when',

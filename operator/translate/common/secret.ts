@@ -82,22 +82,3 @@ export const readOpaque = once((secret: Secret): Material => {
   const data = Object.fromEntries(Object.entries(secret.data ?? {}).map(([entry, value]) => [entry, decode(value)]))
   return { message: { key: `opaque/${keyOf(secret)}`, type: 'opaque', data } }
 })
-
-const SIGNING_CURVES: ReadonlySet<string | undefined> = new Set(['prime256v1', 'secp384r1', 'secp521r1'])
-const MIN_RSA_BITS = 2048
-
-/** Why a data plane cannot sign with a key (mcp.md §14); undefined if it can. */
-export function findSigningProblem(pem: string): string | undefined {
-  let key: ReturnType<typeof createPrivateKey>
-  try {
-    key = createPrivateKey(pem)
-  } catch {
-    return 'holds no unencrypted private key in PEM'
-  }
-  const { asymmetricKeyType: type, asymmetricKeyDetails: details = {} } = key
-  const isUsable =
-    type === 'ed25519' || (type === 'ec' && SIGNING_CURVES.has(details.namedCurve)) || (type === 'rsa' && (details.modulusLength ?? 0) >= MIN_RSA_BITS)
-  return isUsable
-    ? undefined
-    : `holds a key of type ${type ?? 'unknown'}; usable are EC P-256, P-384 and P-521, Ed25519, and RSA of at least ${MIN_RSA_BITS} bits`
-}

@@ -1,6 +1,7 @@
 import { withCode, type MessageCode } from '#api/messages/code.ts'
 import { readRuntimeArn } from '#api/arn.ts'
 import { findKeySetProblem } from '#api/credentials/key-set.ts'
+import { readSigningKey, SIGNING_ENTRY } from '#api/credentials/signing-key.ts'
 import { parseDuration } from '#api/duration.ts'
 import { SERVER_PORT } from '#api/bridge.ts'
 import { findBudgetProblems } from '#api/budget.ts'
@@ -29,14 +30,14 @@ import { checkPattern } from '../common/matches.ts'
 import { phaseOf } from '../common/phases.ts'
 import { describeRestriction, selectMcpTargets } from './mcp-targets.ts'
 import { resolveModelTarget } from './model-targets.ts'
-import { findSigningProblem, readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
+import { readCertificate, readConfigMapAuthority, readOpaque, readSecretAuthority, type Material } from '../common/secret.ts'
 import { resolveGrpc } from './grpc-source.ts'
 import { readFetched, readOpenApi, type OpenApiSource } from './openapi-source.ts'
 import { documentId, findUrlProblem, keySetId, type DocumentReference, type KeySetReference } from './remote-reference.ts'
 import { resolvePluginSource, takePluginImage, type PluginImageReference } from './plugin-source.ts'
 import { hasEntry, neededEntries } from './secret-entries.ts'
 import { takeCommand, type ServerReference } from './commands.ts'
-import { badApiKeys, badLines } from './credentials.ts'
+import { badApiKeys, badLines, badPublishedKeys, brokenCredentials, signingOwners } from './credentials.ts'
 import { checked, interesting, leaves } from './interesting.ts'
 import { readCatalogSource } from './price-catalog.ts'
 import { readResponseBody } from './response-body.ts'
@@ -143,9 +144,10 @@ class Resolver {
         const broken = this.#checkConnection(value, path)
         if (broken !== undefined) return broken
       }
-      if (name === 'OAuthCredentials') {
-        const broken = this.#checkOAuth(schema, value, path)
-        if (broken !== undefined) return broken
+      const replace = brokenCredentials[name]
+      if (replace !== undefined) {
+        const invalid = this.#findInvalid(schema, value, path)
+        if (invalid !== undefined) return replace(invalid)
       }
       // The default balances too.
       if (name === 'LoadBalancer' && this.#findInvalid(schema, value, path) !== undefined) return undefined
@@ -171,13 +173,6 @@ class Resolver {
   #findInvalid(schema: Schema, value: unknown, path: readonly string[]): string | undefined {
     const [issue] = validate(schema, value).issues
     return issue && this.#fail([...path, ...issue.path.map(String)], issue.message, 'PX1312')
-  }
-
-  /** Without valid credentials, no request is sent. */
-  #checkOAuth(schema: Schema, value: unknown, path: readonly string[]): object | undefined {
-    const invalid = this.#findInvalid(schema, value, path)
-    if (invalid === undefined) return undefined
-    return { grantType: 'ClientCredentials', tokenEndpoint: { backendRef: invalidBackend, path: '/' }, secretRef: { invalid } }
   }
 
   /** Guards that are not valid reject everything. */
@@ -377,9 +372,8 @@ class Resolver {
     const lacking = secret && neededEntries[owner]?.filter((entry) => !hasEntry(secret.data, entry))
     if (lacking?.length) return { invalid: this.#fail(path, `Secret ${this.#namespace}/${name} has no ${lacking.join(', ')}`, 'PX1304') }
     const material = secret && readOpaque(secret)
-    const unusable =
-      owner === 'A2ACardSigning.secretRef' && material?.message !== undefined ? findSigningProblem(material.message.data?.['key'] ?? '') : undefined
-    if (unusable !== undefined) return { invalid: this.#fail(path, `entry key of Secret ${this.#namespace}/${name} ${unusable}`, 'PX1356') }
+    const signing = signingOwners.has(owner) && material?.message !== undefined ? readSigningKey(material.message.data?.[SIGNING_ENTRY] ?? '') : undefined
+    if (typeof signing === 'string') return { invalid: this.#fail(path, `entry key of Secret ${this.#namespace}/${name} ${signing}`, 'PX1356') }
     for (const problem of this.#badCredentials(material?.message, owner)) this.#fail(path, `Secret ${this.#namespace}/${name}: ${problem}; skipped`, 'PX1305')
     return this.#material(material, missing, path)
   }
@@ -395,6 +389,7 @@ class Resolver {
   /** Entries of a Secret that the data plane will skip. */
   #badCredentials(message: SecretMessage | undefined, owner: string): string[] {
     if (message === undefined) return []
+    if (owner === 'JWTSign.secretRef' || owner === 'KeySetResponse.secretRef') return badPublishedKeys(message)
     if (owner === 'BasicAuthentication.secretRef') return badLines(message.data?.['.htaccess']?.split(/\r?\n/) ?? [])
     return owner === 'APIKeyAuthentication.secretRef' ? badApiKeys(message) : []
   }

@@ -4,6 +4,8 @@ export const neededEntries: Readonly<Record<string, readonly string[]>> = {
   'CloudAAuth.secretRef': ['accessKey', 'secretKey'],
   'CloudBAuth.secretRef': ['clientId', 'tenantId', 'clientSecret'],
   'A2ACardSigning.secretRef': ['key'],
+  'JWTSign.secretRef': ['key'],
+  'KeySetResponse.secretRef': ['key'],
   'OAuthCredentials.secretRef': ['clientId', 'clientSecret'],
   'TokenIntrospection.secretRef': ['clientId', 'clientSecret'],
   'OIDC.secretRef': ['clientSecret'],

@@ -26,12 +26,13 @@ const auth = (section: object) => backendPolicy({ auth: section })
 const tokenEndpoint = { backendRef: service, path: '/token' }
 const exchange = { grantType: 'TokenExchange', tokenEndpoint }
 const own = { grantType: 'ClientCredentials', tokenEndpoint, secretRef: { name: 's' } }
+const signs = { issuer: 'https://gateway', audiences: ['orders'], secretRef: { name: 's' } }
 const balancer = (section: object) => backendPolicy({ loadBalancer: section })
 const eviction = (section: object) => backendPolicy({ health: { eviction: section } })
 const active = (section: object) => backendPolicy({ health: { active: section } })
 const identity = { clientId: 'c', objectId: 'o', resourceId: 'r' }
 const kindsOfBackend = one('ai', 'static', 'dynamicForwardProxy', 'mcp', 'cloudBackend', 'a2a')
-const kindsOfAuth = one('key', 'secretRef', 'passthrough', 'aws', 'azure', 'gcp', 'oauth')
+const kindsOfAuth = one('key', 'secretRef', 'passthrough', 'aws', 'azure', 'gcp', 'oauth', 'jwtSign')
 const mtls = [{ name: 's' }]
 
 export const backendRows: Row[] = [
@@ -145,6 +146,12 @@ export const backendRows: Row[] = [
   ['auth cloudB by Secret', auth({ cloudB: { secretRef: { name: 's' } } })],
   ['auth cloudB by identity', auth({ cloudB: { managedIdentity: identity } })],
   ['auth cloudC', auth({ cloudC: {} })],
+  ['auth jwtSign', auth({ jwtSign: { ...signs, claims: { sub: 'jwt.sub' }, lifetime: '10s' } })],
+  ['auth jwtSign for 9s', auth({ jwtSign: { ...signs, lifetime: '9s' } }), `${at}.auth.jwtSign.lifetime`, 'must be at least 10s and at most 1h'],
+  ['auth jwtSign for 61m', auth({ jwtSign: { ...signs, lifetime: '61m' } }), `${at}.auth.jwtSign.lifetime`, 'must be at least 10s and at most 1h'],
+  ['auth jwtSign for no audience', auth({ jwtSign: { ...signs, audiences: [] } }), `${at}.auth.jwtSign.audiences`, FEW],
+  ['auth jwtSign without a Secret', auth({ jwtSign: { issuer: 'i', audiences: ['a'] } }), `${at}.auth.jwtSign.secretRef`, REQUIRED],
+  ['auth jwtSign with another exp', auth({ jwtSign: { ...signs, claims: { exp: '1' } } }), `${at}.auth.jwtSign.claims`, 'claims may not contain'],
   ['auth oauth with token exchange', auth({ oauth: { ...exchange, secretRef: { name: 's' }, clientAuthentication: 'Body', subjectTokenType: 'JWT' } })],
   ['auth oauth with a JWT bearer', auth({ oauth: { grantType: 'JWTBearer', tokenEndpoint, subjectToken: 'jwt.rawToken', parameters: { x: 'y' } } })],
   ['auth oauth with client credentials', auth({ oauth: { ...own, scopes: ['a:b', 'c'], audiences: ['a'], resources: ['https://r'] } })],
