@@ -3,6 +3,8 @@ export const chatRoutes = {
   '/chat/completions': 'Completions',
   '/responses': 'Responses',
   '/embeddings': 'Embeddings',
+  '/rerank': 'Rerank',
+  '/moderations': 'Moderations',
   '/messages': 'Messages',
   '/messages/count_tokens': 'TokenCount',
   ':generateContent': 'Gemini',

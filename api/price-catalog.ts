@@ -1,6 +1,9 @@
 import { CUSTOM_SYSTEM, PRESET_NAMES, systemOf } from './llm-presets.ts'
 
-/** Prices in US dollars per million tokens. Kinds of tokens without a price of their own cost what input or output tokens cost (llm.md §18). */
+/**
+ * Prices in US dollars per million tokens, search units, images, seconds of audio and characters. Kinds of tokens without a price of their own cost what input
+ * or output tokens cost (llm.md §18).
+ */
 export interface CatalogRates {
   readonly input: string
   readonly output: string
@@ -11,6 +14,10 @@ export interface CatalogRates {
   readonly outputAudio?: string
   readonly inputImage?: string
   readonly outputImage?: string
+  readonly searches?: string
+  readonly images?: string
+  readonly seconds?: string
+  readonly characters?: string
 }
 
 /** Prices of requests whose context, in tokens, exceeds `contextOver`. They replace those of the model, field by field. */
@@ -76,7 +83,11 @@ export const TOKEN_LIMITS = ['max_tokens', 'max_completion_tokens'] as const
 const CAPABILITY_TAGS = { tools: 'tools', images: 'vision' } as const
 
 /** Kinds of tokens with a price. */
-export const PRICED_RATES = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning', 'inputAudio', 'outputAudio', 'inputImage', 'outputImage'] as const
+export const TOKEN_RATES = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning', 'inputAudio', 'outputAudio', 'inputImage', 'outputImage'] as const
+/** What has a price beside tokens. */
+export const PRICED_UNITS = ['searches', 'images', 'seconds', 'characters'] as const
+/** All that has a price. */
+export const PRICED_RATES = [...TOKEN_RATES, ...PRICED_UNITS] as const
 const RATE_PATTERN = /^\d{1,9}(\.\d{1,6})?$/
 const MAX_MODELS = 10_000
 const MAX_NAME_LENGTH = 256
@@ -204,7 +215,7 @@ function readRates(value: unknown, path: string): Partial<CatalogRates> {
   const rates = objectAt(value, path, PRICED_RATES)
   for (const [field, rate] of Object.entries(rates)) {
     if (typeof rate === 'string' && RATE_PATTERN.test(rate)) continue
-    throw new PriceCatalogError(`${path}.${field} is ${show(rate)}; write US dollars per million tokens as text, such as "2.5", with at most 6 decimals`)
+    throw new PriceCatalogError(`${path}.${field} is ${show(rate)}; write US dollars per million as text, such as "2.5", with at most 6 decimals`)
   }
   return rates
 }

@@ -27,6 +27,9 @@ const PROVIDERS: Readonly<Record<string, { readonly provider: string; readonly p
   bedrock_converse: { provider: 'aws.bedrock' },
 }
 const MODES = new Set(['chat', 'completion', 'responses', 'embedding'])
+/** Modes of APIs that only servers with OpenAI's API have. Their models may be billed by units, and moderations cost nothing. */
+const OPENAI_MODES = new Set(['rerank', 'moderation', 'image_generation', 'image_edit', 'audio_speech', 'audio_transcription'])
+const OPENAI_PROVIDERS = new Set(['openai', 'azure'])
 const FIELDS: Readonly<Record<keyof CatalogRates, string>> = {
   input: 'input_cost_per_token',
   output: 'output_cost_per_token',
@@ -37,6 +40,10 @@ const FIELDS: Readonly<Record<keyof CatalogRates, string>> = {
   outputAudio: 'output_cost_per_audio_token',
   inputImage: 'input_cost_per_image_token',
   outputImage: 'output_cost_per_image_token',
+  searches: 'input_cost_per_query',
+  images: 'output_cost_per_image',
+  seconds: 'input_cost_per_second',
+  characters: 'input_cost_per_character',
 }
 /** Suffixes of the list by service tier. */
 const SERVICE_TIERS: Readonly<Record<string, string>> = { flex: '_flex', priority: '_priority', batch: '_batches' }
@@ -58,8 +65,14 @@ function readRates(listed: Listed, suffix = ''): Partial<CatalogRates> {
 const toText = (perToken: number): string => String(Number((perToken * 1_000_000).toFixed(6)))
 
 function readModel(listed: Listed): CatalogModel | undefined {
-  const { input, output = '0', ...others } = readRates(listed)
-  if (input === undefined || (output === '0' && listed['mode'] !== 'embedding')) return undefined
+  const mode = String(listed['mode'])
+  const isOpenai = OPENAI_MODES.has(mode)
+  // Tokens of images are the output of a model that makes them.
+  const { input = isOpenai ? '0' : undefined, outputImage, output = outputImage ?? '0', ...rest } = readRates(listed)
+  const others = { ...rest, ...(outputImage !== undefined && { outputImage }) }
+  if (input === undefined || (output === '0' && !isOpenai && mode !== 'embedding')) return undefined
+  // A row without any price would make a model free.
+  if (isOpenai && mode !== 'moderation' && [input, output, ...Object.values(others)].every((rate) => rate === '0')) return undefined
   const tiers = readTiers(listed)
   const services = Object.entries(SERVICE_TIERS).flatMap(([tier, suffix]) => {
     const rates = readRates(listed, suffix)
@@ -88,13 +101,15 @@ function readTiers(listed: Listed, suffix = ''): NonNullable<CatalogModel['tiers
   return own.toSorted((a, b) => a - b).map((thousands) => ({ contextOver: thousands * 1000, rates: readRates(listed, `_above_${thousands}k_tokens${suffix}`) }))
 }
 
+const isListed = (provider: string, mode: string): boolean => MODES.has(mode) || (OPENAI_MODES.has(mode) && OPENAI_PROVIDERS.has(provider))
+
 function convert(list: Readonly<Record<string, Listed>>): PriceCatalog {
   const providers: Record<string, { models: Record<string, CatalogModel> }> = {}
   for (const [name, listed] of Object.entries(list)) {
     const { provider, prefix = '' } = PROVIDERS[String(listed['litellm_provider'])] ?? {}
     const id = name.slice(prefix.length)
     // Names with further slashes are regions, sizes and commitments, which no request names.
-    if (provider === undefined || !name.startsWith(prefix) || id.includes('/') || id.startsWith('ft:') || !MODES.has(String(listed['mode']))) continue
+    if (provider === undefined || !name.startsWith(prefix) || id.includes('/') || id.startsWith('ft:') || !isListed(provider, String(listed['mode']))) continue
     const model = readModel(listed)
     if (model !== undefined) (providers[provider] ??= { models: {} }).models[id] = model
   }

@@ -44,6 +44,10 @@ export const priceCatalogDefinitions: Definitions = {
     { contextOver: integer('Input tokens above which the prices apply.'), rates: ref('CatalogTierRates') },
     ['contextOver', 'rates'],
   ),
-  CatalogRates: object('US dollars per million tokens.', Object.fromEntries(PRICED_RATES.map((name) => [name, string('Price.')])), ['input', 'output']),
+  CatalogRates: object(
+    'US dollars per million tokens, search units, images, seconds or characters.',
+    Object.fromEntries(PRICED_RATES.map((name) => [name, string('Price.')])),
+    ['input', 'output'],
+  ),
   CatalogTierRates: object('US dollars per million tokens, where they differ.', Object.fromEntries(PRICED_RATES.map((name) => [name, string('Price.')]))),
 }

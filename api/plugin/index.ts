@@ -119,8 +119,8 @@ export interface LlmTool {
 
 /** A request to a model, the same for all formats of clients and all providers. */
 export interface LlmChat {
-  /** `chat`, `count` (of tokens), or `embeddings`, whose inputs are messages. */
-  readonly type: 'chat' | 'count' | 'embeddings'
+  /** `chat`, `count` (of tokens), `embeddings`, whose inputs are messages, `rerank` or `moderation`, whose texts are in `others`. */
+  readonly type: 'chat' | 'count' | 'embeddings' | 'rerank' | 'moderation'
   /** Whether the response is a stream. */
   readonly stream: boolean
   /** Model that the client named, before aliases; empty if it named none. A model that the provider sets wins. */
@@ -200,7 +200,7 @@ export interface McpResult {
 export type HookResult<Value> = Value | undefined | void | Promise<Value | undefined | void>
 
 /**
- * Hooks for requests to LLM backends. They see chats, token counts and embeddings in one form for all formats and providers; not requests of type Passthrough, Detect, Realtime and
+ * Hooks for requests to LLM backends. They see chats, token counts, embeddings, rankings and moderations in one form for all formats and providers; not requests of type Passthrough, Detect, Realtime and
  * Models. Values are copies, at most 4 MiB of JSON.
  */
 export interface LlmHooks {

@@ -52,6 +52,7 @@ export const navigation: readonly Group[] = [
       'guide/llm-providers.md',
       'guide/self-hosted-models.md',
       'guide/models.md',
+      'guide/rerank-moderations.md',
       'guide/prompt-guards.md',
       'guide/inference-pools.md',
     ],

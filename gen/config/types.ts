@@ -2360,7 +2360,7 @@ export interface CatalogTier {
   rates: CatalogTierRates
 }
 /**
- * US dollars per million tokens.
+ * US dollars per million tokens, search units, images, seconds or characters.
  */
 export interface CatalogRates {
   /**
@@ -2399,6 +2399,22 @@ export interface CatalogRates {
    * Price.
    */
   outputImage?: string
+  /**
+   * Price.
+   */
+  searches?: string
+  /**
+   * Price.
+   */
+  images?: string
+  /**
+   * Price.
+   */
+  seconds?: string
+  /**
+   * Price.
+   */
+  characters?: string
 }
 /**
  * US dollars per million tokens, where they differ.
@@ -2440,6 +2456,22 @@ export interface CatalogTierRates {
    * Price.
    */
   outputImage?: string
+  /**
+   * Price.
+   */
+  searches?: string
+  /**
+   * Price.
+   */
+  images?: string
+  /**
+   * Price.
+   */
+  seconds?: string
+  /**
+   * Price.
+   */
+  characters?: string
 }
 /**
  * One port that the data plane listens on. What is spoken there follows from its listeners: a port may mix HTTP, HTTPS and TLS; TCP stands alone.

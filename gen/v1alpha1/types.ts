@@ -11,9 +11,21 @@ export type Conditions = Condition[]
  */
 export type CIDR = string
 /**
- * Type of a request. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded unchanged. Detect: forwarded unchanged, but parsed for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket). Gemini: generateContent, countTokens and embedContent.
+ * Type of a request. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded unchanged. Detect: forwarded unchanged, but parsed for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket). Gemini: generateContent, countTokens and embedContent. Rerank: rankings of documents as Cohere, Jina and vLLM have them. Moderations: OpenAI moderations.
  */
-export type RouteType = 'Completions' | 'Messages' | 'Models' | 'Passthrough' | 'Detect' | 'Responses' | 'TokenCount' | 'Embeddings' | 'Realtime' | 'Gemini'
+export type RouteType =
+  | 'Completions'
+  | 'Messages'
+  | 'Models'
+  | 'Passthrough'
+  | 'Detect'
+  | 'Responses'
+  | 'TokenCount'
+  | 'Embeddings'
+  | 'Realtime'
+  | 'Gemini'
+  | 'Rerank'
+  | 'Moderations'
 /**
  * IPv4 or IPv6 address, a range of them as `address/prefix length`, a host name, or `*.` and a domain, which matches every name below it.
  */
@@ -2759,7 +2771,7 @@ export interface Message {
   content: string
 }
 /**
- * Prices per million tokens, in a currency of your choice, as decimal numbers in text such as "2.50".
+ * Prices per million tokens or units, in a currency of your choice, as decimal numbers in text such as "2.50".
  */
 export interface ModelPrice {
   /**
@@ -2782,6 +2794,22 @@ export interface ModelPrice {
    * Price of output tokens for reasoning. Default: output.
    */
   reasoning?: string
+  /**
+   * Price of search units, of models that rank. Units count if the tokens of a response cost nothing.
+   */
+  searches?: string
+  /**
+   * Price of images that a model makes. Units count if the tokens of a response cost nothing.
+   */
+  images?: string
+  /**
+   * Price of seconds of audio. Units count if the tokens of a response cost nothing.
+   */
+  seconds?: string
+  /**
+   * Price of characters of a text that a model speaks. Units count if the tokens of a response cost nothing.
+   */
+  characters?: string
 }
 /**
  * Adds cache points to requests. Supported by `bedrock` (Amazon Bedrock) for Claude 3 and later and Nova models; ignored elsewhere.

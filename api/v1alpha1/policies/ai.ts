@@ -88,8 +88,8 @@ export const aiDefinitions: Definitions = {
     ['name', 'key'],
   ),
   RouteType: choice(
-    ['Completions', 'Messages', 'Models', 'Passthrough', 'Detect', 'Responses', 'TokenCount', 'Embeddings', 'Realtime', 'Gemini'],
-    'Type of a request. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded unchanged. Detect: forwarded unchanged, but parsed for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket). Gemini: generateContent, countTokens and embedContent.',
+    ['Completions', 'Messages', 'Models', 'Passthrough', 'Detect', 'Responses', 'TokenCount', 'Embeddings', 'Realtime', 'Gemini', 'Rerank', 'Moderations'],
+    'Type of a request. Completions: OpenAI chat completions. Messages: Anthropic messages. Models: list of models. Passthrough: forwarded unchanged. Detect: forwarded unchanged, but parsed for telemetry and limits. Responses: OpenAI responses. TokenCount: token counting in the messages format. Embeddings: OpenAI embeddings. Realtime: OpenAI realtime (WebSocket). Gemini: generateContent, countTokens and embedContent. Rerank: rankings of documents as Cohere, Jina and vLLM have them. Moderations: OpenAI moderations.',
   ),
   FieldDefault: object(
     'A field of the request body and its value.',
@@ -117,13 +117,17 @@ export const aiDefinitions: Definitions = {
     ['role', 'content'],
   ),
   ModelPrice: object(
-    'Prices per million tokens, in a currency of your choice, as decimal numbers in text such as "2.50".',
+    'Prices per million tokens or units, in a currency of your choice, as decimal numbers in text such as "2.50".',
     {
       input: price('Price of input tokens.'),
       output: price('Price of output tokens.'),
       cacheRead: price('Price of input tokens that the provider read from its cache. Default: input.'),
       cacheWrite: price('Price of input tokens that the provider wrote to its cache. Default: input.'),
       reasoning: price('Price of output tokens for reasoning. Default: output.'),
+      searches: price('Price of search units, of models that rank. Units count if the tokens of a response cost nothing.'),
+      images: price('Price of images that a model makes. Units count if the tokens of a response cost nothing.'),
+      seconds: price('Price of seconds of audio. Units count if the tokens of a response cost nothing.'),
+      characters: price('Price of characters of a text that a model speaks. Units count if the tokens of a response cost nothing.'),
     },
     ['input', 'output'],
   ),

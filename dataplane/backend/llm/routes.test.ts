@@ -74,9 +74,13 @@ describe('without routes', () => {
     ['Anthropic messages', { path: '/v1/messages', body: chat() }, '"/v1/messages": Messages'],
     ['token counts', { path: '/v1/messages/count_tokens', body: chat() }, '"/v1/messages/count_tokens": TokenCount'],
     ['a response', { path: '/v1/responses', body: { model: 'm', input: 'x' } }, '"/v1/responses": Responses'],
-    ...['completions', 'fim/completions', 'images/generations', 'images/edits', 'audio/speech', 'audio/transcriptions', 'moderations', 'rerank'].map(
-      (name): [string, Post, string] => [name, { path: `/v1/${name}`, body: { model: 'm', input: 'x', prompt: 'x' } }, `"/v1/${name}": Detect`],
-    ),
+    ...['completions', 'fim/completions', 'images/generations', 'images/edits', 'audio/speech', 'audio/transcriptions'].map((name): [string, Post, string] => [
+      name,
+      { path: `/v1/${name}`, body: { model: 'm', input: 'x', prompt: 'x' } },
+      `"/v1/${name}": Detect`,
+    ]),
+    ['a moderation', { path: '/v1/moderations', body: { input: 'x' } }, '"/v1/moderations": Moderations'],
+    ['a ranking', { path: '/v1/rerank', body: { model: 'm', query: 'x' } }, '"/v1/rerank": Rerank'],
     ['a body with a prompt at another path', { path: '/generate', body: { model: 'm', prompt: 'x' } }, '"/generate": Detect'],
     ['a GET request', { path: '/v1/files', method: 'GET' }, '"/v1/files": Passthrough'],
     ['a request without a body', { path: '/v1/files/f/cancel' }, '"/v1/files/f/cancel": Passthrough'],
@@ -95,11 +99,11 @@ describe('without routes', () => {
     ['/v1/fim/completions', { prompt: 'x', suffix: 'y' }, '"/v1/fim/completions": Detect'],
     ['/v1/images/generations', { prompt: 'x' }, '"/v1/images/generations": Detect'],
     ['/v1/images/edits', { prompt: 'x', image: 'y' }, '"/v1/images/edits": Detect'],
-    ['/v1/rerank', { query: 'q', documents: ['a'] }, '"/v1/rerank": Detect'],
-    ['/v2/rerank', { query: 'q', documents: ['a'] }, '"/rerank": Detect'],
+    ['/v1/rerank', { query: 'q', documents: ['a'] }, '"/v1/rerank": Rerank'],
+    ['/v2/rerank', { query: 'q', documents: ['a'] }, '"/rerank": Rerank'],
     ['/v1/audio/speech', { input: 'x', voice: 'v' }, '"/v1/audio/speech": Detect'],
     ['/v1/audio/transcriptions', { file: 'x' }, '"/v1/audio/transcriptions": Detect'],
-    ['/v1/moderations', { input: 'x' }, '"/v1/moderations": Detect'],
+    ['/v1/moderations', { input: 'x' }, '"/v1/moderations": Moderations'],
     ['/v1/ocr', { document: {} }, '"/v1/ocr": Detect'],
     ['/v1/responses/compact', { input: 'x' }, '"/v1/responses/compact": Detect'],
     ['/api/generate', { prompt: 'x' }, '"/api/generate": Detect'],
@@ -121,7 +125,7 @@ describe('without routes', () => {
       const { post, mock } = await start({ ai: { routes: { '*': 'Completions', '/completions': 'Completions' } } })
       const { status, text } = await post({ path, body: { model: 'm', ...body } })
       expect([status, mock.requests.length]).toEqual([400, 0])
-      expect(text).toContain(`${JSON.stringify(path)}: ${entry.endsWith('Gemini') ? 'Gemini' : 'Detect'} to backend.ai.routes`)
+      expect(text).toContain(`${JSON.stringify(path)}: ${entry.slice(entry.lastIndexOf(' ') + 1)} to backend.ai.routes`)
     },
   )
 

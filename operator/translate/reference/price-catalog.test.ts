@@ -54,7 +54,7 @@ describe('readCatalogSource', () => {
     ['{"providers": {"open": {}}}', 'providers.open is unknown; use openai, azure, anthropic, gcp.gemini, gcp.vertex_ai, aws.bedrock'],
     [model({}), 'providers.openai.models["m"].rates is missing; it must be an object'],
     [model({ rates: { input: '1' } }), 'providers.openai.models["m"].rates.output is missing'],
-    [model({ rates: { ...rates, output: 2 } }), 'rates.output is 2; write US dollars per million tokens as text, such as "2.5", with at most 6 decimals'],
+    [model({ rates: { ...rates, output: 2 } }), 'rates.output is 2; write US dollars per million as text, such as "2.5", with at most 6 decimals'],
     [model({ rates: { ...rates, output: '-1' } }), 'rates.output is "-1"; write US dollars'],
     [model({ rates: { ...rates, output: '0.1234567' } }), 'rates.output is "0.1234567"; write US dollars'],
     [model({ rates: { ...rates, cached: '1' } }), 'rates.cached is unknown; use input, output, cacheRead'],

@@ -1,7 +1,7 @@
 import { DEFAULT_OUTPUT_TOKENS, type LlmDemand } from '../../../request/exchange/token-budgets.ts'
 import { isRawNumber } from '../common/json.ts'
 import { inside } from '../common/read.ts'
-import type { ClientFormat, JsonObject } from '../common/types.ts'
+import { isPlainFormat, type ClientFormat, type JsonObject, type Units } from '../common/types.ts'
 import { priceOf, type Price } from '../pricing/price.ts'
 import { foldName, promptTokensOf } from './prompt.ts'
 
@@ -29,7 +29,7 @@ const prompts: ReadonlySet<string> = new Set(['prompt', 'prompts', 'instances'])
  * What a request may use (traffic.md §8.14); without a format, that of a Detect request. The client chose all of it, and servers ignore members that they
  * do not know. So only a limit in the format of the request lowers the default, and all others raise it.
  */
-export function demandOf(body: JsonObject, model: string | undefined, price: Price | undefined, format?: ClientFormat): LlmDemand {
+export function demandOf(body: JsonObject, model: string | undefined, price: Price | undefined, format?: ClientFormat, units?: Units): LlmDemand {
   const members = Object.entries(body)
   const parameters = members.flatMap(([name, value]) => (nested.has(foldName(name)) ? Object.entries(inside(value)) : []))
   const stated = greatest(Object.entries(pick(limitedBy(body, format), (format && limitsOf[format]) ?? [])), () => true)
@@ -40,9 +40,9 @@ export function demandOf(body: JsonObject, model: string | undefined, price: Pri
     model,
     promptTokens: promptTokensOf(body, format !== undefined),
     // Some servers take 0 as no limit.
-    maxTokens: Math.max(stated || DEFAULT_OUTPUT_TOKENS, others),
+    maxTokens: format !== undefined && isPlainFormat(format) ? 0 : Math.max(stated || DEFAULT_OUTPUT_TOKENS, others),
     answers: Math.max(1, answers) * Math.max(1, ...batch),
-    priceOf: price && ((input, output) => priceOf(input, output, price)),
+    priceOf: price && ((input, output) => priceOf(input, output, price, units)),
   }
 }
 

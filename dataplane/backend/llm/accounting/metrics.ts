@@ -18,7 +18,7 @@ const MAX_CACHED_SERIES = 1000
 
 /** The labels of one exchange's metrics. */
 export interface LlmLabels {
-  readonly operation: 'chat' | 'embeddings' | 'shadow' | 'judge'
+  readonly operation: 'chat' | 'embeddings' | 'rerank' | 'moderation' | 'shadow' | 'judge'
   readonly system: string
   readonly requestModel: string | undefined
   readonly responseModel: string | undefined

@@ -1,13 +1,15 @@
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { Duration, fromJson, HostMap, type Stored } from '#api/cel/index.ts'
-import { clearLogField, setLogField, type ContributedField } from '../../../observe/telemetry/access-log/access-log.ts'
+import { PRICED_UNITS } from '#api/price-catalog.ts'
+import { clearLogField, setLogField } from '../../../observe/telemetry/access-log/access-log.ts'
 import type { Registry } from '../../../observe/telemetry/metrics/registry.ts'
 import { estimateTokens, tokensIn } from './estimate.ts'
-import type { FlatMessage, RequestParams, ResponseFacts, StreamFacts, ToolCallFact, Usage, Target, UnknownKind } from '../common/types.ts'
+import type { FlatMessage, RequestParams, ResponseFacts, StreamFacts, ToolCallFact, Units, Usage, Target, UnknownKind } from '../common/types.ts'
 import { reasonOf } from '../../../observe/telemetry/outcome.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 import { costOf, priceOf, type Price, type Rates } from '../pricing/price.ts'
 import type { PriceTable } from '../pricing/table.ts'
+import { paramEntries, usageEntries } from './fields.ts'
 import { llmMetrics, type LlmLabels } from './metrics.ts'
 import { countFailure, countSuccess } from './rollout.ts'
 import type { RoutedModel } from './routed.ts'
@@ -26,35 +28,11 @@ interface RequestFacts {
   readonly prompt: () => readonly FlatMessage[]
   /** Estimated tokens of the prompt. */
   readonly promptTokens: () => number
+  /** What the provider bills by in place of tokens, unless its response says how much. */
+  readonly units?: Units | undefined
   /** The provider works on when the response has ended. */
   readonly isBackground?: boolean
 }
-
-const paramFields = {
-  temperature: 'gen_ai.request.temperature',
-  top_p: 'gen_ai.request.top_p',
-  max_tokens: 'gen_ai.request.max_tokens',
-  frequency_penalty: 'gen_ai.request.frequency_penalty',
-  presence_penalty: 'gen_ai.request.presence_penalty',
-  seed: 'gen_ai.request.seed',
-  encoding_format: 'gen_ai.request.encoding_formats',
-  dimensions: 'gen_ai.embeddings.dimension.count',
-} as const satisfies Record<keyof RequestParams, ContributedField>
-
-const usageFields = {
-  inputTokens: 'gen_ai.usage.input_tokens',
-  outputTokens: 'gen_ai.usage.output_tokens',
-  cacheCreationInputTokens: 'gen_ai.usage.cache_creation.input_tokens',
-  cachedInputTokens: 'gen_ai.usage.cache_read.input_tokens',
-  reasoningTokens: 'gen_ai.usage.reasoning_tokens',
-  inputImageTokens: 'gen_ai.usage.input_image_tokens',
-  outputImageTokens: 'gen_ai.usage.output_image_tokens',
-  inputAudioTokens: 'gen_ai.usage.input_audio_tokens',
-  outputAudioTokens: 'gen_ai.usage.output_audio_tokens',
-} as const satisfies Partial<Record<keyof Usage, ContributedField>>
-
-const paramEntries = Object.entries(paramFields) as [keyof RequestParams, ContributedField][]
-const usageEntries = Object.entries(usageFields) as [keyof Usage, ContributedField][]
 
 const OMITTED_HEADER = 'x-proxy-omitted'
 const MODEL_HEADER = 'x-proxy-model'
@@ -215,10 +193,12 @@ export class LlmRecord extends HostMap {
    * Records the response, or the part of it that was received. `readShown` returns its texts after the guards; it is called when an expression
    * reads them. `failure`: why it failed, for metrics (llm.md §17.2). Only the first call counts.
    */
-  finish(facts: ResponseFacts | StreamFacts | undefined, end: ResponseEnd, readShown: () => Texts | undefined = () => facts, failure?: string): void {
+  finish(reported: ResponseFacts | StreamFacts | undefined, end: ResponseEnd, readShown: () => Texts | undefined = () => reported, failure?: string): void {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#endedAtMs = performance.now()
+    const units = end === 'error' ? undefined : this.#request?.units
+    const facts = units === undefined ? reported : { ...(reported ?? withoutReport), usage: { ...units, ...reported?.usage } }
     this.#response = facts
     this.#readShown = readShown
     this.#isReusable = end === 'complete' && !(facts !== undefined && 'error' in facts && facts.error !== undefined)
@@ -318,7 +298,8 @@ export class LlmRecord extends HostMap {
     const { input, output, isCounted } = this.#tokensOf(facts, end)
     const request = this.#request
     const price = this.#priceFound ?? request?.prices.find(request.system, request.requestModel)
-    const usd = isCounted && this.#cost !== undefined ? this.#cost : price && priceOf(input, output, price)
+    const hasPrice = this.#cost !== undefined && (isCounted || price?.units !== undefined)
+    const usd = hasPrice ? this.#cost : price && priceOf(input, output, price)
     // What was reserved is the most that such a response is known to cost.
     const isOpen = !isCounted && request?.isBackground === true
     budgets.settle(isOpen ? Number.NaN : input + output + this.#lostTokens, usd === undefined ? usd : usd + this.#lostUsd)
@@ -480,6 +461,7 @@ const usageKeys = [
   'outputImageTokens',
   'outputTextTokens',
   'outputAudioTokens',
+  ...PRICED_UNITS,
 ] as const satisfies readonly (keyof Usage)[]
 
 /** Members of `llm` in expressions. */
@@ -490,6 +472,8 @@ export const viewKeys = [
   ...usageKeys,
 ]
 
+/** A response that the client did not wait for. */
+const withoutReport: ResponseFacts = { usage: {}, responseModel: undefined, serviceTier: undefined, countTokens: undefined, completion: [], toolCalls: [] }
 /** Text and arguments of tools in a response. */
 const textsOf = ({ completion, toolCalls }: Texts): string[] => [...completion, ...toolCalls.map((call) => call.arguments)]
 const toDuration = (seconds: number | undefined): Duration | undefined => (seconds === undefined ? undefined : Duration.fromMs(seconds * 1000))

@@ -36,6 +36,8 @@ const fields: Readonly<Record<ClientFormat, Shapes>> = {
   gemini,
   geminiCount: { contents: list },
   geminiEmbeddings: { content: object, requests: list },
+  rerank: { documents: list },
+  moderations: { input: textOrList },
 }
 const messageFields = Object.entries({ role: text, content: textOrList } satisfies Shapes)
 const entriesOf = Object.fromEntries(Object.entries(fields).map(([format, shapes]) => [format, Object.entries(shapes)]))

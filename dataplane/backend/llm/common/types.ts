@@ -5,7 +5,7 @@
  */
 
 import type { ServerRules } from '#api/llm-presets.ts'
-import type { ModelCapabilities } from '#api/price-catalog.ts'
+import type { ModelCapabilities, PRICED_UNITS } from '#api/price-catalog.ts'
 
 /** A JSON object as parsed by `parseJson`: numbers that a double cannot hold are raw (json.ts). */
 export type JsonObject = { readonly [key: string]: unknown }
@@ -13,7 +13,7 @@ export type JsonObject = { readonly [key: string]: unknown }
 /** Formats with chats: the Chat Completions, Messages and Responses APIs, and generateContent of Gemini. */
 export type ChatFormat = 'completions' | 'messages' | 'responses' | 'gemini'
 /** The formats of clients. */
-export type ClientFormat = ChatFormat | 'embeddings' | 'geminiEmbeddings' | 'tokenCount' | 'geminiCount'
+export type ClientFormat = ChatFormat | 'embeddings' | 'geminiEmbeddings' | 'tokenCount' | 'geminiCount' | 'rerank' | 'moderations'
 /** The formats of upstreams. One provider and model may support several. */
 export type UpstreamFormat =
   | ChatFormat
@@ -27,9 +27,10 @@ export type UpstreamFormat =
   | 'messagesCount'
   | 'geminiCount'
   | 'invokeCount'
+  | 'rerank'
+  | 'moderations'
 
-/** What a format is for. */
-const purposes: Readonly<Record<ClientFormat, 'chat' | 'embeddings' | 'count'>> = {
+const purposes: Readonly<Record<ClientFormat, 'chat' | 'embeddings' | 'count' | 'rerank' | 'moderation'>> = {
   completions: 'chat',
   messages: 'chat',
   responses: 'chat',
@@ -38,13 +39,19 @@ const purposes: Readonly<Record<ClientFormat, 'chat' | 'embeddings' | 'count'>> 
   geminiEmbeddings: 'embeddings',
   tokenCount: 'count',
   geminiCount: 'count',
+  rerank: 'rerank',
+  moderations: 'moderation',
 }
+/** What a format is for. */
+export const purposeOf = (format: ClientFormat): (typeof purposes)[ClientFormat] => purposes[format]
 /** Whether a format has chats. */
 export const isChatFormat = (format: ClientFormat): format is ChatFormat => purposes[format] === 'chat'
 /** Whether a format counts tokens. */
 export const isCountFormat = (format: ClientFormat): boolean => purposes[format] === 'count'
 /** Whether a format is for embeddings. */
 export const isEmbeddingsFormat = (format: ClientFormat): boolean => purposes[format] === 'embeddings'
+/** Whether a format has an API of its own that is not translated: rankings and moderations. */
+export const isPlainFormat = (format: ClientFormat): format is 'rerank' | 'moderations' => format === 'rerank' || format === 'moderations'
 /** Whether a format is one of Gemini's clients. */
 export const isGeminiFormat = (format: ClientFormat): boolean => format.startsWith('gemini')
 
@@ -148,7 +155,18 @@ export interface Usage {
   outputImageTokens?: number
   outputTextTokens?: number
   outputAudioTokens?: number
+  /** Search units of a ranking. */
+  searches?: number
+  /** Images of the response. */
+  images?: number
+  /** Seconds of audio. */
+  seconds?: number
+  /** Characters of a text that is spoken. */
+  characters?: number
 }
+
+/** What is counted in place of tokens, by models that are priced so. */
+export type Units = Pick<Usage, (typeof PRICED_UNITS)[number]>
 
 /** A tool call of a response; `arguments` is JSON text. */
 export interface ToolCallFact {
@@ -311,6 +329,8 @@ export interface ClientFormatEntry {
   /** Adds what the path of a request says to its body, where that is the place of the model. Throws a FormatError. */
   address?(body: JsonObject, target: string): JsonObject
   params(body: JsonObject): RequestParams
+  /** What the provider bills by in place of tokens, if its response does not say how much. */
+  units?(body: JsonObject): Units
   /** Adds messages to a request (llm.md §12); returns the same object if the format has no messages. */
   enrich(body: JsonObject, enrichment: Enrichment): JsonObject
   /** The messages of a request as plain text. */

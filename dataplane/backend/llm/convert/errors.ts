@@ -92,18 +92,21 @@ function toMessages({ shape, message, type, status: google }: ParsedError, statu
   return { type: 'error', error: { type: known ?? messagesType(status), message } }
 }
 
+/** Native errors of these formats pass as they are, whatever their shape: their servers are of many vendors. */
+const keepsErrors: ReadonlySet<ClientFormat> = new Set(['embeddings', 'rerank', 'moderations'])
+
 function toOpenai(client: ClientFormat, isNative: boolean, { shape, message, type, status: google }: ParsedError, status: number): JsonObject | undefined {
   switch (shape) {
     case 'openai':
       return undefined
     case 'google':
-      if (client === 'embeddings' && isNative) return undefined
+      if (isNative && keepsErrors.has(client)) return undefined
       return { error: { type: type ?? typeOfGoogleStatus(google) ?? openaiType(status), message, param: null, code: google ?? String(status) } }
     case 'other':
       return isNative ? undefined : { error: { type: openaiType(status), message } }
     case 'anthropic':
     case 'bedrock':
       // SDKs read the message of a member `error` only; vLLM has none.
-      return isNative && client === 'embeddings' ? undefined : { error: { type: openaiType(status), message } }
+      return isNative && keepsErrors.has(client) ? undefined : { error: { type: openaiType(status), message } }
   }
 }

@@ -3,6 +3,7 @@ import { translateChat } from './chat.ts'
 import { passCount, passGeminiCount, translateCount, translateGeminiCount } from './count.ts'
 import { passEmbeddings, passGeminiEmbeddings, translateEmbeddings } from './embeddings.ts'
 import { passChat } from './native.ts'
+import { passPlain } from './plain.ts'
 
 /** All conversions, in order of preference (llm.md §5). */
 const preferences: readonly Conversion[] = [
@@ -36,6 +37,8 @@ const preferences: readonly Conversion[] = [
   passGeminiCount(),
   translateGeminiCount('messagesCount'),
   translateGeminiCount('invokeCount'),
+  passPlain('rerank'),
+  passPlain('moderations'),
 ]
 
 /**

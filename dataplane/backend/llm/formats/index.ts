@@ -3,6 +3,8 @@ import { countEntry } from './count/entry.ts'
 import { embeddingsEntry } from './embeddings/entry.ts'
 import { geminiCountEntry, geminiEmbeddingsEntry, geminiEntry } from './gemini/entry.ts'
 import { messagesEntry } from './messages/entry.ts'
+import { moderationsEntry } from './moderations/entry.ts'
+import { rerankEntry } from './rerank/entry.ts'
 import { responsesEntry } from './responses/entry.ts'
 import type { ClientFormat, ClientFormatEntry } from '../common/types.ts'
 
@@ -16,4 +18,6 @@ export const clientFormats: Readonly<Record<ClientFormat, ClientFormatEntry>> = 
   gemini: geminiEntry,
   geminiCount: geminiCountEntry,
   geminiEmbeddings: geminiEmbeddingsEntry,
+  rerank: rerankEntry,
+  moderations: moderationsEntry,
 }

@@ -65,7 +65,7 @@ export function collectRequestTexts(body: JsonObject, format: ClientFormat): Coo
     .sort((a, b) => Number(isSystemMember(b)) - Number(isSystemMember(a)))
     .map((key): Visit => {
       const value = body[key]
-      const isInput = key === 'input' && typeof value === 'string'
+      const isInput = (key === 'input' && typeof value === 'string') || (format === 'rerank' && (key === 'query' || key === 'documents'))
       return { value, place: { parent: undefined, key }, role: isSystemMember(key) ? 'system' : 'user', message: -1, isContent: isSystemMember(key) || isInput }
     })
   return new Collector(format).collect(visits)

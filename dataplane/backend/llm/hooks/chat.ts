@@ -38,6 +38,9 @@ const layouts: Readonly<Record<ClientFormat, Layout>> = {
   },
   geminiCount: { type: 'count', list: 'contents', system: 'systemInstruction', maxTokens: [], roles: ['user', 'assistant'] },
   geminiEmbeddings: { type: 'embeddings', list: 'requests', maxTokens: [], roles: [] },
+  // They have no messages: all texts are in `others`.
+  rerank: { type: 'rerank', list: 'messages', maxTokens: [], roles: [] },
+  moderations: { type: 'moderation', list: 'messages', maxTokens: [], roles: [] },
 }
 
 /** `ref` of the system prompt where it is no message; that of a message is its index, from 1. */

@@ -1,5 +1,5 @@
 import type { HeaderList } from '../../../http/headers.ts'
-import { isCountFormat, isEmbeddingsFormat } from '../common/types.ts'
+import { isChatFormat, isCountFormat } from '../common/types.ts'
 import type { Provider, ProviderSettings } from './types.ts'
 
 const VERSION = '2023-06-01'
@@ -13,7 +13,7 @@ export function createAnthropic({ model }: ProviderSettings<'providerC'>): Provi
     host: 'api.anthropic.com',
     model,
     defaultAuth: undefined,
-    supports: (from) => (isCountFormat(from) ? ['messagesCount'] : isEmbeddingsFormat(from) ? [] : ['messages']),
+    supports: (from) => (isCountFormat(from) ? ['messagesCount'] : isChatFormat(from) ? ['messages'] : []),
     targetOf: () => 'anthropic',
     pathFor: ({ format }) => (format === 'messagesCount' ? '/v1/messages/count_tokens' : '/v1/messages'),
     finishHeaders,

@@ -16,10 +16,12 @@ export function createAzureOpenai({ endpoint, deploymentName, apiVersion = 'v1' 
     defaultAuth: { cloudB: {} },
     tokenScope: host.endsWith('.services.ai.azure.com') ? 'https://ai.azure.com/.default' : 'https://cognitiveservices.azure.com/.default',
     realtime: {},
-    supports: (from) => openaiFormats(from, true),
+    supports: (from) => (from === 'moderations' ? [] : openaiFormats(from, true)),
     targetOf: (format) => (format === 'responses' ? 'responses' : 'azure'),
     finishHeaders,
     pathFor({ format, model }) {
+      // Models of Cohere have their own API below /providers/cohere.
+      if (format === 'rerank') return '/providers/cohere/v2/rerank'
       const suffix = suffixes[format] ?? '/chat/completions'
       if (apiVersion === 'v1') return `/openai/v1${suffix}`
       const version = `api-version=${encodeURIComponent(apiVersion)}`

@@ -1,5 +1,5 @@
 import { bedrockHost, DEFAULT_BEDROCK_REGION } from '#api/backend-hosts.ts'
-import { isCountFormat, isEmbeddingsFormat, type UpstreamFormat } from '../common/types.ts'
+import { isCountFormat, isEmbeddingsFormat, isPlainFormat, type UpstreamFormat } from '../common/types.ts'
 import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
 
 /** Amazon Bedrock: Converse for chats, InvokeModel for embeddings. */
@@ -14,6 +14,7 @@ export function createBedrock({ model, region = DEFAULT_BEDROCK_REGION, guardrai
     realtime: {},
     supports(from, requested) {
       if (isEmbeddingsFormat(from)) return [embeddingsOf(requested.toLowerCase())]
+      if (isPlainFormat(from)) return []
       if (isCountFormat(from)) return requested.toLowerCase().includes('anthropic.claude') ? ['invokeCount'] : []
       return ['converse']
     },

@@ -1,9 +1,9 @@
-import type { ClientFormat, UpstreamFormat } from '../common/types.ts'
+import { isPlainFormat, type ClientFormat, type UpstreamFormat } from '../common/types.ts'
 import { openaiFormats } from './openai-api.ts'
 
 /** The formats of Google's Gemini models: clients of Gemini reach them natively, others through the endpoint that is compatible with OpenAI's API. */
 export function geminiFormats(from: ClientFormat): readonly UpstreamFormat[] {
-  return from === 'gemini' || from === 'geminiCount' || from === 'geminiEmbeddings' ? [from] : openaiFormats(from, false)
+  return from === 'gemini' || from === 'geminiCount' || from === 'geminiEmbeddings' ? [from] : isPlainFormat(from) ? [] : openaiFormats(from, false)
 }
 
 /** The method at the end of a native path; undefined for other formats. Streams are always server-sent events. */

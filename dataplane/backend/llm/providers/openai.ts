@@ -1,9 +1,14 @@
-import { isEmbeddingsFormat } from '../common/types.ts'
+import { isChatFormat } from '../common/types.ts'
 import { isOpenaiModel } from '../rules/families.ts'
 import { openaiFormats } from './openai-api.ts'
 import type { Provider, ProviderSettings } from './types.ts'
 
-const paths: Readonly<Record<string, string>> = { completions: '/v1/chat/completions', responses: '/v1/responses', embeddings: '/v1/embeddings' }
+const paths: Readonly<Record<string, string>> = {
+  completions: '/v1/chat/completions',
+  responses: '/v1/responses',
+  embeddings: '/v1/embeddings',
+  moderations: '/v1/moderations',
+}
 
 /** OpenAI, and servers that implement its API (`host` in the config). */
 export function createOpenai({ model, formats }: ProviderSettings<'providerA'>): Provider {
@@ -15,9 +20,10 @@ export function createOpenai({ model, formats }: ProviderSettings<'providerA'>):
     realtime: { path: '/v1/realtime' },
     supports(from) {
       const all = openaiFormats(from, true)
-      return formats === undefined || isEmbeddingsFormat(from) ? all : all.filter((format) => formats.some((name) => name.toLowerCase() === format))
+      return formats === undefined || !isChatFormat(from) ? all : all.filter((format) => formats.some((name) => name.toLowerCase() === format))
     },
     targetOf: (format, requested) => (format === 'responses' ? 'responses' : isOpenaiModel(requested) ? 'openai' : 'compatible'),
-    pathFor: ({ format }) => paths[format] ?? '/v1/chat/completions',
+    // Servers have rankings at /rerank, /v1/rerank and /v2/rerank.
+    pathFor: ({ format }) => (format === 'rerank' ? undefined : (paths[format] ?? '/v1/chat/completions')),
   }
 }

@@ -41,8 +41,8 @@ export interface Provider {
   targetOf(format: UpstreamFormat, model: string): Target
   /** How the server differs from others with the Chat Completions API. */
   readonly server?: ServerRules | undefined
-  /** Path of a call, optionally with a query. */
-  pathFor(call: ProviderCall): string
+  /** Path of a call, optionally with a query; undefined: that of the client. */
+  pathFor(call: ProviderCall): string | undefined
   /** Set if the provider implements the realtime API; `path` replaces the client's path (llm.md §5). */
   readonly realtime?: { readonly path?: string }
   /** Final changes to a body in the provider's format; returns the same object if there are none. */

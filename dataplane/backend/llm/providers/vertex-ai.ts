@@ -1,5 +1,5 @@
 import { vertexHost } from '#api/backend-hosts.ts'
-import { isCountFormat, isEmbeddingsFormat, type JsonObject } from '../common/types.ts'
+import { isCountFormat, isEmbeddingsFormat, isPlainFormat, type JsonObject } from '../common/types.ts'
 import { isObject } from '../common/json.ts'
 import { geminiFormats, geminiVerb } from './gemini-api.ts'
 import type { Provider, ProviderCall, ProviderSettings } from './types.ts'
@@ -18,6 +18,7 @@ export function createVertexAi({ model, projectId, region }: ProviderSettings<'p
     defaultAuth: { cloudC: {} },
     supports(from, requested) {
       if (isEmbeddingsFormat(from)) return ['predictEmbeddings']
+      if (isPlainFormat(from)) return []
       if (claudeOf(requested) !== undefined) return isCountFormat(from) ? ['messagesCount'] : ['messages']
       return GEMINI.test(googleOf(requested)) ? geminiFormats(from) : ['completions']
     },

@@ -16,8 +16,8 @@ import {
   FormatError,
   isChatFormat,
   isCountFormat,
-  isEmbeddingsFormat,
   isGeminiFormat,
+  purposeOf,
   type ClientFormatEntry,
   type Conversion,
   type JsonObject,
@@ -107,6 +107,7 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const wanted = context.replacement ?? context.named
   const isCount = isCountFormat(entry.format)
   const isChat = isChatFormat(entry.format)
+  const purpose = purposeOf(entry.format)
   const { body: shaped, model } = shapeRequest(
     wanted === undefined || wanted === given['model'] ? given : { ...given, model: wanted },
     target,
@@ -123,11 +124,12 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
       system: provider.system,
       requestModel: model,
       isStreaming,
-      operation: isEmbeddingsFormat(entry.format) ? 'embeddings' : 'chat',
+      operation: purpose === 'count' ? 'chat' : purpose,
       params: entry.params(body),
       prices: settings.prices,
       prompt: () => entry.flattenRequest(body),
       promptTokens: () => promptTokensOf(body),
+      units: entry.units?.(body),
       isBackground: runsInBackground(body),
     })
   }
@@ -136,7 +138,8 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
   const replacement = context.replacement === undefined && !isCount ? exchange.tokenBudgets?.replacement() : undefined
   if (replacement !== undefined) return prepareChat({ ...context, replacement }, entry)
   let body = enriched
-  if (guards !== undefined && isChat) {
+  // A moderation asks about the very text that guards would reject.
+  if (guards !== undefined && (isChat || purpose === 'rerank')) {
     const verdict = await guards.request(enriched, { exchange, entry, isStreaming })
     if ('rejection' in verdict) return { response: verdict.rejection }
     body = verdict.body
@@ -188,10 +191,20 @@ export async function prepareChat(context: PrepareContext, entry: ClientFormatEn
     isStreaming,
     isCharged: !isCount,
     cacheBody: isCached ? finished : undefined,
-    demand:
-      exchange.tokenBudgets?.readsDemand === true && !isCount ? demandOf(body, model, settings.prices.find(provider.system, model), entry.format) : undefined,
+    demand: isCount ? undefined : demandFor(context, body, model, entry),
     estimate: hasReservation(context) ? await countTokens(model, entry.flattenRequest(body)) : 0,
   }
+}
+
+/** What budgets reserve for a request; undefined: no budget reads it. */
+function demandFor(
+  { exchange, target: { provider, settings } }: PrepareContext,
+  body: JsonObject,
+  model: string,
+  entry: ClientFormatEntry,
+): Prepared['demand'] {
+  if (exchange.tokenBudgets?.readsDemand !== true) return undefined
+  return demandOf(body, model, settings.prices.find(provider.system, model), entry.format, entry.units?.(body))
 }
 
 /** Throws a FormatError for the first part that was left out, if `ai.unsupported` is Reject. */

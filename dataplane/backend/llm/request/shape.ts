@@ -13,6 +13,8 @@ const formatByRoute: Partial<Readonly<Record<RouteType, ClientFormat>>> = {
   Responses: 'responses',
   Embeddings: 'embeddings',
   TokenCount: 'tokenCount',
+  Rerank: 'rerank',
+  Moderations: 'moderations',
 }
 
 /** The client format of a route; undefined if the route's bodies are not interpreted. Throws a FormatError for a path that is none of Gemini's methods. */

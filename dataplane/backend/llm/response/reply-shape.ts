@@ -10,6 +10,8 @@ const required: Partial<Readonly<Record<UpstreamFormat, { readonly field: string
   embeddings: { field: 'data', isList: true },
   gemini: { field: 'candidates', isList: true },
   geminiEmbeddings: { field: 'embeddings', isList: true },
+  rerank: { field: 'results', isList: true },
+  moderations: { field: 'results', isList: true },
 }
 
 /** Why a 2xx body is no response of its format, such as an error that was sent with status 200; undefined if it is one. */
@@ -20,6 +22,8 @@ export function findReplyProblem(format: UpstreamFormat, body: unknown): string 
   const value = body[rule.field]
   // A prompt that Gemini blocked has no candidates.
   if (format === 'gemini' && isObject(body['promptFeedback'])) return undefined
+  // Voyage has the results of a ranking in the member of lists.
+  if (format === 'rerank' && Array.isArray(body['data'])) return undefined
   if (rule.isList ? Array.isArray(value) : isObject(value)) return undefined
   return `failed to parse response: ${rule.field} must be ${rule.isList ? 'a list' : 'an object'}`
 }

@@ -6,7 +6,7 @@ import type { JsonObject, Usage } from '../common/types.ts'
 const MAX_COUNT = 100_000_000
 
 /** Readers for the usage objects of each upstream format. Missing or invalid counts are undefined: budgets are charged by them. */
-function countOf(value: unknown): number | undefined {
+export function countOf(value: unknown): number | undefined {
   const count = numberOf(value)
   return count === undefined || count < 0 || count > MAX_COUNT ? undefined : Math.ceil(count)
 }

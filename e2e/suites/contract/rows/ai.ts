@@ -299,10 +299,9 @@ export const aiRows: Row[] = [
   ['a transformation without expression', policies({ transformations: [{ field: 'f' }] }), 'spec.policies.ai.transformations[0].expression', REQUIRED],
   ['65 model aliases', policies({ modelAliases: entries(65, 'm') }), 'spec.policies.ai.modelAliases', MANY],
   ['a negative minTokens', policies({ promptCaching: { minTokens: -1 } }), 'spec.policies.ai.promptCaching.minTokens', SMALL],
-  ...['Completions', 'Messages', 'Models', 'Passthrough', 'Detect', 'Responses', 'TokenCount', 'Embeddings', 'Realtime', 'Gemini'].map((type): Row => [
-    `route type ${type}`,
-    policies({ routes: { '/x': type } }),
-  ]),
+  ...['Completions', 'Messages', 'Models', 'Passthrough', 'Detect', 'Responses', 'TokenCount', 'Embeddings', 'Realtime', 'Gemini', 'Rerank', 'Moderations'].map(
+    (type): Row => [`route type ${type}`, policies({ routes: { '/x': type } })],
+  ),
   ['an unknown route type', policies({ routes: { '/x': 'Chat' } }), 'spec.policies.ai.routes./x', UNSUPPORTED],
 
   ['an empty promptGuard', policies({ promptGuard: {} }), guardAt, some('request', 'response')],
