@@ -7,6 +7,8 @@ import { UpstreamError } from '../../net/upstream/types.ts'
  */
 export function toProxyFailure(error: unknown): ProxyError {
   if (!(error instanceof UpstreamError)) return toProxyError(error)
+  // The gateway rejected the body of the request while it was sent.
+  if (error.cause instanceof ProxyError) return error.cause
   switch (error.failure) {
     case 'connect-timeout':
       return new ProxyError('UPSTREAM_TIMEOUT', { cause: error })

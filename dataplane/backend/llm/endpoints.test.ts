@@ -21,7 +21,7 @@ interface Setup {
   readonly traffic?: NonNullable<LlmGatewayOptions['onGateway']>[number]['traffic']
 }
 
-const routes = { '/rerank': 'Rerank', '/moderations': 'Moderations' } as const
+const routes = { '/rerank': 'Rerank', '/moderations': 'Moderations', '*': 'Detect' } as const
 
 async function start(answer: Answer, { provider = { providerA: {} }, ai, budgets, traffic }: Setup = {}) {
   const mock = await startMockServer({ answer })
@@ -185,4 +185,44 @@ test.each<[string, Omit<NamedLLMProvider, 'name'>, string]>([
   const { status, text } = await ask({ path, body: { model: 'm', query: 'q', documents: ['d'], input: 'i' } })
   expect([status, mock.requests.length]).toEqual([400, 0])
   expect(text).toContain('unsupported conversion')
+})
+
+const form =
+  '--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\nRIFF\r\n--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper-1\r\n--b--\r\n'
+
+test.each<[string, string, unknown, unknown, Record<string, number>]>([
+  [
+    'images by their number',
+    '/v1/images/generations',
+    { model: 'dall-e-3', prompt: 'a cat', n: 2 },
+    { data: [] },
+    { 'gen_ai.usage.images': 2, 'proxy.ai.usage.cost.total': 0.08 },
+  ],
+  [
+    'images by their tokens, where those have a price',
+    '/v1/images/generations',
+    { model: 'gpt-image-1', prompt: 'a cat' },
+    { data: [], usage: { input_tokens: 10, output_tokens: 1000, total_tokens: 1010 } },
+    { 'gen_ai.usage.images': 1, 'proxy.ai.usage.cost.total': 0.04005 },
+  ],
+  [
+    'speech by its characters',
+    '/v1/audio/speech',
+    { model: 'tts-1', input: 'hello there', voice: 'v' },
+    {},
+    { 'gen_ai.usage.characters': 11, 'proxy.ai.usage.cost.total': 0.000165 },
+  ],
+  [
+    'a transcription by its seconds',
+    '/v1/audio/transcriptions',
+    form,
+    { text: 'hi', usage: { type: 'duration', seconds: 30 } },
+    { 'gen_ai.usage.seconds': 30, 'proxy.ai.usage.cost.total': 0.003 },
+  ],
+])('%s has a price', async (_, path, body, response, expected) => {
+  const { ask, log, spent } = await start(json(response), { budgets: dollars, ai: { prices: { 'dall-e-3': { input: '0', output: '0', images: '40000' } } } })
+  const type = typeof body === 'string' ? 'multipart/form-data; boundary=b' : 'application/json'
+  expect((await ask({ path, body, headers: { 'content-type': type } })).status).toBe(200)
+  expect(await log()).toMatchObject(expected)
+  expect(spent('usd')).toBeCloseTo(expected['proxy.ai.usage.cost.total'] ?? -1, 9)
 })

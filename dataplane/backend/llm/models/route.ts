@@ -7,7 +7,7 @@ import { FormatError, type ClientFormatEntry, type JsonObject } from '../common/
 import { detectRequest, modelOfPath } from '../request/detect.ts'
 import type { KeyPolicy } from '../request/keys.ts'
 import { nameModels, respondWithModel, respondWithModels } from '../request/models.ts'
-import { createModelScanner } from '../request/multipart.ts'
+import { boundaryOfChecked, FormModels } from '../request/form-models.ts'
 import { entryOf } from '../request/shape.ts'
 import type { RequestSource } from '../request/source.ts'
 import type { RouteMatch } from '../settings/routes.ts'
@@ -71,9 +71,11 @@ async function readRaw(exchange: Exchange, source: RequestSource, type: RouteMat
   if (ofPath !== undefined || type === 'Passthrough' || body === undefined) return { ...none, model: ofPath }
   const bytes = await source.read()
   let model: string | undefined
-  const scanner = createModelScanner(headers.get('content-type'), (found) => void (model = found))
-  if (scanner !== undefined) {
-    scanner.push(bytes)
+  const boundary = boundaryOfChecked(headers.get('content-type') ?? '', headers.get('content-encoding'))
+  if (boundary !== undefined) {
+    const reader = new FormModels(boundary, (found) => void (model = found))
+    reader.push(bytes)
+    reader.end()
     return { ...none, length: bytes.length, model }
   }
   const { json, text } = await source.parse()

@@ -64,6 +64,21 @@ describe('the metadata of an API key', () => {
     expect([response.status, mock.requests.length]).toEqual([status, status === 200 ? 1 : 0])
   })
 
+  const form = (...fields: readonly (readonly [string, string])[]): string =>
+    `${fields.map(([name, value]) => `--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join('')}--b--\r\n`
+
+  test.each<[string, string, number, string]>([
+    ['passes an allowed model', form(['file', 'x'], ['model', 'gpt-4o']), 200, ''],
+    ['rejects another model behind the file', form(['file', 'x'.repeat(100_000)], ['model', 'o3']), 403, 'the API key may not use o3'],
+    ['rejects two models', form(['model', 'gpt-4o'], ['model', 'o3']), 400, 'the field "model" is repeated'],
+    ['rejects a form that is cut off', form(['model', 'gpt-4o']).slice(0, -4), 400, 'it ends without its last delimiter'],
+  ])('%s in a form', async (_, body, status, text) => {
+    const { post, mock } = await startWithKeys({ k1: { models: ['gpt-4o'] } }, { routes: { '*': 'Detect' } })
+    const response = await post({ path: '/v1/audio/transcriptions', body, headers: { ...as('k1').headers, 'content-type': 'multipart/form-data; boundary=b' } })
+    expect([response.status, mock.requests.length]).toEqual([status, status === 200 ? 1 : 0])
+    if (status !== 200) expect(response.text).toContain(text)
+  })
+
   test('limits the list of models', async () => {
     const { post } = await startWithKeys({ k1: { models: ['fast'] } }, { modelAliases: { fast: 'a', slow: 'b' } })
     const { json } = await post({ path: '/v1/models', method: 'GET', ...as('k1') })

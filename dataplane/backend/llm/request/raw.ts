@@ -6,12 +6,15 @@ import { tokensIn } from '../accounting/estimate.ts'
 import { detectRequest, modelOfPath } from './detect.ts'
 import { renderBody } from '../common/json.ts'
 import { FormatError, type JsonObject } from '../common/types.ts'
+import { ProxyError } from '../../../request/exchange/error.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { runWhileConnected } from '../../../request/exchange/connected.ts'
 import type { Body } from '../../../http/body.ts'
 import { ObservedBody } from '../../../http/observe.ts'
+import { boundaryOfChecked, FormModels } from './form-models.ts'
 import { boundaryOf, createModelScanner, readForm, type Form } from './multipart.ts'
 import type { ParsedRequest } from './source.ts'
+import { unitsOf } from './units.ts'
 import { mutate } from '../settings/mutate.ts'
 
 /** Prepares a request whose format is not interpreted. Passthrough and Realtime forward it unchanged; Detect reads what it recognizes (llm.md §3). */
@@ -56,6 +59,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
       prices,
       prompt: () => [],
       promptTokens: () => demand?.promptTokens ?? 0,
+      units: unitsOf(exchange.request.target, fields),
     })
     return {
       ...base,
@@ -82,6 +86,7 @@ export async function prepareRaw(tools: PrepareContext, route: RouteType): Promi
     prices,
     prompt: () => [],
     promptTokens: () => promptTokensOf(body, false),
+    units: unitsOf(exchange.request.target, body),
     isBackground: runsInBackground(body),
   })
   const demand = demandFor(tools, body, model)
@@ -107,7 +112,9 @@ function checkFixedModel({ model: ofTarget, named }: PrepareContext, model: stri
 
 /** What budgets reserve for a Detect request; undefined: no budget reads it. */
 const demandFor = ({ exchange, target: { provider, settings } }: PrepareContext, body: JsonObject, model: string | undefined) =>
-  exchange.tokenBudgets?.readsDemand === true ? demandOf(body, model, settings.prices.find(provider.system, model)) : undefined
+  exchange.tokenBudgets?.readsDemand === true
+    ? demandOf(body, model, settings.prices.find(provider.system, model), undefined, unitsOf(exchange.request.target, body))
+    : undefined
 
 const unread: Form = { fields: {}, fileTokens: 0 }
 
@@ -141,11 +148,40 @@ async function readFiles(exchange: Exchange, bytes: Buffer, type: string): Promi
   return (await runWhileConnected(readForm(bytes, boundary), exchange)) ?? { fields: {}, fileTokens: tokensIn(bytes.length) }
 }
 
-/** The body to forward. The model of a form is recorded when it goes by, unless the path names one. */
-function forwardDetected({ exchange, source, record }: PrepareContext, model: string | undefined): Body | undefined {
+/**
+ * The body to forward. The model of a form is recorded when it goes by, unless the path names one. One that the key may not use ends the body before its last
+ * delimiter, so that the provider does not get a complete request.
+ */
+function forwardDetected({ exchange, source, record, keys }: PrepareContext, model: string | undefined): Body | undefined {
+  const { headers } = exchange.request
+  const boundary = keys.hasModels ? boundaryOfChecked(headers.get('content-type') ?? '', headers.get('content-encoding')) : undefined
   const body = source.forward()
+  if (body !== undefined && boundary !== undefined) {
+    return checkForm(body, boundary, (found) => {
+      keys.check(found)
+      if (model === undefined) record.setRequestModel(found)
+    })
+  }
   const scanner = model === undefined ? createModelScanner(exchange.request.headers.get('content-type'), (found) => record.setRequestModel(found)) : undefined
   return body === undefined || scanner === undefined ? body : new ObservedBody(body, { onData: (chunk) => scanner.push(chunk) })
+}
+
+/** A form that breaks off with the error of its check. */
+function checkForm(body: Body, boundary: string, check: (model: string) => void): Body {
+  const reader = new FormModels(boundary, check)
+  const observed = new ObservedBody(body, {
+    onData: (chunk) => attempt(() => reader.push(chunk)),
+    onComplete: () => void attempt(() => reader.end()),
+  })
+  const attempt = (read: () => void): void => {
+    try {
+      read()
+    } catch (error) {
+      const { message } = error as Error
+      observed.fail(error instanceof FormatError ? new ProxyError('LLM_REQUEST', { detail: message, cause: error }) : (error as Error))
+    }
+  }
+  return observed
 }
 
 /** Applies the policies' field mutations. The model is not required. */

@@ -16,11 +16,12 @@ import { writtenBytesOf } from '../accounting/estimate.ts'
 import { detectResponseModel, detectUsage } from '../request/detect.ts'
 import { isObject } from '../common/json.ts'
 import type { RawUsage } from '../common/neutral.ts'
-import type { ResponseFacts } from '../common/types.ts'
+import { inside } from '../common/read.ts'
+import type { JsonObject, ResponseFacts } from '../common/types.ts'
 import { FrameScanner } from '../stream/frames.ts'
 import { parseLeniently } from '../stream/native.ts'
 import { parseFields, SseScanner } from '../stream/sse.ts'
-import { mergeUsage, toUsage } from '../usage/raw.ts'
+import { countOf, mergeUsage, toUsage } from '../usage/raw.ts'
 
 /**
  * Forwards a response unchanged. On Detect routes, reads its usage from a copy of up to `limitBytes`; JSON is read before the response is
@@ -191,9 +192,17 @@ class UsageWatcher {
       if (this.#exchange.tokenBudgets !== undefined) this.#textBytes += yield* writtenBytesOf(body)
       const usage = detectUsage(body)
       if (usage !== undefined) this.#usage = mergeUsage(this.#usage, usage)
+      const seconds = secondsOf(body)
+      if (seconds !== undefined) this.#usage = mergeUsage(this.#usage, { isCacheExcluded: false, modal: { seconds } })
       this.#model ??= detectResponseModel(body)
     }
   }
+}
+
+/** The length of a transcribed file, which OpenAI reports for models that are billed by it, and vLLM always. */
+function secondsOf(body: JsonObject): number | undefined {
+  const { type, seconds } = inside(body['usage'])
+  return type === 'duration' ? countOf(seconds) : undefined
 }
 
 /** A response that is not what its head says has no usage. */
