@@ -23,7 +23,7 @@ const MAX_COUNT = 100_000
 const DEFAULT_CACHE_TOKENS = 400_000
 
 /** The clock that all workers share, in whole milliseconds of 31 bits. */
-export const sharedMs = (nowMs: number): number => Math.floor(nowMs + CLOCK_OFFSET_MS) & 0x7fffffff
+const sharedMs = (nowMs: number): number => Math.floor(nowMs + CLOCK_OFFSET_MS) & 0x7fffffff
 const since = (at: number, nowMs: number): number => (sharedMs(nowMs) - at) & 0x7fffffff
 
 /** How long a server is avoided after a failure of its own. */
