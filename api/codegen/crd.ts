@@ -15,7 +15,11 @@ const TERSE: ReadonlySet<string> = new Set(['BackendSimple', 'BackendWithMCP', '
  * Definitions that the manifest of a kind does not describe, because it would be too large. The operator checks them
  * (operator/translate/reference).
  */
-const OPAQUE: Readonly<Record<string, ReadonlySet<string>>> = { ProxyBackend: new Set(['JWTSign', 'LoadBalancer', 'McpToolGuards', 'OAuthCredentials']) }
+const OPAQUE: Readonly<Record<string, ReadonlyMap<string, string>>> = {
+  ProxyBackend: new Map(['JWTSign', 'LoadBalancer', 'McpToolGuards', 'OAuthCredentials'].map((name) => [name, 'As in ProxyPolicy.'])),
+  // Connections of guards.
+  ProxyPolicy: new Map([['BackendSimple', 'As in `spec.policies` of ProxyBackend.']]),
+}
 /** Definitions whose fields are described elsewhere in the manifest: treated as fields under real names. */
 const REPEATED: ReadonlySet<string> = new Set(['McpToolGuards'])
 
@@ -25,14 +29,15 @@ const REPEATED: ReadonlySet<string> = new Set(['McpToolGuards'])
  * Fields that are others under their real names have no descriptions inside. The connection policies of guards have no schema there and in terse definitions:
  * written out, these would double the size of a manifest. The operator checks them, and a guard with invalid ones rejects everything (operator/translate/reference).
  */
-export function toStructural(definitions: Definitions, schema: Schema, opaque: ReadonlySet<string> = new Set()): Schema {
+export function toStructural(definitions: Definitions, schema: Schema, opaque: ReadonlyMap<string, string> = new Map()): Schema {
   // `depth`: level within a terse definition, where nested fields have no descriptions.
   const inline = (child: Schema, depth: number | undefined, isRepeated: boolean): Schema => {
     const name = child.$ref === undefined ? undefined : refName(child.$ref)
     const isAnother = isRepeated || isRealName(child) || (name !== undefined && REPEATED.has(name))
     if (name === 'BackendSimple' && isRepeated) return anyObject('As under the neutral name.')
     if (name === 'BackendSimple' && depth !== undefined) return anyObject('As in `spec.policies`.')
-    if (name !== undefined && opaque.has(name)) return anyObject('As in ProxyPolicy.')
+    const elsewhere = name === undefined ? undefined : opaque.get(name)
+    if (elsewhere !== undefined) return anyObject(elsewhere)
     const { description, ...silent } = structural(
       name === undefined ? child : dereference(definitions, child),
       isAnother ? 1 : (depth ?? (name !== undefined && TERSE.has(name) ? 0 : undefined)),
