@@ -52,7 +52,7 @@ export interface ClusterSourceOptions {
 }
 
 /** Excludes Secrets that no Gateway refers to, which are numerous and large (operator.md §7.1). */
-const queries: Partial<Record<Kind, Readonly<Record<string, string>>>> = {
+export const collectionQueries: Partial<Record<Kind, Readonly<Record<string, string>>>> = {
   Secret: { fieldSelector: 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token' },
 }
 
@@ -90,7 +90,7 @@ export function watchCluster(options: ClusterSourceOptions): ClusterSource {
       connection,
       clock,
       paths: collectionPaths(kind),
-      ...(queries[kind] ? { query: queries[kind] } : {}),
+      ...(collectionQueries[kind] ? { query: collectionQueries[kind] } : {}),
       ...(options.absentPollMs === undefined ? {} : { absentPollMs: options.absentPollMs }),
       onList(items, path) {
         // That a kind is there now is news, even without objects.

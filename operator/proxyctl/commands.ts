@@ -85,6 +85,20 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./console.ts')).runConsole,
   },
   {
+    name: 'diff',
+    arguments: '-f FILE|DIR|-',
+    summary: 'Shows what manifests would change in the config of each Gateway, before they are applied',
+    details:
+      'Translates the objects of the cluster with and without the manifests, and lists the messages of each Gateway that differ, problems that statuses would report, and those that are solved. Nothing is written. Credentials are redacted. Exit status as diff: 0 no difference, 1 a difference, 2 a failure.',
+    options: ['filename', 'namespace', 'kubeconfig'],
+    isComparison: true,
+    examples: [
+      ['A directory of manifests', 'proxyctl diff -f manifests/'],
+      ['Rendered manifests', 'kustomize build overlays/prod | proxyctl diff -f -'],
+    ],
+    load: async () => (await import('./live/diff.ts')).runDiff,
+  },
+  {
     name: 'config dump',
     summary: 'Prints the config that a data plane has in force',
     options: target,
@@ -95,8 +109,9 @@ export const commands: readonly CommandEntry[] = [
     name: 'config diff',
     arguments: 'FROM [TO]',
     summary: 'Compares two configs: dump files, data planes (host:port) or directories of manifests',
-    details: 'Without TO, compares with the data plane. Exit status 1 if they differ.',
+    details: 'Without TO, compares with the data plane. Exit status as diff: 0 no difference, 1 a difference, 2 a failure.',
     options: target,
+    isComparison: true,
     examples: [
       ['Is the data plane running the config of these manifests?', 'proxyctl config diff manifests/ -n shop'],
       ['What changed between two dumps?', 'proxyctl config diff yesterday.json today.json'],
@@ -146,8 +161,9 @@ export const commands: readonly CommandEntry[] = [
     name: 'mcp diff',
     summary: 'Compares the tools of MCP servers with their pins',
     details:
-      'Shows tools that are new, changed or gone, and those with hidden characters or instructions in their definitions. Characters that cannot be seen are printed as escapes. Exit status 1 if there is any. Servers are called directly.',
+      'Shows tools that are new, changed or gone, and those with hidden characters or instructions in their definitions. Characters that cannot be seen are printed as escapes. Exit status 1 if there is any, 2 for a failure. Servers are called directly.',
     options: ['server', 'pins', 'header'],
+    isComparison: true,
     examples: [
       ['The tools of a server', 'proxyctl mcp diff --server tickets=http://localhost:9001/mcp'],
       [

@@ -117,7 +117,7 @@ describe('proxyctl mcp', () => {
 
   test('reports a server that cannot be read, and a file that is none', async () => {
     const refused = await mcp('diff', '--server', 'b=http://127.77.0.9:1/mcp')
-    expect(refused.code).toBe(1)
+    expect(refused.code).toBe(2)
     expect(refused.stderr).toMatch(/server b at http:\/\/127\.77\.0\.9:1\/mcp: fetch failed: .*PX6019/)
     writeFileSync(join(directory, 'pins.json'), '[]')
     expect((await mcp('diff')).stderr).toContain('is not a JSON object')

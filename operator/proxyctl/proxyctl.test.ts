@@ -297,7 +297,7 @@ describe('config diff of files', () => {
 
   test('rejects a file that is not a dump', async () => {
     const file = write('garbage.json', 'garbage')
-    expect(await run(['config', 'diff', file, file])).toMatchObject({ code: 1, stderr: expect.stringContaining('garbage.json: not a dump') })
+    expect(await run(['config', 'diff', file, file])).toMatchObject({ code: 2, stderr: expect.stringContaining('garbage.json: not a dump') })
   })
 })
 

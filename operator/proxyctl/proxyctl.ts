@@ -6,9 +6,10 @@ import { commonOptions, formats, optionEntry, optionTable, type Format, type Opt
 import { CommandError, createOutput, UsageError, type Terminal } from './output.ts'
 import type { CommandEntry, Options } from './types.ts'
 
-/** Runs the command line. Resolves with the exit status: 0 all is well, 1 something is wrong (a finding or a failure), 2 wrong usage. */
+/** Runs the command line. Resolves with the exit status: 0 all is well, 1 something is wrong (a finding or a failure), 2 wrong usage, or a comparison that failed. */
 export async function main(args: readonly string[], terminal: Terminal): Promise<number> {
   let help = 'proxyctl --help'
+  let failure = 1
   try {
     const separator = args.indexOf('--')
     const { values, positionals } = parse(separator < 0 ? args : args.slice(0, separator))
@@ -22,6 +23,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
     if (found === undefined) throw unknownCommand(names)
     const { entry, words } = found
     help = `proxyctl ${entry.name} --help`
+    if (entry.isComparison === true) failure = 2
     const rest = separator < 0 ? [] : args.slice(separator + 1)
     const isRunner = entry.arguments?.includes('--') === true
     const { output: format = 'text', help: _, ...options } = values
@@ -40,7 +42,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
     const message = error instanceof Error ? error.message : String(error)
     const text = error instanceof UsageError ? `${message}; ${help} shows the usage` : message
     terminal.writeError(`proxyctl: ${withCode(text, codeOf(error))}\n`)
-    return error instanceof UsageError ? 2 : 1
+    return error instanceof UsageError ? 2 : failure
   }
 }
 
@@ -111,7 +113,7 @@ function describeProgram(): string {
     ...describeOptions(commonOptions),
     '',
     'proxyctl COMMAND --help shows the options and examples of a command.',
-    'Exit status: 0 no problem, 1 a finding or a failure, 2 wrong usage.',
+    'Exit status: 0 no problem, 1 a finding or a failure, 2 wrong usage, or a failure of a comparison (diff, config diff, mcp diff).',
     '',
   ].join('\n')
 }

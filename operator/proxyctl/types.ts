@@ -7,6 +7,7 @@ export interface Options {
   readonly gateway?: string | undefined
   readonly kubeconfig?: string | undefined
   readonly dir?: string | undefined
+  readonly filename?: string[] | undefined
   readonly namespace?: string | undefined
   readonly path?: string | undefined
   readonly host?: string | undefined
@@ -72,6 +73,8 @@ export interface CommandEntry {
   readonly examples: readonly (readonly [purpose: string, line: string])[]
   /** Completions of its arguments: fixed words or names of files. */
   readonly completes?: readonly string[] | 'files'
+  /** It compares: a failure has exit status 2, because 1 means a difference, as in diff(1). */
+  readonly isComparison?: true
   load(): Promise<Command>
 }
 

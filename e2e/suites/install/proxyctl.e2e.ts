@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Overview } from '#api/management/overview.ts'
@@ -99,6 +99,22 @@ test('config diff shows no difference between the manifests and the data plane t
   try {
     await copyFile(join(import.meta.dirname, 'quickstart.yaml'), join(folder, 'quickstart.yaml'))
     expect(await proxyctl('config', 'diff', folder, '-n', NAMESPACE, '--gateway', `${NAMESPACE}/web`)).toBe('no difference\n')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('diff shows no difference between the cluster and the manifests that it has, and names what a changed route would do', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'proxyctl-'))
+  try {
+    const file = join(folder, 'quickstart.yaml')
+    await copyFile(join(import.meta.dirname, 'quickstart.yaml'), file)
+    expect(await proxyctl('diff', '-f', file, '-n', NAMESPACE)).toBe('no difference\n')
+    await writeFile(file, (await readFile(file, 'utf8')).replace('backendRefs: [{ name: echo', 'backendRefs: [{ name: missing'))
+    const text = await run('sh', ['-c', '"$0" operator/proxyctl/main.ts diff -f "$1" -n "$2"; echo "exit $?"', process.execPath, file, NAMESPACE])
+    expect(text).toMatch(new RegExp(`^~ HTTPRoute ${NAMESPACE}/echo, rule 0$`, 'm'))
+    expect(text).toMatch(/^new problem: HTTPRoute .*Service not found: proxyctl\/missing/m)
+    expect(text).toMatch(/^exit 1$/m)
   } finally {
     await rm(folder, { recursive: true })
   }
