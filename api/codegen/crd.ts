@@ -2,7 +2,7 @@ import { stringify } from 'yaml'
 import { GROUP, VERSION } from '../names.ts'
 import { anyObject, mapChildren, refName, type Definitions, type Schema } from '../schema.ts'
 import type { Kind } from '../v1alpha1/kinds.ts'
-import { isRealName } from '../v1alpha1/real-names.ts'
+import { isNeutralName } from '../v1alpha1/real-names.ts'
 import { withoutExclusiveDefaults } from './exclusivity.ts'
 
 /**
@@ -20,21 +20,21 @@ const OPAQUE: Readonly<Record<string, ReadonlyMap<string, string>>> = {
   // Connections of guards.
   ProxyPolicy: new Map([['BackendSimple', 'As in `spec.policies` of ProxyBackend.']]),
 }
-/** Definitions whose fields are described elsewhere in the manifest: treated as fields under real names. */
+/** Definitions whose fields are described elsewhere in the manifest: treated as fields under neutral names. */
 const REPEATED: ReadonlySet<string> = new Set(['McpToolGuards'])
 
 /**
  * Converts a schema to a structural one: inlines references, and drops `additionalProperties: false`, since the API server prunes unknown fields.
  *
- * Fields that are others under their real names have no descriptions inside. The connection policies of guards have no schema there and in terse definitions:
+ * Fields that are others under their neutral names have no descriptions inside. The connection policies of guards have no schema there and in terse definitions:
  * written out, these would double the size of a manifest. The operator checks them, and a guard with invalid ones rejects everything (operator/translate/reference).
  */
 export function toStructural(definitions: Definitions, schema: Schema, opaque: ReadonlyMap<string, string> = new Map()): Schema {
   // `depth`: level within a terse definition, where nested fields have no descriptions.
   const inline = (child: Schema, depth: number | undefined, isRepeated: boolean): Schema => {
     const name = child.$ref === undefined ? undefined : refName(child.$ref)
-    const isAnother = isRepeated || isRealName(child) || (name !== undefined && REPEATED.has(name))
-    if (name === 'BackendSimple' && isRepeated) return anyObject('As under the neutral name.')
+    const isAnother = isRepeated || isNeutralName(child) || (name !== undefined && REPEATED.has(name))
+    if (name === 'BackendSimple' && isRepeated) return anyObject('As under the real name.')
     if (name === 'BackendSimple' && depth !== undefined) return anyObject('As in `spec.policies`.')
     const elsewhere = name === undefined ? undefined : opaque.get(name)
     if (elsewhere !== undefined) return anyObject(elsewhere)

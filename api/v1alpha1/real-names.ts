@@ -31,38 +31,23 @@ const valueNames: Readonly<Record<string, Readonly<Record<string, Readonly<Recor
   MCPAuthentication: { provider: { IdpKind1: 'auth0', IdpKind2: 'keycloak' } },
 }
 
-/** The fields of a definition, and those fields under their real names. */
+/** The fields of a definition, each under its real name, where it is described, and then under its neutral one. */
 export function withRealNames(definition: string, fields: Readonly<Record<string, Schema>>): Record<string, Schema> {
-  const names = fieldNames[definition] ?? {}
-  const added = Object.entries(names).flatMap(([neutral, real]) => {
-    const schema = fields[neutral]
-    return schema === undefined
-      ? []
-      : [[real, { ...schema, description: `${VENDORS[real]}. ${OTHER_NAME}${neutral}, where the fields are described.` }] as const]
+  const entries = Object.entries(fields).flatMap(([field, schema]): [string, Schema][] => {
+    const real = valueAt(fieldNames[definition], field)
+    if (real === undefined) return [[field, schema]]
+    return [
+      [real, schema],
+      [field, { ...schema, description: `${NEUTRAL_NAME}${real}.` }],
+    ]
   })
-  return { ...fields, ...Object.fromEntries(added) }
+  return Object.fromEntries(entries)
 }
 
-/** What fields under real names are, for `kubectl explain`. */
-const VENDORS: Readonly<Record<string, string>> = {
-  openai: 'OpenAI',
-  azureOpenAI: 'Azure OpenAI',
-  anthropic: 'Anthropic',
-  gemini: 'Google Gemini',
-  vertexAI: 'Google Vertex AI',
-  bedrock: 'Amazon Bedrock',
-  aws: 'AWS',
-  azure: 'Microsoft Azure',
-  gcp: 'Google Cloud',
-  agentCore: 'Amazon Bedrock AgentCore',
-  openAIModeration: 'OpenAI moderation',
-  bedrockGuardrails: 'Amazon Bedrock Guardrails',
-  googleModelArmor: 'Google Model Armor',
-}
-const OTHER_NAME = 'Neutral name: '
+const NEUTRAL_NAME = 'Neutral name of '
 
-/** Whether a field is another one under its real name: its own fields are described there. */
-export const isRealName = ({ description }: Schema): boolean => description?.includes(OTHER_NAME) === true
+/** Whether a field is another one under its neutral name: its own fields are described there. */
+export const isNeutralName = ({ description }: Schema): boolean => description?.startsWith(NEUTRAL_NAME) === true
 
 /** A rule that requires exactly one of `fields`, under either of its names. The message has the real ones. */
 export function exactlyOneOfNames(definition: string, ...fields: string[]): ValidationRule {
@@ -104,6 +89,20 @@ const realValue: Names['value'] = (definition, field, value) => valueAt(valueNam
 const keyOf = (names: Readonly<Record<string, string>> = {}, real: string): string | undefined => Object.keys(names).find((neutral) => names[neutral] === real)
 const valueAt = (names: Readonly<Record<string, string>> = {}, neutral: string): string | undefined =>
   Object.hasOwn(names, neutral) ? names[neutral] : undefined
+
+/** Neutral names of fields and values with their real ones. */
+const realNames: ReadonlyMap<string, string> = new Map(
+  [...Object.values(fieldNames), ...Object.values(valueNames).flatMap((fields) => Object.values(fields))].flatMap((names) => Object.entries(names)),
+)
+/** Neutral names in a text, except parts of words and of quotations. */
+const neutralWord = new RegExp(`(?<![\\w"'-])(?:${[...realNames.keys()].join('|')})(?![\\w"'-])`, 'g')
+
+/** A message with the real names of fields. Those that the object that the message is about has under their neutral names stay. */
+export const renameInText = (text: string, written: () => object | undefined): string =>
+  text.replace(neutralWord, (name) => (JSON.stringify(written() ?? {}).includes(`"${name}"`) ? name : (realNames.get(name) ?? name)))
+
+/** The real name of a field of a definition, or the name itself. */
+export const realNameOf = (definition: string, field: string): string => realField(definition, field)
 
 /** Definitions from which one with real names can be reached: only there is anything to replace. */
 const reaching = new WeakMap<Definitions, ReadonlySet<string>>()

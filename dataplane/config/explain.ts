@@ -1,6 +1,7 @@
 import type { ShadowIndex } from '#api/routing/shadows.ts'
 import type { Backend, BackendFull, BackendRef, Listener, Policy, Route, Traffic } from '#gen/config/types.ts'
 import { levelsOf, servicesWithTraffic, splitSections, targetKey, unitedSections, type PolicyIndex } from './merge.ts'
+import { withRealNames } from './real-names.ts'
 import { describeModels } from './models.ts'
 import { describeShadows } from './shadows.ts'
 import type { ConfigSnapshot } from './store.ts'
@@ -14,7 +15,7 @@ interface Source {
 }
 
 interface ExplainedField {
-  /** The value in force. */
+  /** The value in force, with the real names of vendors. */
   readonly value: unknown
   /** The source of the value; all sources for fields that accumulate (authorization, budgets), weakest first. */
   readonly sources: readonly Source[]
@@ -53,7 +54,7 @@ export function explainTraffic(index: PolicyIndex, phase: Phase, listener: Liste
   for (const key of levelsOf(listener, route?.route, service)) {
     // Policies of a level are sorted oldest first, and the oldest wins: apply it last.
     for (const policy of (index.get(key) ?? []).toReversed()) {
-      const { traffic } = policy
+      const { traffic } = withRealNames('policy', policy)
       if (traffic === undefined || (traffic.phase ?? 'PostRouting') !== phase) continue
       for (const [field, value] of fieldsOf(traffic)) setField(fields, field, value, sourceOf(policy))
     }
@@ -77,8 +78,8 @@ function explainBackend(index: PolicyIndex, listener: Listener, route: Route, re
   ]
   for (const key of [...levelsOf(listener, route.route), ...(name === '' ? [] : own)])
     for (const policy of (index.get(key) ?? []).toReversed())
-      for (const [field, value] of backendFields(policy.backend)) setField(fields, field, value, sourceOf(policy))
-  for (const [field, value] of backendFields(backend?.policies))
+      for (const [field, value] of backendFields(withRealNames('policy', policy).backend)) setField(fields, field, value, sourceOf(policy))
+  for (const [field, value] of backendFields(backend && withRealNames('backend', backend).policies))
     setField(fields, field, value, { from: `ProxyBackend ${backend?.key ?? ''}`, target: 'the backend itself' })
   return Object.fromEntries([...fields].sort(([a], [b]) => (a < b ? -1 : 1)))
 }

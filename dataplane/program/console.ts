@@ -2,6 +2,7 @@ import type { ProcessConfig } from '#gen/config/types.ts'
 import type { HostPort } from '../management/admin/listen.ts'
 import { redactMessage, redactSecret, writeDump, type ConfigDump } from '../management/admin/dump.ts'
 import { workloadsOf } from '../management/admin/workloads.ts'
+import { withRealNames } from '../config/real-names.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { ConsoleApp } from '../management/console/context.ts'
 import type { LiveStats } from '../management/console/live.ts'
@@ -62,7 +63,8 @@ export async function loadConsole({
     snapshot: () => store.snapshot(),
     writeConfig: () => writeDump(dumpConfig(store, processConfig)),
     redact: (value) => redactMessage(value, store.snapshot().secrets),
-    redactMessage: (kind, message, secrets) => (kind === 'secret' ? redactSecret(message) : redactMessage(message, secrets)),
+    redactMessage: (kind, message, secrets) =>
+      kind === 'secret' ? redactSecret(message) : redactMessage(withRealNames(kind as Parameters<typeof withRealNames>[0], message), secrets),
     failures: () => traffic.failures(),
     notes,
     trace: (filter, timeoutMs, signal) => traffic.trace(filter, timeoutMs, signal),

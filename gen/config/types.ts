@@ -1065,23 +1065,23 @@ export interface BackendAuth {
    * Forwards the credential that a client authentication policy (JWT, API key) verified and removed. No effect without such a policy.
    */
   passthrough?: {}
+  aws?: CloudAAuth
+  /**
+   * Neutral name of aws.
+   */
   cloudA?: CloudAAuth
+  azure?: CloudBAuth
+  /**
+   * Neutral name of azure.
+   */
   cloudB?: CloudBAuth
+  gcp?: CloudCAuth
+  /**
+   * Neutral name of gcp.
+   */
   cloudC?: CloudCAuth
   oauth?: OAuthCredentials
   jwtSign?: JWTSign
-  /**
-   * AWS. Neutral name: cloudA, where the fields are described.
-   */
-  aws?: CloudAAuth
-  /**
-   * Microsoft Azure. Neutral name: cloudB, where the fields are described.
-   */
-  azure?: CloudBAuth
-  /**
-   * Google Cloud. Neutral name: cloudC, where the fields are described.
-   */
-  gcp?: CloudCAuth
 }
 /**
  * Short-lived JSON Web Tokens that the gateway signs for the backend, sent as `Authorization: Bearer`, with `iss`, `aud`, `iat`, `nbf` and `exp`. `traffic.directResponse.keySet` publishes the keys that verify them. Equal claims get the same token until half of its lifetime.
@@ -1181,7 +1181,7 @@ export interface OAuthCredentials {
   }
 }
 /**
- * AWS, `aws`: requests are signed (Signature Version 4).
+ * AWS: requests are signed (Signature Version 4).
  */
 export interface CloudAAuth {
   /**
@@ -1190,7 +1190,7 @@ export interface CloudAAuth {
   secretRef?: ResolvedSecret
 }
 /**
- * Microsoft Azure, `azure`: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.
+ * Microsoft Azure: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.
  */
 export interface CloudBAuth {
   /**
@@ -1303,25 +1303,25 @@ export interface AIPromptGuard {
 export interface PromptguardRequest {
   regex?: Regex
   webhook?: Webhook
+  openAIModeration?: ModerationAPI
+  /**
+   * Neutral name of openAIModeration.
+   */
   moderationApi?: ModerationAPI
+  bedrockGuardrails?: CloudGuardrails
+  /**
+   * Neutral name of bedrockGuardrails.
+   */
   cloudGuardrails?: CloudGuardrails
+  googleModelArmor?: ModelArmor
+  /**
+   * Neutral name of googleModelArmor.
+   */
   modelArmor?: ModelArmor
   /**
    * Response to rejected requests. Default message: The request was rejected due to inappropriate content.
    */
   response?: CustomResponse
-  /**
-   * OpenAI moderation. Neutral name: moderationApi, where the fields are described.
-   */
-  openAIModeration?: ModerationAPI
-  /**
-   * Amazon Bedrock Guardrails. Neutral name: cloudGuardrails, where the fields are described.
-   */
-  bedrockGuardrails?: CloudGuardrails
-  /**
-   * Google Model Armor. Neutral name: modelArmor, where the fields are described.
-   */
-  googleModelArmor?: ModelArmor
 }
 /**
  * One check of the response: exactly one of regex, webhook, bedrockGuardrails, googleModelArmor, or of their neutral names. A service that cannot be reached rejects the response.
@@ -1329,20 +1329,20 @@ export interface PromptguardRequest {
 export interface PromptguardResponse {
   regex?: Regex
   webhook?: Webhook
+  bedrockGuardrails?: CloudGuardrails
+  /**
+   * Neutral name of bedrockGuardrails.
+   */
   cloudGuardrails?: CloudGuardrails
+  googleModelArmor?: ModelArmor
+  /**
+   * Neutral name of googleModelArmor.
+   */
   modelArmor?: ModelArmor
   /**
    * Replacement of rejected responses. Default message: The response was rejected due to inappropriate content.
    */
   response?: CustomResponse
-  /**
-   * Amazon Bedrock Guardrails. Neutral name: cloudGuardrails, where the fields are described.
-   */
-  bedrockGuardrails?: CloudGuardrails
-  /**
-   * Google Model Armor. Neutral name: modelArmor, where the fields are described.
-   */
-  googleModelArmor?: ModelArmor
 }
 /**
  * Calls a webhook over HTTP.
@@ -1678,11 +1678,35 @@ export interface NamedLLMProvider {
    * Name, unique in the backend; a policy can target the provider by it (`sectionName`).
    */
   name: SectionName
+  openai?: ProviderA
+  /**
+   * Neutral name of openai.
+   */
   providerA?: ProviderA
+  azureOpenAI?: ProviderB
+  /**
+   * Neutral name of azureOpenAI.
+   */
   providerB?: ProviderB
+  anthropic?: ProviderC
+  /**
+   * Neutral name of anthropic.
+   */
   providerC?: ProviderC
+  gemini?: ProviderD
+  /**
+   * Neutral name of gemini.
+   */
   providerD?: ProviderD
+  vertexAI?: ProviderE
+  /**
+   * Neutral name of vertexAI.
+   */
   providerE?: ProviderE
+  bedrock?: ProviderF
+  /**
+   * Neutral name of bedrock.
+   */
   providerF?: ProviderF
   /**
    * A provider whose host, paths, APIs and peculiarities are known. Servers of your own: databricks, ollama, vllm, sglang, llamacpp, lmstudio, tgi.
@@ -1733,30 +1757,6 @@ export interface NamedLLMProvider {
    * Path of all requests to the provider, instead of its own.
    */
   path?: LongString
-  /**
-   * OpenAI. Neutral name: providerA, where the fields are described.
-   */
-  openai?: ProviderA
-  /**
-   * Azure OpenAI. Neutral name: providerB, where the fields are described.
-   */
-  azureOpenAI?: ProviderB
-  /**
-   * Anthropic. Neutral name: providerC, where the fields are described.
-   */
-  anthropic?: ProviderC
-  /**
-   * Google Gemini. Neutral name: providerD, where the fields are described.
-   */
-  gemini?: ProviderD
-  /**
-   * Google Vertex AI. Neutral name: providerE, where the fields are described.
-   */
-  vertexAI?: ProviderE
-  /**
-   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
-   */
-  bedrock?: ProviderF
   /**
    * Policies for this provider; they take precedence over those of the backend.
    */
@@ -3807,36 +3807,36 @@ export interface ShortLLMModel {
    * Internal: only targets of models name it; clients get 404, and lists omit it. Default: "Public".
    */
   visibility?: 'Public' | 'Internal'
-  providerA?: ShortProviderA
-  providerB?: ShortProviderB
-  providerC?: ShortProviderC
-  providerD?: ShortProviderD
-  providerE?: ShortProviderE
-  providerF?: ShortProviderF
-  /**
-   * OpenAI. Neutral name: providerA, where the fields are described.
-   */
   openai?: ShortProviderA
   /**
-   * Azure OpenAI. Neutral name: providerB, where the fields are described.
+   * Neutral name of openai.
    */
+  providerA?: ShortProviderA
   azureOpenAI?: ShortProviderB
   /**
-   * Anthropic. Neutral name: providerC, where the fields are described.
+   * Neutral name of azureOpenAI.
    */
+  providerB?: ShortProviderB
   anthropic?: ShortProviderC
   /**
-   * Google Gemini. Neutral name: providerD, where the fields are described.
+   * Neutral name of anthropic.
    */
+  providerC?: ShortProviderC
   gemini?: ShortProviderD
   /**
-   * Google Vertex AI. Neutral name: providerE, where the fields are described.
+   * Neutral name of gemini.
    */
+  providerD?: ShortProviderD
   vertexAI?: ShortProviderE
   /**
-   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
+   * Neutral name of vertexAI.
    */
+  providerE?: ShortProviderE
   bedrock?: ShortProviderF
+  /**
+   * Neutral name of bedrock.
+   */
+  providerF?: ShortProviderF
   preset?: ShortPreset
   custom?: ShortCustom
   /**
@@ -3869,36 +3869,36 @@ export interface ShortModelFallback {
    * Name of another model of the file.
    */
   model?: string
-  providerA?: ShortProviderA
-  providerB?: ShortProviderB
-  providerC?: ShortProviderC
-  providerD?: ShortProviderD
-  providerE?: ShortProviderE
-  providerF?: ShortProviderF
-  /**
-   * OpenAI. Neutral name: providerA, where the fields are described.
-   */
   openai?: ShortProviderA
   /**
-   * Azure OpenAI. Neutral name: providerB, where the fields are described.
+   * Neutral name of openai.
    */
+  providerA?: ShortProviderA
   azureOpenAI?: ShortProviderB
   /**
-   * Anthropic. Neutral name: providerC, where the fields are described.
+   * Neutral name of azureOpenAI.
    */
+  providerB?: ShortProviderB
   anthropic?: ShortProviderC
   /**
-   * Google Gemini. Neutral name: providerD, where the fields are described.
+   * Neutral name of anthropic.
    */
+  providerC?: ShortProviderC
   gemini?: ShortProviderD
   /**
-   * Google Vertex AI. Neutral name: providerE, where the fields are described.
+   * Neutral name of gemini.
    */
+  providerD?: ShortProviderD
   vertexAI?: ShortProviderE
   /**
-   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
+   * Neutral name of vertexAI.
    */
+  providerE?: ShortProviderE
   bedrock?: ShortProviderF
+  /**
+   * Neutral name of bedrock.
+   */
+  providerF?: ShortProviderF
   preset?: ShortPreset
   custom?: ShortCustom
   /**
@@ -3943,36 +3943,36 @@ export interface ShortModelTarget {
    * Name of another model of the file.
    */
   model?: string
-  providerA?: ShortProviderA
-  providerB?: ShortProviderB
-  providerC?: ShortProviderC
-  providerD?: ShortProviderD
-  providerE?: ShortProviderE
-  providerF?: ShortProviderF
-  /**
-   * OpenAI. Neutral name: providerA, where the fields are described.
-   */
   openai?: ShortProviderA
   /**
-   * Azure OpenAI. Neutral name: providerB, where the fields are described.
+   * Neutral name of openai.
    */
+  providerA?: ShortProviderA
   azureOpenAI?: ShortProviderB
   /**
-   * Anthropic. Neutral name: providerC, where the fields are described.
+   * Neutral name of azureOpenAI.
    */
+  providerB?: ShortProviderB
   anthropic?: ShortProviderC
   /**
-   * Google Gemini. Neutral name: providerD, where the fields are described.
+   * Neutral name of anthropic.
    */
+  providerC?: ShortProviderC
   gemini?: ShortProviderD
   /**
-   * Google Vertex AI. Neutral name: providerE, where the fields are described.
+   * Neutral name of gemini.
    */
+  providerD?: ShortProviderD
   vertexAI?: ShortProviderE
   /**
-   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
+   * Neutral name of vertexAI.
    */
+  providerE?: ShortProviderE
   bedrock?: ShortProviderF
+  /**
+   * Neutral name of bedrock.
+   */
+  providerF?: ShortProviderF
   preset?: ShortPreset
   custom?: ShortCustom
   /**
@@ -4031,7 +4031,7 @@ export interface ShortModelJudge {
   rubric: string
 }
 /**
- * OpenAI, `openai`.
+ * OpenAI.
  */
 export interface ShortProviderA {
   /**
@@ -4057,7 +4057,7 @@ export interface ShortProviderA {
   url?: string
 }
 /**
- * Azure OpenAI, `azureOpenAI`.
+ * Azure OpenAI.
  */
 export interface ShortProviderB {
   /**
@@ -4082,7 +4082,7 @@ export interface ShortProviderB {
   url?: string
 }
 /**
- * Anthropic, `anthropic`.
+ * Anthropic.
  */
 export interface ShortProviderC {
   /**
@@ -4099,7 +4099,7 @@ export interface ShortProviderC {
   url?: string
 }
 /**
- * Google Gemini, `gemini`.
+ * Google Gemini.
  */
 export interface ShortProviderD {
   /**
@@ -4116,7 +4116,7 @@ export interface ShortProviderD {
   url?: string
 }
 /**
- * Google Vertex AI, `vertexAI`.
+ * Google Vertex AI.
  */
 export interface ShortProviderE {
   /**
@@ -4141,7 +4141,7 @@ export interface ShortProviderE {
   url?: string
 }
 /**
- * Amazon Bedrock, `bedrock`.
+ * Amazon Bedrock.
  */
 export interface ShortProviderF {
   /**

@@ -2241,23 +2241,23 @@ export interface BackendAuth {
    * Forwards the credential that a client authentication policy (JWT, API key) verified and removed. No effect without such a policy.
    */
   passthrough?: {}
+  aws?: CloudAAuth
+  /**
+   * Neutral name of aws.
+   */
   cloudA?: CloudAAuth
+  azure?: CloudBAuth
+  /**
+   * Neutral name of azure.
+   */
   cloudB?: CloudBAuth
+  gcp?: CloudCAuth
+  /**
+   * Neutral name of gcp.
+   */
   cloudC?: CloudCAuth
   oauth?: OAuthCredentials
   jwtSign?: JWTSign
-  /**
-   * AWS. Neutral name: cloudA, where the fields are described.
-   */
-  aws?: CloudAAuth
-  /**
-   * Microsoft Azure. Neutral name: cloudB, where the fields are described.
-   */
-  azure?: CloudBAuth
-  /**
-   * Google Cloud. Neutral name: cloudC, where the fields are described.
-   */
-  gcp?: CloudCAuth
 }
 /**
  * Short-lived JSON Web Tokens that the gateway signs for the backend, sent as `Authorization: Bearer`, with `iss`, `aud`, `iat`, `nbf` and `exp`. `traffic.directResponse.keySet` publishes the keys that verify them. Equal claims get the same token until half of its lifetime.
@@ -2357,7 +2357,7 @@ export interface OAuthCredentials {
   }
 }
 /**
- * AWS, `aws`: requests are signed (Signature Version 4).
+ * AWS: requests are signed (Signature Version 4).
  */
 export interface CloudAAuth {
   /**
@@ -2366,7 +2366,7 @@ export interface CloudAAuth {
   secretRef?: SecretReference
 }
 /**
- * Microsoft Azure, `azure`: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.
+ * Microsoft Azure: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.
  */
 export interface CloudBAuth {
   /**
@@ -2393,7 +2393,7 @@ export interface CloudBManagedIdentity {
   resourceId: string
 }
 /**
- * Google Cloud, `gcp`: a token of the workload (application default credentials).
+ * Google Cloud: a token of the workload (application default credentials).
  */
 export interface CloudCAuth {
   /**
@@ -2857,25 +2857,25 @@ export interface AIPromptGuard {
 export interface PromptguardRequest {
   regex?: Regex
   webhook?: Webhook
+  openAIModeration?: ModerationAPI
+  /**
+   * Neutral name of openAIModeration.
+   */
   moderationApi?: ModerationAPI
+  bedrockGuardrails?: CloudGuardrails
+  /**
+   * Neutral name of bedrockGuardrails.
+   */
   cloudGuardrails?: CloudGuardrails
+  googleModelArmor?: ModelArmor
+  /**
+   * Neutral name of googleModelArmor.
+   */
   modelArmor?: ModelArmor
   /**
    * Response to rejected requests. Default message: The request was rejected due to inappropriate content.
    */
   response?: CustomResponse
-  /**
-   * OpenAI moderation. Neutral name: moderationApi, where the fields are described.
-   */
-  openAIModeration?: ModerationAPI
-  /**
-   * Amazon Bedrock Guardrails. Neutral name: cloudGuardrails, where the fields are described.
-   */
-  bedrockGuardrails?: CloudGuardrails
-  /**
-   * Google Model Armor. Neutral name: modelArmor, where the fields are described.
-   */
-  googleModelArmor?: ModelArmor
 }
 /**
  * One check of the response: exactly one of regex, webhook, bedrockGuardrails, googleModelArmor, or of their neutral names. A service that cannot be reached rejects the response.
@@ -2883,20 +2883,20 @@ export interface PromptguardRequest {
 export interface PromptguardResponse {
   regex?: Regex
   webhook?: Webhook
+  bedrockGuardrails?: CloudGuardrails
+  /**
+   * Neutral name of bedrockGuardrails.
+   */
   cloudGuardrails?: CloudGuardrails
+  googleModelArmor?: ModelArmor
+  /**
+   * Neutral name of googleModelArmor.
+   */
   modelArmor?: ModelArmor
   /**
    * Replacement of rejected responses. Default message: The response was rejected due to inappropriate content.
    */
   response?: CustomResponse
-  /**
-   * Amazon Bedrock Guardrails. Neutral name: cloudGuardrails, where the fields are described.
-   */
-  bedrockGuardrails?: CloudGuardrails
-  /**
-   * Google Model Armor. Neutral name: modelArmor, where the fields are described.
-   */
-  googleModelArmor?: ModelArmor
 }
 /**
  * Response to the client if content is rejected.
@@ -3346,11 +3346,35 @@ export interface PriorityGroup {
  * One LLM provider: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, their neutral names providerA to providerF, preset, custom.
  */
 export interface LLMProvider {
+  openai?: ProviderA
+  /**
+   * Neutral name of openai.
+   */
   providerA?: ProviderA
+  azureOpenAI?: ProviderB
+  /**
+   * Neutral name of azureOpenAI.
+   */
   providerB?: ProviderB
+  anthropic?: ProviderC
+  /**
+   * Neutral name of anthropic.
+   */
   providerC?: ProviderC
+  gemini?: ProviderD
+  /**
+   * Neutral name of gemini.
+   */
   providerD?: ProviderD
+  vertexAI?: ProviderE
+  /**
+   * Neutral name of vertexAI.
+   */
   providerE?: ProviderE
+  bedrock?: ProviderF
+  /**
+   * Neutral name of bedrock.
+   */
   providerF?: ProviderF
   /**
    * A provider whose host, paths, APIs and peculiarities are known. Servers of your own: databricks, ollama, vllm, sglang, llamacpp, lmstudio, tgi.
@@ -3401,30 +3425,6 @@ export interface LLMProvider {
    * Path of all requests to the provider, instead of its own.
    */
   path?: LongString
-  /**
-   * OpenAI. Neutral name: providerA, where the fields are described.
-   */
-  openai?: ProviderA
-  /**
-   * Azure OpenAI. Neutral name: providerB, where the fields are described.
-   */
-  azureOpenAI?: ProviderB
-  /**
-   * Anthropic. Neutral name: providerC, where the fields are described.
-   */
-  anthropic?: ProviderC
-  /**
-   * Google Gemini. Neutral name: providerD, where the fields are described.
-   */
-  gemini?: ProviderD
-  /**
-   * Google Vertex AI. Neutral name: providerE, where the fields are described.
-   */
-  vertexAI?: ProviderE
-  /**
-   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
-   */
-  bedrock?: ProviderF
 }
 /**
  * One LLM provider of a group: exactly one of openai, azureOpenAI, anthropic, gemini, vertexAI, bedrock, their neutral names providerA to providerF, preset, custom.
@@ -3434,11 +3434,35 @@ export interface NamedLLMProvider {
    * Name, unique in the backend; a policy can target the provider by it (`sectionName`).
    */
   name: SectionName
+  openai?: ProviderA
+  /**
+   * Neutral name of openai.
+   */
   providerA?: ProviderA
+  azureOpenAI?: ProviderB
+  /**
+   * Neutral name of azureOpenAI.
+   */
   providerB?: ProviderB
+  anthropic?: ProviderC
+  /**
+   * Neutral name of anthropic.
+   */
   providerC?: ProviderC
+  gemini?: ProviderD
+  /**
+   * Neutral name of gemini.
+   */
   providerD?: ProviderD
+  vertexAI?: ProviderE
+  /**
+   * Neutral name of vertexAI.
+   */
   providerE?: ProviderE
+  bedrock?: ProviderF
+  /**
+   * Neutral name of bedrock.
+   */
   providerF?: ProviderF
   /**
    * A provider whose host, paths, APIs and peculiarities are known. Servers of your own: databricks, ollama, vllm, sglang, llamacpp, lmstudio, tgi.
@@ -3489,30 +3513,6 @@ export interface NamedLLMProvider {
    * Path of all requests to the provider, instead of its own.
    */
   path?: LongString
-  /**
-   * OpenAI. Neutral name: providerA, where the fields are described.
-   */
-  openai?: ProviderA
-  /**
-   * Azure OpenAI. Neutral name: providerB, where the fields are described.
-   */
-  azureOpenAI?: ProviderB
-  /**
-   * Anthropic. Neutral name: providerC, where the fields are described.
-   */
-  anthropic?: ProviderC
-  /**
-   * Google Gemini. Neutral name: providerD, where the fields are described.
-   */
-  gemini?: ProviderD
-  /**
-   * Google Vertex AI. Neutral name: providerE, where the fields are described.
-   */
-  vertexAI?: ProviderE
-  /**
-   * Amazon Bedrock. Neutral name: providerF, where the fields are described.
-   */
-  bedrock?: ProviderF
   /**
    * Policies for this provider; they take precedence over those of the backend.
    */
@@ -3631,7 +3631,7 @@ export interface ServerRules {
   streamUsage?: boolean
 }
 /**
- * OpenAI, `openai`.
+ * OpenAI.
  */
 export interface ProviderA {
   /**
@@ -3649,7 +3649,7 @@ export interface ProviderA {
   formats?: ('Completions' | 'Responses')[]
 }
 /**
- * Azure OpenAI, `azureOpenAI`.
+ * Azure OpenAI.
  */
 export interface ProviderB {
   /**
@@ -3666,7 +3666,7 @@ export interface ProviderB {
   apiVersion?: TinyString
 }
 /**
- * Anthropic, `anthropic`.
+ * Anthropic.
  */
 export interface ProviderC {
   /**
@@ -3675,7 +3675,7 @@ export interface ProviderC {
   model?: ShortString
 }
 /**
- * Google Gemini, `gemini`.
+ * Google Gemini.
  */
 export interface ProviderD {
   /**
@@ -3684,7 +3684,7 @@ export interface ProviderD {
   model?: ShortString
 }
 /**
- * Google Vertex AI, `vertexAI`.
+ * Google Vertex AI.
  */
 export interface ProviderE {
   /**
@@ -3701,7 +3701,7 @@ export interface ProviderE {
   region: TinyString
 }
 /**
- * Amazon Bedrock, `bedrock`.
+ * Amazon Bedrock.
  */
 export interface ProviderF {
   /**
@@ -4158,11 +4158,11 @@ export interface DynamicForwardProxyBackend {
  * A cloud service: exactly one of agentCore and its neutral name agentRuntime.
  */
 export interface CloudBackend {
-  agentRuntime?: AgentRuntime
-  /**
-   * Amazon Bedrock AgentCore. Neutral name: agentRuntime, where the fields are described.
-   */
   agentCore?: AgentRuntime
+  /**
+   * Neutral name of agentCore.
+   */
+  agentRuntime?: AgentRuntime
 }
 /**
  * An agent hosted on Amazon Bedrock AgentCore. Requests are forwarded unchanged, signed with `policies.auth.aws`, or the credentials of the environment.

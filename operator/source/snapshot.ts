@@ -26,11 +26,18 @@ export function compareAge(a: KubeObject, b: KubeObject): number {
 /** Objects by the object that users wrote, so that identity still means "unchanged". */
 const neutral = new WeakMap<KubeObject, KubeObject>()
 
+/** The objects that users wrote, by those with neutral names. */
+const written = new WeakMap<KubeObject, KubeObject>()
+
+/** An object of a snapshot with the names of fields and values that its user wrote. */
+export const asWritten = <T extends KubeObject>(object: T): T => (written.get(object) as T | undefined) ?? object
+
 /** The object with neutral names of fields and values: nothing after this knows the real ones. */
 function withNeutralNames(object: KubeObject): KubeObject {
   if (object.kind !== 'ProxyPolicy' && object.kind !== 'ProxyBackend') return object
   const known = neutral.get(object) ?? toNeutralNames(object, object.kind, definitions)
   neutral.set(object, known)
+  if (known !== object) written.set(known, object)
   return known
 }
 

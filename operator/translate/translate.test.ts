@@ -35,30 +35,33 @@ const ancestorsOf = (translation: Translation): string[][] => {
   return status.ancestors.map(({ conditions }) => conditions.map(({ type, status: holds, reason }) => `${type}=${holds} ${reason}`))
 }
 
-test('a guard under its real name with invalid connection policies has no credentials, and the status names the field', () => {
-  const manifest = `apiVersion: proxy.dev/v1alpha1
+test.each(['cloudGuardrails', 'bedrockGuardrails'])(
+  'the guard %s with invalid connection policies has no credentials, and the status names the field as it is written',
+  (name) => {
+    const manifest = `apiVersion: proxy.dev/v1alpha1
 kind: ProxyBackend
 metadata: {name: llm}
 spec:
   ai: {provider: {openai: {}}}
-  policies: {ai: {promptGuard: {request: [{bedrockGuardrails: {identifier: i, version: "1", region: r}}]}}}`
-  const [backend] = objectsOf(manifest)
-  // The directory source would reject this; an API server does not see it.
-  const guard = (backend as unknown as { spec: { policies: { ai: { promptGuard: { request: { bedrockGuardrails: object }[] } } } } }).spec.policies.ai
-    .promptGuard.request[0]
-  Object.assign(guard?.bedrockGuardrails ?? {}, { policies: { auth: { awz: {} } } })
-  const route = `apiVersion: gateway.networking.k8s.io/v1
+  policies: {ai: {promptGuard: {request: [{${name}: {identifier: i, version: "1", region: r}}]}}}`
+    const [backend] = objectsOf(manifest)
+    // The directory source would reject this; an API server does not see it under the neutral name.
+    const guard = (backend as unknown as { spec: { policies: { ai: { promptGuard: { request: Record<string, object>[] } } } } }).spec.policies.ai.promptGuard
+      .request[0]
+    Object.assign(guard?.[name] ?? {}, { policies: { auth: { awz: {} } } })
+    const route = `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: r}
 spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{group: proxy.dev, kind: ProxyBackend, name: llm}]}]}`
-  const translation = translate(createSnapshot([...objectsOf(`${base}\n---\n${route}`), ...(backend === undefined ? [] : [backend])]), {
-    checkExpression: () => undefined,
-  })
-  expect(JSON.stringify(messageOf(translation, 'backend', 'default/llm'))).toContain('"policies":{"auth":{"secretRef":{"invalid":')
-  expect(JSON.stringify(translation.statuses.find(({ kind }) => kind === 'ProxyBackend'))).toMatch(
-    /promptGuard\.request\.0\.cloudGuardrails\.policies\.auth.*awz/,
-  )
-})
+    const translation = translate(createSnapshot([...objectsOf(`${base}\n---\n${route}`), ...(backend === undefined ? [] : [backend])]), {
+      checkExpression: () => undefined,
+    })
+    expect(JSON.stringify(messageOf(translation, 'backend', 'default/llm'))).toContain('"policies":{"auth":{"secretRef":{"invalid":')
+    expect(JSON.stringify(translation.statuses.find(({ kind }) => kind === 'ProxyBackend'))).toMatch(
+      new RegExp(`promptGuard\\.request\\.0\\.${name}\\.policies\\.auth.*awz`),
+    )
+  },
+)
 
 test('guards of tools that the API server did not check reject everything if they are not valid, and the status names the field', () => {
   const manifest = `apiVersion: proxy.dev/v1alpha1

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { compareSnapshots, createSnapshot, type Snapshot } from '../source/snapshot.ts'
+import { asWritten, compareSnapshots, createSnapshot, type Snapshot } from '../source/snapshot.ts'
 import { keyOf, type EndpointSlice, type Kind, type KubeObject, type ListenerSet } from '../source/objects.ts'
 import { findServers } from './backend/servers.ts'
 import { SliceGroups, type SliceChange } from './backend/slices.ts'
@@ -45,7 +45,10 @@ class Translator {
   readonly #routes: Routes
   readonly #reachables: Reachables
   readonly #outputs: Outputs
-  readonly #statuses = new StatusList()
+  readonly #statuses = new StatusList((kind, namespace, name) => {
+    const object = this.#snapshot.get(kind as Kind, namespace, name)
+    return object && asWritten(object)
+  })
 
   constructor(options: TranslateOptions) {
     const dependencies = this.#dependencies

@@ -266,12 +266,12 @@ export const aiBackendDefinitions: Definitions = {
     providerRules,
   ),
   ...customProviderDefinitions,
-  ProviderA: object('OpenAI, `openai`.', {
+  ProviderA: object('OpenAI.', {
     model,
     formats: set(choice(['Completions', 'Responses'], 'API.'), 'Chat APIs of the server. Default: both; Completions after a 404 of Responses.', 1, 2),
   }),
   ProviderB: object(
-    'Azure OpenAI, `azureOpenAI`.',
+    'Azure OpenAI.',
     {
       endpoint: string('Host of the resource, for example `my-resource.openai.azure.com`; a scheme and a path are ignored.', {
         minLength: 1,
@@ -291,10 +291,10 @@ export const aiBackendDefinitions: Definitions = {
       },
     ],
   ),
-  ProviderC: object('Anthropic, `anthropic`.', { model }),
-  ProviderD: object('Google Gemini, `gemini`.', { model }),
+  ProviderC: object('Anthropic.', { model }),
+  ProviderD: object('Google Gemini.', { model }),
   ProviderE: object(
-    'Google Vertex AI, `vertexAI`.',
+    'Google Vertex AI.',
     {
       model,
       projectId: ref('TinyString', 'Google Cloud project.'),
@@ -302,7 +302,7 @@ export const aiBackendDefinitions: Definitions = {
     },
     ['projectId', 'region'],
   ),
-  ProviderF: object('Amazon Bedrock, `bedrock`.', {
+  ProviderF: object('Amazon Bedrock.', {
     region: string('AWS region.', { minLength: 1, maxLength: 63, pattern: '^[a-z0-9-]+$', default: 'us-east-1' }),
     model,
     guardrail: object(

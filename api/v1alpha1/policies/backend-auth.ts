@@ -122,14 +122,14 @@ export const backendAuthDefinitions: Definitions = {
       },
     ],
   ),
-  CloudAAuth: object('AWS, `aws`: requests are signed (Signature Version 4).', {
+  CloudAAuth: object('AWS: requests are signed (Signature Version 4).', {
     secretRef: ref(
       'SecretReference',
       'Secret with entries `accessKey`, `secretKey` and optionally `sessionToken`. Not set: the default credential chain: environment, web identity, container and instance metadata.',
     ),
   }),
   CloudBAuth: object(
-    'Microsoft Azure, `azure`: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.',
+    'Microsoft Azure: an access token of Microsoft Entra ID; exactly one of secretRef, managedIdentity.',
     { secretRef: ref('SecretReference', 'Secret with entries `clientId`, `tenantId` and `clientSecret`.'), managedIdentity: ref('CloudBManagedIdentity') },
     [],
     [exactlyOneOf('secretRef', 'managedIdentity')],
@@ -140,7 +140,7 @@ export const backendAuthDefinitions: Definitions = {
     ['clientId', 'objectId', 'resourceId'],
   ),
   CloudCAuth: object(
-    'Google Cloud, `gcp`: a token of the workload (application default credentials).',
+    'Google Cloud: a token of the workload (application default credentials).',
     {
       type: choice(['AccessToken', 'IdToken'], 'AccessToken for Google APIs, IdToken for services such as Cloud Run.', { default: 'AccessToken' }),
       audience: ref('ShortString', 'Audience of the id token; only with IdToken. Default: `https://` and the host name of the backend.'),

@@ -31,7 +31,7 @@ export function createAgentRuntime(config: ServiceConfig): BackendService {
 
 function compile({ backend, outer, destinations }: ServiceConfig): { destination: Destination | undefined; runtime: RuntimeEndpoint | string } {
   const reference = backend.cloudBackend?.agentRuntime
-  const runtime = reference === undefined ? 'cloudBackend is empty: set agentRuntime' : runtimeEndpoint(reference.agentRuntimeRef, reference.qualifier)
+  const runtime = reference === undefined ? 'cloudBackend is empty: set agentCore' : runtimeEndpoint(reference.agentRuntimeRef, reference.qualifier)
   if (typeof runtime === 'string') return { destination: undefined, runtime }
   const part = {
     backend: backend.key,

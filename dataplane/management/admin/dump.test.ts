@@ -73,6 +73,11 @@ describe('config dump', () => {
       entry: { key: 'p', providers: [{ issuer: 'i', jwks: { inline: '{"keys":[]}' } }] },
       shown: { key: 'p', providers: [{ issuer: 'i', jwks: { inline: '<redacted>' } }] },
     },
+    'vendors have their real names': {
+      section: 'backends',
+      entry: { key: 'a/b', ai: { provider: { providerC: { model: 'm' } } }, policies: { auth: { cloudA: {} } } },
+      shown: { key: 'a/b', ai: { provider: { anthropic: { model: 'm' } } }, policies: { auth: { aws: {} } } },
+    },
     'a header with credentials is redacted': {
       section: 'routes',
       entry: {

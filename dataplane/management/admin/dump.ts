@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { REDACTED } from '#api/names.ts'
 import { isSecretField, isSensitiveName } from '#api/secret-fields.ts'
+import { dumpSections, withRealNames } from '../../config/real-names.ts'
 import { isSensitiveHeader, redactText } from '../../observe/telemetry/redact.ts'
 
 /** Content of a config dump: a ConfigSnapshot and the process's settings. Maps are printed as lists of their values. */
@@ -17,7 +18,7 @@ const ENTRIES_PER_PIECE = 50
 
 /**
  * Prints the dump as JSON in pieces, one message per line; yields to traffic between pieces. Contains no credentials: only listed
- * fields of Secret messages are printed, and fields with credentials and texts that contain a value of a Secret message are redacted.
+ * fields of Secret messages are printed, vendors have their real names, and fields with credentials and texts that contain a value of a Secret message are redacted.
  */
 export async function* writeDump(dump: ConfigDump): AsyncGenerator<string, void> {
   const known = collectSecrets(dump['secrets'])
@@ -31,8 +32,9 @@ export async function* writeDump(dump: ConfigDump): AsyncGenerator<string, void>
       continue
     }
     piece += '['
+    const kind = dumpSections.get(name)
     for (const [index, entry] of entries.entries()) {
-      const shown = name === 'secrets' ? redactSecret(entry) : redact('', entry, '', known)
+      const shown = name === 'secrets' ? redactSecret(entry) : redact('', kind === undefined ? entry : withRealNames(kind, entry), '', known)
       piece += `${index === 0 ? '\n' : ',\n'}    ${JSON.stringify(shown)}`
       if (index % ENTRIES_PER_PIECE !== ENTRIES_PER_PIECE - 1) continue
       yield piece

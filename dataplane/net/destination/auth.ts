@@ -25,7 +25,7 @@ export function compileBackendAuth(auth: BackendAuth, secrets: Secrets, find: Fi
   if (auth.cloudC !== undefined) return compileCloudC(auth.cloudC, host)
   if (auth.oauth !== undefined) return compileOAuth(auth.oauth, secrets, find)
   if (auth.jwtSign !== undefined) return compileJwtSign(auth.jwtSign, secrets)
-  if (auth.secretRef === undefined) return broken('auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC, oauth, jwtSign')
+  if (auth.secretRef === undefined) return broken('auth is empty: set one of key, secretRef, passthrough, aws, azure, gcp, oauth, jwtSign')
   const data = dataOf(auth.secretRef, secrets)
   if (data === undefined) return broken('the Secret of secretRef does not resolve')
   const value = data[ENTRY]
@@ -36,26 +36,24 @@ export function compileBackendAuth(auth: BackendAuth, secrets: Secrets, find: Fi
 function compileCloudA({ secretRef }: CloudAAuth, secrets: Secrets): UpstreamAuth {
   if (secretRef === undefined) return { kind: 'aws', credentials: undefined }
   const data = dataOf(secretRef, secrets)
-  if (data === undefined) return broken('the Secret of cloudA does not resolve')
+  if (data === undefined) return broken('the Secret of aws does not resolve')
   const credentials = readAwsSecret(data)
-  return credentials === undefined ? broken('the Secret of cloudA needs the entries accessKey and secretKey') : { kind: 'aws', credentials }
+  return credentials === undefined ? broken('the Secret of aws needs the entries accessKey and secretKey') : { kind: 'aws', credentials }
 }
 
 function compileCloudB({ secretRef, managedIdentity }: CloudBAuth, secrets: Secrets): UpstreamAuth {
   if (managedIdentity !== undefined) return { kind: 'azure', identity: { managed: managedIdentity } }
   if (secretRef === undefined) return { kind: 'azure', identity: { ambient: true } }
   const data = dataOf(secretRef, secrets)
-  if (data === undefined) return broken('the Secret of cloudB does not resolve')
+  if (data === undefined) return broken('the Secret of azure does not resolve')
   const secret = readAzureSecret(data)
-  return secret === undefined ? broken('the Secret of cloudB needs the entries clientId, tenantId and clientSecret') : { kind: 'azure', identity: { secret } }
+  return secret === undefined ? broken('the Secret of azure needs the entries clientId, tenantId and clientSecret') : { kind: 'azure', identity: { secret } }
 }
 
 function compileCloudC({ type, audience }: CloudCAuth, host: string | undefined): UpstreamAuth {
   if (type !== 'IdToken') return { kind: 'google', token: { type: 'AccessToken' } }
   const wanted = audience ?? (host === undefined ? undefined : `https://${host}`)
-  return wanted === undefined
-    ? broken('cloudC needs an audience: the backend has no host name')
-    : { kind: 'google', token: { type: 'IdToken', audience: wanted } }
+  return wanted === undefined ? broken('gcp needs an audience: the backend has no host name') : { kind: 'google', token: { type: 'IdToken', audience: wanted } }
 }
 
 function compileOAuth(config: OAuthCredentials, secrets: Secrets, find: FindDestination): UpstreamAuth {

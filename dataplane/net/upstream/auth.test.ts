@@ -94,7 +94,7 @@ describe('backend auth', () => {
     ['a Secret without the entry', { secretRef: { secret: 'opaque/ns/keys' } }, [], 'the Secret of secretRef has no entry Authorization'],
     ['an empty entry', { secretRef: { secret: 'opaque/ns/e' } }, [secret('e', { Authorization: 'Bearer \n' })], 'the credential of secretRef is empty'],
     ['a second header line', { key: 'a\r\nx: y' }, [], 'the credential of key is not printable ASCII'],
-    ['no section', {}, [], 'auth is empty: set one of key, secretRef, passthrough, cloudA, cloudB, cloudC, oauth, jwtSign'],
+    ['no section', {}, [], 'auth is empty: set one of key, secretRef, passthrough, aws, azure, gcp, oauth, jwtSign'],
     [
       'jwtSign without its Secret',
       { jwtSign: { issuer: 'i', audiences: ['a'], secretRef: { secret: 'opaque/ns/gone' } } },
@@ -115,13 +115,8 @@ describe('backend auth', () => {
       'the Secret of oauth needs the entries clientId and clientSecret',
     ],
     ['oauth of the gateway without a client', { oauth: { ...exchangeAt, grantType: 'ClientCredentials' } }, [], 'oauth needs secretRef with ClientCredentials'],
-    ['cloudA without its Secret', { cloudA: { secretRef: { secret: 'opaque/ns/gone' } } }, [], 'the Secret of cloudA does not resolve'],
-    [
-      'cloudA with half a Secret',
-      { cloudA: { secretRef: { secret: 'opaque/ns/keys' } } },
-      [],
-      'the Secret of cloudA needs the entries accessKey and secretKey',
-    ],
+    ['cloudA without its Secret', { cloudA: { secretRef: { secret: 'opaque/ns/gone' } } }, [], 'the Secret of aws does not resolve'],
+    ['cloudA with half a Secret', { cloudA: { secretRef: { secret: 'opaque/ns/keys' } } }, [], 'the Secret of aws needs the entries accessKey and secretKey'],
     [
       'cloudA for a host that is not of AWS',
       { cloudA: { secretRef: { secret: 'opaque/ns/aws' } } },
@@ -132,7 +127,7 @@ describe('backend auth', () => {
       'cloudB with half a Secret',
       { cloudB: { secretRef: { secret: 'opaque/ns/keys' } } },
       [],
-      'the Secret of cloudB needs the entries clientId, tenantId and clientSecret',
+      'the Secret of azure needs the entries clientId, tenantId and clientSecret',
     ],
   ])('auth with %s fails closed', async (_, auth, more, detail) => {
     const { status, text, reason, seen } = await send(auth, ['Bearer client'], more)

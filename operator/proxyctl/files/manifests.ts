@@ -5,6 +5,8 @@ import { fieldPathOf, findConditions, findOverlaps, findStrayRoutes, type Condit
 import { readGrantMode } from '../../program/settings.ts'
 import { checkOverlays } from '../../deploy/overlay.ts'
 import { permittedUpstreams } from '../../deploy/parameters.ts'
+import { renameInText } from '#api/v1alpha1/real-names.ts'
+import { asWritten } from '../../source/snapshot.ts'
 import { loadDirectory } from '../../source/directory.ts'
 import { readManifestText, type Load } from '../../source/reader.ts'
 import { findExternalNameRefusedInPods, findHostsRefusedInPods } from '../../translate/backend/hosts.ts'
@@ -71,10 +73,15 @@ function findRefusedHosts({ snapshot, locate }: Pick<Load, 'snapshot' | 'locate'
     const message = findExternalNameRefusedInPods(spec, permitted)
     return message === undefined ? [] : [{ kind: 'Service', namespace, name, message, place: locate('Service', namespace, name, ['spec', 'externalName']) }]
   })
-  const backends = snapshot.list('ProxyBackend').flatMap(({ metadata: { namespace, name }, spec }) =>
-    findHostsRefusedInPods(spec, permitted).map((message) => {
+  const backends = snapshot.list('ProxyBackend').flatMap((backend) => {
+    const {
+      metadata: { namespace, name },
+      spec,
+    } = backend
+    return findHostsRefusedInPods(spec, permitted).map((text) => {
+      const message = renameInText(text, () => asWritten(backend))
       return { kind: 'ProxyBackend', namespace, name, message, place: locate('ProxyBackend', namespace, name, ['spec', ...fieldPathOf(message)]) }
-    }),
-  )
+    })
+  })
   return [...backends, ...services]
 }

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { REDACTED } from '#api/names.ts'
+import { dumpSectionOf, dumpSections, withRealNames } from '../../../dataplane/config/real-names.ts'
 import { adminAt, askJson, openAdmin, tokenOf } from './admin.ts'
 import { CommandError, UsageError, type Output } from '../output.ts'
 import type { Command, Invocation } from '../types.ts'
@@ -73,19 +74,17 @@ async function fromManifests(directory: string, namespace: string | undefined): 
   const byGateway = new Map(
     [...translation.gateways].map(([name, messages]) => {
       const kinds: Record<string, Record<string, unknown>> = {}
-      for (const { kind, key, message } of messages) (kinds[pluralOf(kind)] ??= {})[key] = message
+      for (const { kind, key, message } of messages) (kinds[dumpSectionOf(kind)] ??= {})[key] = message
       return [name, keepMessages(kinds)]
     }),
   )
   return { dump: mergeDumps([...byGateway.values()]), byGateway }
 }
 
-const pluralOf = (kind: string): string => (kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : `${kind}s`)
-
 /** Not config, or made from the rest of it. */
 const derived: ReadonlySet<string> = new Set(['config', 'version', 'workloads'])
 
-/** Secrets are redacted in dumps: only their keys can be compared. */
+/** Secrets are redacted in dumps: only their keys can be compared. Dumps of older versions have neutral names. */
 function keepMessages(dumped: object): Dump {
   const kept: Record<string, Record<string, unknown>> = {}
   for (const [kind, messages] of Object.entries(dumped)) {
@@ -93,7 +92,10 @@ function keepMessages(dumped: object): Dump {
     const byKey: [string, unknown][] = Array.isArray(messages)
       ? messages.map((message: { key?: string }) => [message.key ?? '', message])
       : Object.entries(messages as Record<string, unknown>)
-    kept[kind] = Object.fromEntries(kind === 'secrets' ? byKey.map(([key]) => [key, REDACTED]) : byKey)
+    const of = dumpSections.get(kind)
+    kept[kind] = Object.fromEntries(
+      byKey.map(([key, message]) => [key, kind === 'secrets' ? REDACTED : of === undefined ? message : withRealNames(of, message)]),
+    )
   }
   return kept
 }

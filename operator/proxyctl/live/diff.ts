@@ -121,7 +121,7 @@ const toChange = (object: KubeObject): ObjectChange => ({ kind: object.kind, nam
 /** An object of the cluster after `kubectl apply` of a manifest: identity, age and status stay, and what the API server sets in kinds of its own. */
 function applyTo(live: KubeObject | undefined, written: KubeObject, now: string): KubeObject {
   const { metadata } = written
-  if (live === undefined) return { ...written, metadata: { ...metadata, creationTimestamp: now } } as KubeObject
+  if (live === undefined) return { ...written, metadata: { ...metadata, creationTimestamp: now } }
   const { uid, generation, creationTimestamp } = live.metadata
   const merge = (field: 'labels' | 'annotations'): object => {
     const merged = { ...live.metadata[field], ...metadata[field] }

@@ -1,6 +1,7 @@
 import { CONTROLLER_NAME, GATEWAY_GROUP } from '#api/names.ts'
 import type { Condition } from '../../model/translation.ts'
 import type { Kind } from '../../source/objects.ts'
+import { asWritten } from '../../source/snapshot.ts'
 import { explainUnreachable, kubeconfigOf } from './admin.ts'
 import type { Invocation } from '../types.ts'
 
@@ -93,8 +94,9 @@ export async function readManifestObjects(directory: string, namespace: string |
     objects: kinds.flatMap((kind) =>
       snapshot.list(kind).map((object) => {
         const { metadata } = object
+        const written = asWritten(object)
         const status = statuses.get(`${kind} ${metadata.namespace}/${metadata.name}`) ?? {}
-        return { kind, metadata, spec: 'spec' in object ? object.spec : {}, status } as unknown as ListedObject
+        return { kind, metadata, spec: 'spec' in written ? written.spec : {}, status } as unknown as ListedObject
       }),
     ),
     explain: (of, name) =>

@@ -80,7 +80,7 @@ interface RemoteKeySet {
 const DEFAULT_CACHE_MS = 300_000
 const DEFAULT_REFRESH_MS = 300_000
 
-/** The API server does not check their `policies` where they are written under their real names (api/codegen/crd.ts). */
+/** The API server does not check their `policies` where they are written under their neutral names (api/codegen/crd.ts). */
 const guardServices = new Set(['ModerationAPI', 'CloudGuardrails', 'ModelArmor'])
 
 /** Guards with a pattern that does not compile. */

@@ -1,5 +1,6 @@
 import type { CustomResponse, PromptguardRequest, PromptguardResponse, Regex } from '#gen/config/types.ts'
 import { METRIC_PREFIX } from '#api/names.ts'
+import { realNameOf } from '#api/v1alpha1/real-names.ts'
 import { ProxyError } from '../../../request/exchange/error.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import type { TraceStep } from '../../../request/exchange/trace.ts'
@@ -111,7 +112,7 @@ export function compileEntry(entry: PromptguardRequest & PromptguardResponse, ph
 
 function nameOf({ regex, response: _response, ...services }: PromptguardRequest & PromptguardResponse): string {
   if (regex !== undefined) return `regex ${[...(regex.builtins ?? []), ...(regex.matches ?? [])].join(', ')}`
-  return Object.keys(services)[0] ?? 'unknown'
+  return realNameOf('PromptguardRequest', Object.keys(services)[0] ?? 'unknown')
 }
 
 /** Requests are rejected or masked by `action`; responses are always masked (llm.md D6, part 2). */

@@ -385,10 +385,10 @@ export const aiRows: Row[] = [
   ]),
   [
     'guard policies with two kinds of auth',
-    request({ modelArmor: { ...armor, policies: { auth: { key: 'k', cloudC: {} } } } }),
-    `${guardAt}.request[0].modelArmor.policies.auth`,
+    request({ googleModelArmor: { ...armor, policies: { auth: { key: 'k', gcp: {} } } } }),
+    `${guardAt}.request[0].googleModelArmor.policies.auth`,
     'exactly one of the fields',
   ],
-  ['empty guard policies', request({ moderationApi: { policies: {} } }), `${guardAt}.request[0].moderationApi.policies`, 'at least one of the fields'],
-  ['guard policies with ai', request({ moderationApi: { policies: { ai: {} } } }), '', 'unknown field'],
+  ['empty guard policies', request({ openAIModeration: { policies: {} } }), `${guardAt}.request[0].openAIModeration.policies`, 'at least one of the fields'],
+  ['guard policies with ai', request({ openAIModeration: { policies: { ai: {} } } }), '', 'unknown field'],
 ]
