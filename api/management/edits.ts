@@ -72,7 +72,6 @@ export const editRequest = z
       .array(z.union([keyChange, fieldChange]))
       .min(1)
       .max(32),
-    force: z.boolean().optional(),
   })
   .strict()
   .openapi('EditRequest')
