@@ -1,8 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { HeaderList } from '../../../http/headers.ts'
+import { ProxyError } from '../../../request/exchange/error.ts'
 import type { Target } from '../common/types.ts'
 import { anthropic, cells, openai } from './cells-testing.ts'
+import { causeOfError } from './failure.ts'
 import { causeOf } from './index.ts'
 import { generic, signals } from './table.ts'
 import type { Cause } from './types.ts'
@@ -91,6 +93,10 @@ describe('a client', () => {
         expect(scope).toBe('request')
       }),
     )
+  })
+
+  test('cannot evict a provider by holding the connections that the gateway may have', () => {
+    expect(causeOfError('openai', new ProxyError('CONNECTION_LIMIT'), 0)).toEqual({ cause: 'Unreachable', scope: 'request' })
   })
 
   test('gets a verdict for any body', () => {

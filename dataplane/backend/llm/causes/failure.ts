@@ -17,8 +17,10 @@ export function causeOfError(target: Target, error: ProxyError, epochMs: number)
     case 'DNS_FAILED':
     case 'UPSTREAM_DENIED':
     case 'NO_HEALTHY_BACKENDS':
-    case 'CONNECTION_LIMIT':
       return endpoint('Unreachable')
+    // Clients that hold connections must not evict a provider.
+    case 'CONNECTION_LIMIT':
+      return { cause: 'Unreachable', scope: 'request' }
     case 'UPSTREAM_FAILED':
       return endpoint(cause instanceof UpstreamError && cause.failure !== 'connect' ? 'ServerError' : 'Unreachable')
     case 'LLM_RESPONSE':
