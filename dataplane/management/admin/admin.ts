@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { getHeapStatistics } from 'node:v8'
 import { LogLevelError, type Logging } from '../../observe/telemetry/log.ts'
+import type { Route } from '#gen/config/types.ts'
 import { redactMessage, writeDump, type ConfigDump } from './dump.ts'
 import { parseTimeout } from '#api/duration.ts'
 import type { TraceFilter, TraceReport } from '../../observe/trace/tracer.ts'
@@ -80,7 +81,8 @@ export function createAdminApp({
     if (namespace === '' || name === '' || rest.length > 0)
       return c.text(`route: ${JSON.stringify(route)} is not <namespace>/<name>: use ?route=default/shop\n`, 400)
     const rules = await explainRoute(namespace, name)
-    if (rules.length === 0) return c.text(`route: there is no HTTPRoute or GRPCRoute ${route} on a listener of this gateway\n`, 404)
+    if (rules.length === 0)
+      return c.text(`route: there is no HTTPRoute or GRPCRoute ${route} on a listener of this gateway; ${listRoutes(configDump()['routes'])}\n`, 404)
     return c.json({ rules: redactMessage(rules, configDump()['secrets']) })
   })
   app.get('/debug/trace', async (c) => {
@@ -124,4 +126,15 @@ export function createAdminApp({
     return c.text('internal error\n', 500)
   })
   return app
+}
+
+const LISTED_ROUTES = 20
+
+/** The names of the routes of a snapshot, each once, for a message. */
+function listRoutes(routes: unknown): string {
+  const messages = routes instanceof Map ? [...(routes as ReadonlyMap<string, Route>).values()] : []
+  const names = [...new Set(messages.map(({ route: { namespace, name } }) => `${namespace}/${name}`))].sort()
+  if (names.length === 0) return 'it has none'
+  const more = names.length - LISTED_ROUTES
+  return `it has ${names.slice(0, LISTED_ROUTES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

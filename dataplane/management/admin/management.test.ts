@@ -20,6 +20,9 @@ const explained = {
   basicAuthentication: { value: { users: ['bob:hash'] }, sources: [source], overrides: [] },
 }
 
+/** Routes of the config dump. */
+let routes: Readonly<Record<string, unknown>> = {}
+
 let management: Management
 let logging: Logging
 let pending: string[] = []
@@ -31,7 +34,7 @@ beforeAll(async () => {
     addresses,
     readiness: () => pending,
     explainRoute: (namespace, name) => (name === 'shop' ? [{ route: `${namespace}/${name}`, postRouting: explained }] : []),
-    configDump: () => ({ version: 3, binds: new Map([['80/a/b', { key: '80/a/b', port: 80 }]]), secrets: new Map(), config: { gateway: 'web' } }),
+    configDump: () => ({ version: 3, binds: new Map([['80/a/b', { key: '80/a/b', port: 80 }]]), secrets: new Map(), config: { gateway: 'web' }, ...routes }),
     metrics: createMetrics({ version: '9.9' }).registry,
     logging,
     onQuit: () => void quits++,
@@ -175,9 +178,17 @@ describe('admin', () => {
     ['', 400, 'route: "" is not <namespace>/<name>: use ?route=default/shop\n'],
     ['?route=shop', 400, 'route: "shop" is not <namespace>/<name>: use ?route=default/shop\n'],
     ['?route=a/b/c', 400, 'route: "a/b/c" is not <namespace>/<name>: use ?route=default/shop\n'],
-    ['?route=a/gone', 404, 'route: there is no HTTPRoute or GRPCRoute a/gone on a listener of this gateway\n'],
+    ['?route=a/gone', 404, 'route: there is no HTTPRoute or GRPCRoute a/gone on a listener of this gateway; it has none\n'],
   ])('debug/effective%s gets status %d', async (query, status, body) => {
     expect(await ask('admin', `GET /debug/effective${query}`)).toMatchObject({ status, body })
+  })
+
+  test('debug/effective names the routes that there are', async () => {
+    const rules = Array.from({ length: 44 }, (_, at) => [`${at}`, { route: { namespace: 'a', name: `r${10 + (at % 22)}` } }] as const)
+    routes = { routes: new Map(rules) }
+    const { body } = await ask('admin', 'GET /debug/effective?route=a/gone')
+    routes = {}
+    expect(body).toMatch(/; it has a\/r10, a\/r11, .*a\/r29 and 2 more\n$/)
   })
 
   test('logging shows, sets and resets the level', async () => {
