@@ -235,14 +235,7 @@ describe('with several workers', () => {
     const settings = checking({ http: { path: '/' }, interval: '20ms', unhealthyThreshold: 2 })
     const workers = Array.from({ length: 3 }, () => {
       const table = new SharedHealthTable(new SharedCells(memory), epoch)
-      const shared = {
-        get epoch() {
-          return table.epoch
-        },
-        open: (label: string) => table.open(label),
-        find: (label: string) => table.find(label),
-      }
-      const destination = destinationTo([bad.port, good.port], settings, {}, { shared })
+      const destination = destinationTo([bad.port, good.port], settings, {}, { shared: table })
       return { destination, ...watch([destination], table) }
     })
     const events = () => workers.flatMap((worker) => worker.events.map(({ kind }) => kind))

@@ -15,14 +15,7 @@ function start(workers: number) {
   const events: EvictionEvent[] = []
   const balancers = Array.from({ length: workers }, () => {
     const table = new SharedHealthTable(new SharedCells(memory), epoch)
-    const shared = {
-      get epoch() {
-        return table.epoch
-      },
-      open: (label: string) => table.open(label),
-      find: (label: string) => table.find(label),
-    }
-    const balancer = new Balancer({ nowMs: () => nowMs, onEviction: (event) => events.push(event), shared })
+    const balancer = new Balancer({ nowMs: () => nowMs, onEviction: (event) => events.push(event), shared: table })
     balancer.update([bad, good].map((label) => ({ address: label.split(':')[0] ?? '', port: 80 })))
     return balancer
   })
