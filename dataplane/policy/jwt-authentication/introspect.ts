@@ -5,6 +5,7 @@ import type { JWTProvider } from '#gen/config/types.ts'
 import { fetchDestination } from '../../net/callout/http.ts'
 import { parseObject, tokenRequestHeaders } from '../../net/callout/token-endpoint.ts'
 import { ProxyError } from '../../request/exchange/error.ts'
+import { setBounded } from '../../runtime/bounded.ts'
 import type { PolicyState } from '../state.ts'
 import { exactClaims, jwtError, LEEWAY_SECONDS, type Claims, type VerifyToken } from './verify.ts'
 
@@ -60,13 +61,13 @@ export function createIntrospector(provider: JWTProvider, client: Readonly<Recor
     try {
       checkAnswer(answer, provider, epochMs() / 1000)
     } catch (error) {
-      if (error instanceof ProxyError) keep(rejected, digest(token), { detail: error.detail, untilMs: epochMs() + REJECTED_MS })
+      if (error instanceof ProxyError) setBounded(rejected, digest(token), { detail: error.detail, untilMs: epochMs() + REJECTED_MS }, MAX_CACHED)
       throw error
     }
     const { active: _, ...members } = exactClaims(response.body.toString(), answer)
     const claims = Object.freeze({ iss: provider.issuer, ...members, rawToken: new Secret(token) })
     const untilMs = Math.min(epochMs() + cacheMs, typeof answer['exp'] === 'number' ? answer['exp'] * 1000 : Infinity)
-    if (untilMs > epochMs()) keep(active, token, { claims, untilMs })
+    if (untilMs > epochMs()) setBounded(active, token, { claims, untilMs }, MAX_CACHED)
     return claims
   }
 
@@ -114,11 +115,4 @@ function checkAnswer(answer: Readonly<Record<string, unknown>>, { issuer, audien
   if (typeof nbf === 'number' && nbf > nowSeconds + LEEWAY_SECONDS) throw jwtError('ImmatureSignature')
   if (typeof type !== 'string' || type.toLowerCase() !== 'bearer' || cnf !== undefined) throw jwtError('token is bound to a key')
   if (isOther(answer)) throw jwtError('not an access token')
-}
-
-/** Adds an entry to a bounded map; the oldest gives way. */
-function keep<T>(map: Map<string, T>, key: string, value: T): void {
-  if (map.size >= MAX_CACHED && !map.has(key)) for (const oldest of map.keys()) if (map.delete(oldest)) break
-  map.delete(key)
-  map.set(key, value)
 }

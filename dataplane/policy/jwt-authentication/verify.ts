@@ -2,6 +2,7 @@ import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import { parseStored, Secret } from '#api/cel/index.ts'
 import { isBase64Url } from '#api/credentials/key-set.ts'
 import { ProxyError } from '../../request/exchange/error.ts'
+import { setBounded } from '../../runtime/bounded.ts'
 import { bearerChallenge } from '../credentials.ts'
 import { readKeys, type TokenProvider } from './keys.ts'
 
@@ -52,8 +53,7 @@ export function createVerifier({ providers }: { readonly providers: readonly Tok
     })
     const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
     const claims = Object.freeze({ ...exactClaims(text, payload), rawToken: new Secret(token) })
-    if (verified.size >= MAX_CACHED) for (const oldest of verified.keys()) if (verified.delete(oldest)) break
-    verified.set(token, { claims, expiresAtSeconds: payload.exp ?? 0 })
+    setBounded(verified, token, { claims, expiresAtSeconds: payload.exp ?? 0 }, MAX_CACHED)
     return claims
   }
 

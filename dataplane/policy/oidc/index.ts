@@ -11,6 +11,7 @@ import type { Exchange } from '../../request/exchange/exchange.ts'
 import { variables } from '../../request/exchange/variables.ts'
 import { compileExpression } from '../../request/expression/program.ts'
 import { ExchangeView } from '../../request/expression/view.ts'
+import { setBounded } from '../../runtime/bounded.ts'
 import type { PolicyState } from '../state.ts'
 import { deleteSession, formatCookie, joinSession, loginName, MAX_SESSION_CHARACTERS, splitSession, takeCookies, type CookieStyle } from './cookies.ts'
 import { continuePage, isPage, loginErrors, page, pageHeaders } from './pages.ts'
@@ -149,8 +150,7 @@ class LoginPolicy {
         throw new ProxyError('LOGIN_REJECTED', { detail: 'the tokens are of another user' })
       return this.#sessionFrom(tokens, session)
     })
-    if (this.#renewals.size >= MAX_RENEWALS) for (const oldest of this.#renewals.keys()) if (this.#renewals.delete(oldest)) break
-    this.#renewals.set(key, { session: renewing, untilMs: nowMs + RENEWED_MS })
+    setBounded(this.#renewals, key, { session: renewing, untilMs: nowMs + RENEWED_MS }, MAX_RENEWALS)
     renewing.catch((error: unknown) => {
       // A provider that did not respond may do so next time.
       if (!(error instanceof RejectedGrantError)) this.#renewals.delete(key)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { setBounded } from '../../runtime/bounded.ts'
 import { seal, unseal, type SessionKeys } from '../../runtime/seal.ts'
 
 /** What the cookies of a logged-in browser hold. Times are in seconds since 1970. */
@@ -49,8 +50,7 @@ export class Sealer {
     if (known !== undefined) return known
     const session = read(unseal(this.#keys, `login session ${this.#id}`, text)) as Session | undefined
     if (session === undefined) return undefined
-    if (this.#known.size >= MAX_KNOWN) for (const oldest of this.#known.keys()) if (this.#known.delete(oldest)) break
-    this.#known.set(text, session)
+    setBounded(this.#known, text, session, MAX_KNOWN)
     return session
   }
 

@@ -7,6 +7,7 @@ import { ProxyError } from '../../../request/exchange/error.ts'
 import type { Exchange } from '../../../request/exchange/exchange.ts'
 import { compileExpression } from '../../../request/expression/program.ts'
 import { ExchangeView } from '../../../request/expression/view.ts'
+import { setBounded } from '../../../runtime/bounded.ts'
 import type { TokenSource } from '../../upstream/auth.ts'
 
 const DEFAULT_LIFETIME = '5m'
@@ -46,9 +47,7 @@ export function createSigner(config: JWTSign, { key, alg, id }: PrivateSigningKe
         signed.delete(text)
         throw new ProxyError('BACKEND_AUTH', { detail: 'the token cannot be signed', cause: error })
       })
-      if (signed.size >= MAX_CACHED && !signed.has(text)) for (const oldest of signed.keys()) if (signed.delete(oldest)) break
-      signed.delete(text)
-      signed.set(text, { token, untilMs: nowMs() + lifetimeMs / 2 })
+      setBounded(signed, text, { token, untilMs: nowMs() + lifetimeMs / 2 }, MAX_CACHED)
       return token
     },
   }
